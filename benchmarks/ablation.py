@@ -44,14 +44,14 @@ from sarag_rdf.evaluation.problems import JudgedQuestion, locate_support
 from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.evaluation.statistics import figures, mean, paired_interval
 from sarag_rdf.graph.vectors.index import ExactIndex
-from sarag_rdf.network import spreading
-from sarag_rdf.network.edges import Edges, Network, Rows
-from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
-from sarag_rdf.network.spreading import Gate, Rates, Spreading, spread
-from sarag_rdf.network.traversal import NetworkTraversal
-from sarag_rdf.retrieve import relevance, sarag
-from sarag_rdf.retrieve.sarag import Sarag, SaragOptions
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval import relevance, sarag
+from sarag_rdf.retrieval.network import spreading
+from sarag_rdf.retrieval.network.edges import Edges, Network, Rows
+from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
+from sarag_rdf.retrieval.network.spreading import Gate, Rates, Spreading, spread
+from sarag_rdf.retrieval.network.traversal import NetworkTraversal
+from sarag_rdf.retrieval.sarag import Sarag, SaragOptions
+from sarag_rdf.retrieval.view import GraphView
 
 KS = (2, 5, 10)
 SHOWN = ("R@2", "R@5", "R@10", "all@5")

@@ -24,7 +24,7 @@ from sarag_rdf.evaluation.questions import Question, read_questions
 from sarag_rdf.evaluation.scores import contains_answer
 from sarag_rdf.reason.grounding import Grounder, Grounding
 from sarag_rdf.reason.patterns import PatternError, parse_patterns
-from sarag_rdf.retrieve.sarag import Sarag
+from sarag_rdf.retrieval.sarag import Sarag
 
 
 def main() -> int:

@@ -38,7 +38,7 @@ from benchmarks.stopwatch import STAGES, Stopwatch
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import retrieved_to_dict
-from sarag_rdf.retrieve.view import Engine
+from sarag_rdf.retrieval.view import Engine
 
 VECTOR = 4 * DIMENSIONS
 """Bytes."""

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from sarag_rdf.network.spreading import Spreading
-from sarag_rdf.retrieve import sarag
-from sarag_rdf.retrieve.sarag import Sarag
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval import sarag
+from sarag_rdf.retrieval.network.spreading import Spreading
+from sarag_rdf.retrieval.sarag import Sarag
+from sarag_rdf.retrieval.view import GraphView
 
 STAGES = ("encode", "seeds", "subgraph", "weights", "activation", "documents")
 _STEPS = ("outgoing", "incoming", "incident")

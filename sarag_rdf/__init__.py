@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sarag_rdf.base.endpoints import ModelEndpoint
     from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.retrieve.view import Engine
+    from sarag_rdf.retrieval.view import Engine
 
 __version__ = "0.1.0"
 

@@ -20,7 +20,7 @@ from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.typed.examples import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg.quarantine import read_shapes_files
-from sarag_rdf.retrieve.path_model import read_model
+from sarag_rdf.retrieval.path_model import read_model
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=9)
 

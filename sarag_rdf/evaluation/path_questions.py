@@ -31,8 +31,8 @@ from sarag_rdf.evaluation.corpus import read_json
 from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.retrieve.path_schema import Hop, HopSequence, path_parts
-from sarag_rdf.retrieve.paths import Paths
+from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
+from sarag_rdf.retrieval.paths import Paths
 
 TRIES: Final = 50
 """Walks that are drawn for each question that is wanted, at most."""

@@ -27,11 +27,11 @@ from sarag_rdf.base.ports import Retriever
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.evaluation.corpus import read_json
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.network.kinds import RELATED_TO
-from sarag_rdf.retrieve.path_model import FEATURES, PathModel
-from sarag_rdf.retrieve.paths import Paths
-from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.network.kinds import RELATED_TO
+from sarag_rdf.retrieval.path_model import FEATURES, PathModel
+from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.view import GraphView
 
 ACCOUNTINGS: Final = ("terminals", "path nodes", "chunk-resolved")
 ARTICLE_ACCOUNTINGS: Final = ("article topics", "chunk-resolved")

@@ -17,7 +17,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.types import Query
 from sarag_rdf.evaluation.corpus import JsonFile, joined, read_json
 from sarag_rdf.evaluation.scores import normalize_answer
-from sarag_rdf.retrieve.question import question_of
+from sarag_rdf.retrieval.question import question_of
 
 
 @dataclass(frozen=True, slots=True)

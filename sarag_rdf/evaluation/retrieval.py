@@ -15,7 +15,7 @@ from sarag_rdf.evaluation.problems import JudgedQuestion
 from sarag_rdf.evaluation.questions import Question
 from sarag_rdf.evaluation.scores import count_words, fits_budget, words_to_answer
 from sarag_rdf.evaluation.statistics import figures, support_ranks
-from sarag_rdf.retrieve.question import question_of
+from sarag_rdf.retrieval.question import question_of
 
 DEPTH = 100
 """The minimum number of documents that are retrieved."""

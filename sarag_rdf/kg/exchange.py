@@ -26,8 +26,8 @@ from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.session import Session
-from sarag_rdf.retrieve.path_model import packaged_model
-from sarag_rdf.retrieve.path_schema import (
+from sarag_rdf.retrieval.path_model import packaged_model
+from sarag_rdf.retrieval.path_schema import (
     Hop,
     followed_ontology,
     path_parts,

@@ -74,7 +74,7 @@ from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, ru
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
 from sarag_rdf.reason.following import FollowedLLM
-from sarag_rdf.retrieve.question import question_of
+from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:
     import rdflib

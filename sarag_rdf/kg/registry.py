@@ -25,10 +25,6 @@ from sarag_rdf.base.ports import (
     Retriever,
 )
 from sarag_rdf.base.types import Evidence, Query
-from sarag_rdf.context.budget import approximate_tokens
-from sarag_rdf.context.graph_walk import GraphWalk
-from sarag_rdf.context.selected import Selected
-from sarag_rdf.context.whole import Whole
 from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
@@ -40,6 +36,11 @@ from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.names import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.plugins.papers.budgeted import BudgetedExtractor
+from sarag_rdf.plugins.papers.dotrag import DotRagSearch
+from sarag_rdf.plugins.papers.graph_walk import GraphWalk
+from sarag_rdf.plugins.papers.ket import Ket
+from sarag_rdf.plugins.papers.kg_infused import KgInfusedSearch
+from sarag_rdf.plugins.papers.sarag_paper import SaragPaper
 from sarag_rdf.reason.closed_book import ClosedBook
 from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose
@@ -57,18 +58,17 @@ from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
 from sarag_rdf.reason.sparql_typed import SparqlTyped
 from sarag_rdf.reason.typed_graph import TypedGraph
-from sarag_rdf.retrieve.bm25 import Bm25
-from sarag_rdf.retrieve.dense import Dense
-from sarag_rdf.retrieve.dotrag import DotRagSearch
-from sarag_rdf.retrieve.ket import Ket
-from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
-from sarag_rdf.retrieve.khop import Khop
-from sarag_rdf.retrieve.paths import Paths
-from sarag_rdf.retrieve.ppr import Ppr
-from sarag_rdf.retrieve.rrf import Rrf
-from sarag_rdf.retrieve.sarag import Sarag
-from sarag_rdf.retrieve.sarag_paper import SaragPaper
-from sarag_rdf.retrieve.view import Engine, GraphView
+from sarag_rdf.retrieval.bm25 import Bm25
+from sarag_rdf.retrieval.context.budget import approximate_tokens
+from sarag_rdf.retrieval.context.selected import Selected
+from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.dense import Dense
+from sarag_rdf.retrieval.khop import Khop
+from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.retrieval.ppr import Ppr
+from sarag_rdf.retrieval.rrf import Rrf
+from sarag_rdf.retrieval.sarag import Sarag
+from sarag_rdf.retrieval.view import Engine, GraphView
 
 RETRIEVERS: dict[str, Any] = {
     "sarag": Sarag,

@@ -21,7 +21,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
 from sarag_rdf.kg.models import Models
 from sarag_rdf.kg.vectors import Vectors
-from sarag_rdf.retrieve.view import Engine, GraphView
+from sarag_rdf.retrieval.view import Engine, GraphView
 
 
 class Snapshot:

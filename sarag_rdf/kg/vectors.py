@@ -39,7 +39,7 @@ from sarag_rdf.graph.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVect
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
-from sarag_rdf.retrieve.view import Engine, GraphView
+from sarag_rdf.retrieval.view import Engine, GraphView
 
 log = logging.getLogger(__name__)
 

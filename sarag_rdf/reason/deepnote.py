@@ -17,7 +17,7 @@ from sarag_rdf.base.types import Answer, Context, Query
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
 from sarag_rdf.reason.kg_infused import PROSE, Infusion, KgInfusedOptions, one_line
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)

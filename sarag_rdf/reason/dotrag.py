@@ -25,11 +25,11 @@ from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Query, Section, Seed
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.plugins.papers.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import reasoned_answer
-from sarag_rdf.retrieve.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
-from sarag_rdf.retrieve.seeds import nearest_entities
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.seeds import nearest_entities
+from sarag_rdf.retrieval.view import GraphView
 
 _ANCHORS: Final = 3
 """Anchors that a model may name."""

@@ -28,8 +28,8 @@ from sarag_rdf.base.types import Activation, Answer, Context, Query, Seed, Selec
 from sarag_rdf.graph.texts import entity_labels, statements_from
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
-from sarag_rdf.retrieve.seeds import Start, nearest_entities
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.seeds import Start, nearest_entities
+from sarag_rdf.retrieval.view import GraphView
 
 PROSE = 6000
 """Characters of a summary or note at most."""

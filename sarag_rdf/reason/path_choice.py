@@ -13,8 +13,8 @@ from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Query, RelationPath, Section
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import reasoned_answer
-from sarag_rdf.retrieve.paths import Paths, PathsOptions
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.paths import Paths, PathsOptions
+from sarag_rdf.retrieval.view import GraphView
 
 _SHOWN: Final = 4
 """Answers of a path that the model is shown."""

@@ -18,7 +18,7 @@ from sarag_rdf.reason.conversation import (
 )
 from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
 from sarag_rdf.reason.single import looked_up
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Context, Excerpt, Query, Section
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.view import GraphView
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
 """How much of an answer a passage supports, by what the model says."""

@@ -44,7 +44,7 @@ from sarag_rdf.reason.typed_patterns import (
     UsedSchema,
     joins,
 )
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.view import GraphView
 
 EXAMPLES: Final = 2
 """Statements shown of a property."""

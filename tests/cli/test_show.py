@@ -24,7 +24,7 @@ from sarag_rdf.cli import output
 from sarag_rdf.cli.output import number_sources, show_retrieved, show_table, show_trace
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.report import source_name
-from sarag_rdf.retrieve import sarag
+from sarag_rdf.retrieval import sarag
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
 

@@ -15,7 +15,9 @@ import pytest
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Context, Extraction, Mention, RankedDocument, Relation, Retrieved
-from sarag_rdf.context.graph_walk import (
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.kg.registry import make_context
+from sarag_rdf.plugins.papers.graph_walk import (
     Contents,
     Fact,
     GraphWalk,
@@ -26,8 +28,6 @@ from sarag_rdf.context.graph_walk import (
     tiers,
     walked,
 )
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.kg.registry import make_context
 from tests.context.sample import found, found_for, words
 from tests.retrieve.graphs import MINTER, Content, indexed, view_of
 

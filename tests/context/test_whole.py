@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Citation, Context, Excerpt, Section
-from sarag_rdf.context.budget import Budget, approximate_tokens
-from sarag_rdf.context.whole import Whole, WholeOptions
+from sarag_rdf.retrieval.context.budget import Budget, approximate_tokens
+from sarag_rdf.retrieval.context.whole import Whole, WholeOptions
 from tests.context.sample import found, found_for, words
 
 # ------------------------------------------------------------------------------- Budget

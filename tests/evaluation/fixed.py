@@ -10,7 +10,7 @@ from sarag_rdf.base.options import RetrieverOptions, option
 from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.view import GraphView
 from tests.sample_graph import CapitalExtractor
 
 

@@ -20,7 +20,7 @@ from sarag_rdf.evaluation.preferences import DECODINGS, Input, inputs_of, judge_
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.retrieve.question import question_of
+from sarag_rdf.retrieval.question import question_of
 from tests.command import ROOT, Sarag
 from tests.evaluation.scripted import Scripted
 from tests.sample_graph import SOURCES, CapitalExtractor

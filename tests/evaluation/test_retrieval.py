@@ -20,7 +20,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.retrieve.sarag import SaragOptions
+from sarag_rdf.retrieval.sarag import SaragOptions
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, PASSAGES, QUESTIONS, musique, write

@@ -94,7 +94,7 @@ def made(reader: GraphReader, folder: Path | None) -> GraphVectors:
 def nothing_is_read_whole() -> Iterator[None]:
     with (
         patch("sarag_rdf.graph.vectors.graph_vectors.texts_of", side_effect=AssertionError),
-        patch("sarag_rdf.retrieve.view.load_network", side_effect=AssertionError),
+        patch("sarag_rdf.retrieval.view.load_network", side_effect=AssertionError),
     ):
         yield
 

@@ -21,7 +21,7 @@ from sarag_rdf.kg import keywords
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.retrieve.dense import DenseOptions
+from sarag_rdf.retrieval.dense import DenseOptions
 from sarag_rdf.wikibase.write import WikibaseOptions
 from tests.sample_graph import CapitalExtractor
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sarag_rdf.network.edges import Edges, Network, Rows
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES, RELATED_TO, SAME_AS
-from sarag_rdf.network.spreading import Gate
+from sarag_rdf.retrieval.network.edges import Edges, Network, Rows
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, RELATED_TO, SAME_AS
+from sarag_rdf.retrieval.network.spreading import Gate
 
 Pairs = Sequence[tuple[int, int]]
 

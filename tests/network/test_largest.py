@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.network.spreading import Largest
+from sarag_rdf.retrieval.network.spreading import Largest
 
 AMOUNTS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 

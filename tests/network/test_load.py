@@ -21,9 +21,9 @@ from sarag_rdf.graph.vectors import graph_vectors as vectors
 from sarag_rdf.graph.vectors.store import FolderVectors
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.network.edges import Iris, Network
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
-from sarag_rdf.network.load import SparqlTraversal, load_network
+from sarag_rdf.retrieval.network.edges import Iris, Network
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
+from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
 from tests.retrieve.graphs import MINTER, Content, indexed, put
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import packed, unpacked
-from sarag_rdf.network.edges import CsrIndex, Edges, Network, smallest
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, SAME_AS
+from sarag_rdf.retrieval.network.edges import CsrIndex, Edges, Network, smallest
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, SAME_AS
 from tests.network.networks import described_pairs, ends_of, network_of, rows
 
 # ------------------------------------------------------------------------------ CsrIndex

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.network.edges import Network, Rows
-from sarag_rdf.network.kinds import ABOUT, RELATED_TO
-from sarag_rdf.network.spreading import Rates, Round, spread_round
+from sarag_rdf.retrieval.network.edges import Network, Rows
+from sarag_rdf.retrieval.network.kinds import ABOUT, RELATED_TO
+from sarag_rdf.retrieval.network.spreading import Rates, Round, spread_round
 from tests.network.networks import described_pairs, ends_of, network_of, rows, weighted
 from tests.network.test_network import EMPTY, networks
 

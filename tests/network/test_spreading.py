@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.network.edges import Edges, Floats, Iris, Network
-from sarag_rdf.network.kinds import EdgeKind, EdgeQuery
-from sarag_rdf.network.spreading import Activation, Rates, Round, Spreading, spread, spread_round
-from sarag_rdf.network.traversal import NetworkTraversal
-from sarag_rdf.retrieve.chains import chain_to_entity
+from sarag_rdf.retrieval.chains import chain_to_entity
+from sarag_rdf.retrieval.network.edges import Edges, Floats, Iris, Network
+from sarag_rdf.retrieval.network.kinds import EdgeKind, EdgeQuery
+from sarag_rdf.retrieval.network.spreading import (
+    Activation,
+    Rates,
+    Round,
+    Spreading,
+    spread,
+    spread_round,
+)
+from sarag_rdf.retrieval.network.traversal import NetworkTraversal
 from tests.network.networks import gate_of, network_of, weighted
 
 SHARES = st.floats(0.01, 1.0)

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.network.edges import Network
-from sarag_rdf.network.kinds import RELATED_TO
-from sarag_rdf.network.spreading import Rates, spread_round
-from sarag_rdf.network.steering import EdgeFactors
+from sarag_rdf.retrieval.network.edges import Network
+from sarag_rdf.retrieval.network.kinds import RELATED_TO
+from sarag_rdf.retrieval.network.spreading import Rates, spread_round
+from sarag_rdf.retrieval.network.steering import EdgeFactors
 from tests.network.networks import ends_of, weighted
 from tests.network.test_spreading import linked
 

@@ -14,10 +14,17 @@ from sarag_rdf.base.vocab import SKOS
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.network.edges import Edges, Iris, Rows
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, SAME_AS, EdgeKind
-from sarag_rdf.network.load import SparqlTraversal, load_network
-from sarag_rdf.network.traversal import NetworkTraversal, Traversal
+from sarag_rdf.retrieval.network.edges import Edges, Iris, Rows
+from sarag_rdf.retrieval.network.kinds import (
+    ABOUT,
+    DESCRIBES,
+    EDGE_KINDS,
+    RELATED_TO,
+    SAME_AS,
+    EdgeKind,
+)
+from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
+from sarag_rdf.retrieval.network.traversal import NetworkTraversal, Traversal
 from tests.retrieve.graphs import MINTER, Content, put
 
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve", "Hub")

@@ -20,7 +20,7 @@ from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.reason.conversation import NO_EVIDENCE
 from sarag_rdf.reason.kg_infused import NO_NOTE
 from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
-from sarag_rdf.retrieve.question import question_of
+from sarag_rdf.retrieval.question import question_of
 from tests.command import Sarag
 from tests.reason.sample import told
 from tests.sample_graph import SOURCES, CapitalExtractor

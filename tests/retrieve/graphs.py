@@ -20,7 +20,7 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.store import MemoryVectors
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.view import GraphView
 
 MINTER = Minter()
 METHOD = Method("test", "none")

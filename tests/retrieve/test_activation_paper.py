@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.retrieve.sarag_paper import (
+from sarag_rdf.plugins.papers.sarag_paper import (
     Transfer,
     WeightedEdge,
     both_ways,

@@ -27,8 +27,8 @@ from sarag_rdf.cli.search import command
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
-from sarag_rdf.retrieve.ppr import Walk, walk_of
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.ppr import Walk, walk_of
+from sarag_rdf.retrieval.view import GraphView
 from tests.retrieve.graphs import MINTER, QUESTIONS, AxesEmbedder, indexed, larger_graph, view_of
 
 QUESTION = "Does the cat or the dog sleep?"

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sarag_rdf.base.types import Step
-from sarag_rdf.network.edges import Network
-from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.network.spreading import Rates, Round, spread_round
-from sarag_rdf.retrieve.chains import arrivals, chain_to_document, chain_to_entity
+from sarag_rdf.retrieval.chains import arrivals, chain_to_document, chain_to_entity
+from sarag_rdf.retrieval.network.edges import Network
+from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.network.spreading import Rates, Round, spread_round
 from tests.network.networks import described_pairs, ends_of, network_of, weighted
 from tests.network.test_rounds import RATES, Case, cases
 

@@ -24,7 +24,7 @@ from sarag_rdf.kg.registry import RETRIEVERS, make_embedder, make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.view import GraphView
 from tests.command import ROOT
 from tests.retrieve.graphs import MINTER, QUESTIONS, SqueezedEmbedder, larger_graph, view_of
 from tests.sample_graph import CapitalExtractor

@@ -29,9 +29,9 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.retrieve.path_model import FEATURES, packaged_model, read_model
-from sarag_rdf.retrieve.path_schema import Hop, PathSchema, read_schema
-from sarag_rdf.retrieve.paths import Paths
+from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
+from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
+from sarag_rdf.retrieval.paths import Paths
 from tests.retrieve.graphs import MINTER, view_of
 
 FILMS = "https://films.example.org/"

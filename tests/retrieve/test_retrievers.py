@@ -25,12 +25,12 @@ import pytest
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
-from sarag_rdf.context.whole import Whole
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.view import GraphView
 from tests.retrieve.graphs import MINTER, QUESTIONS, indexed, larger_graph, view_of
 from tests.typed_graph import typed_graph
 

@@ -25,9 +25,9 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.network.spreading import Rates
-from sarag_rdf.retrieve import relevance, sarag
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval import relevance, sarag
+from sarag_rdf.retrieval.network.spreading import Rates
+from sarag_rdf.retrieval.view import GraphView
 from tests.retrieve.graphs import (
     MINTER,
     QUESTIONS,

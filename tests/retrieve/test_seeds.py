@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sarag_rdf.base.types import Extraction, Mention
-from sarag_rdf.retrieve.seeds import named_entities
-from sarag_rdf.retrieve.view import Names
+from sarag_rdf.retrieval.seeds import named_entities
+from sarag_rdf.retrieval.view import Names
 from tests.retrieve.graphs import MINTER, indexed
 
 

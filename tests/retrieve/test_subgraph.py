@@ -15,10 +15,10 @@ from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import BATCH, GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.network.edges import Iris
-from sarag_rdf.network.load import SparqlTraversal, load_network
-from sarag_rdf.network.traversal import NetworkTraversal, Traversal
-from sarag_rdf.retrieve.neighbourhood import neighbourhood, relationships_among
+from sarag_rdf.retrieval.neighbourhood import neighbourhood, relationships_among
+from sarag_rdf.retrieval.network.edges import Iris
+from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
+from sarag_rdf.retrieval.network.traversal import NetworkTraversal, Traversal
 
 MINTER = Minter()
 Links = list[tuple[str, str]]

@@ -27,18 +27,18 @@ from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.retrieve.chains import Chain
-from sarag_rdf.retrieve.explanation import (
+from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.explanation import (
     Explanation,
     ScoredDocument,
     document_cosines,
     retrieved,
 )
-from sarag_rdf.retrieve.relevance import calibrated
-from sarag_rdf.retrieve.rrf import ranks
-from sarag_rdf.retrieve.seeds import Start, nearest_entities
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.relevance import calibrated
+from sarag_rdf.retrieval.rrf import ranks
+from sarag_rdf.retrieval.seeds import Start, nearest_entities
+from sarag_rdf.retrieval.view import GraphView
 
 Floats = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import term_reader
-from sarag_rdf.network.edges import Edges, Floats, Iris, Rows
-from sarag_rdf.network.kinds import EdgeKind
+from sarag_rdf.retrieval.network.edges import Edges, Floats, Iris, Rows
+from sarag_rdf.retrieval.network.kinds import EdgeKind
 
 
 @dataclass(frozen=True, slots=True)

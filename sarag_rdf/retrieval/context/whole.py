@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.base.ports import CountTokens
 from sarag_rdf.base.types import Context, Excerpt, Retrieved, Section
-from sarag_rdf.context.budget import Budget
+from sarag_rdf.retrieval.context.budget import Budget
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,8 @@ import numpy as np
 
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieve.explanation import best_documents, retrieved
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.explanation import best_documents, retrieved
+from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,13 +32,13 @@ from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Seed, Step
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.network.edges import Rows
-from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.retrieve.chains import Chain
-from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, document_cosines, retrieved
-from sarag_rdf.retrieve.relevance import calibrated
-from sarag_rdf.retrieve.seeds import nearest_entities
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, document_cosines, retrieved
+from sarag_rdf.retrieval.network.edges import Rows
+from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.relevance import calibrated
+from sarag_rdf.retrieval.seeds import nearest_entities
+from sarag_rdf.retrieval.view import GraphView
 
 TEXTS = 10
 """Texts that a step of a path has at most."""

@@ -19,10 +19,10 @@ from sarag_rdf.graph.ontology.activation import Rules, weights_text, with_weight
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
-from sarag_rdf.network.edges import Iris, Network, Rows
-from sarag_rdf.network.load import SparqlTraversal, load_network, update_network
-from sarag_rdf.network.steering import Steering, read_rules
-from sarag_rdf.network.traversal import NetworkTraversal, Traversal
+from sarag_rdf.retrieval.network.edges import Iris, Network, Rows
+from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network, update_network
+from sarag_rdf.retrieval.network.steering import Steering, read_rules
+from sarag_rdf.retrieval.network.traversal import NetworkTraversal, Traversal
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""

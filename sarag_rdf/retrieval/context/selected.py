@@ -12,8 +12,8 @@ from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.base.ports import CountTokens, Embedder, WordIndex, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, Document, Excerpt, Retrieved, Section
-from sarag_rdf.context.budget import Budget
-from sarag_rdf.retrieve.relevance import Scale
+from sarag_rdf.retrieval.context.budget import Budget
+from sarag_rdf.retrieval.relevance import Scale
 
 WORDS = 0.6
 """Weight of the BM25 z-score; those of cosine and document score have weight 1."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, embed_queries
-from sarag_rdf.retrieve.path_model import FEATURES, PathModel
-from sarag_rdf.retrieve.path_schema import Hop, HopSequence, PathSchema, read_schema
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.path_model import FEATURES, PathModel
+from sarag_rdf.retrieval.path_schema import Hop, HopSequence, PathSchema, read_schema
+from sarag_rdf.retrieval.view import GraphView
 
 Floats = NDArray[np.float64]
 MOST_HOPS: Final = 3

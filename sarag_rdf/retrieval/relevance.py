@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.ports import Vector
-from sarag_rdf.network.edges import Rows
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.network.edges import Rows
+from sarag_rdf.retrieval.view import GraphView
 
 MASK = 0.4
 """The share of the names' mean vector that is subtracted from the question's."""

@@ -15,8 +15,8 @@ from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Seed
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
-from sarag_rdf.network.kinds import ABOUT
-from sarag_rdf.retrieve.view import GraphView, Names
+from sarag_rdf.retrieval.network.kinds import ABOUT
+from sarag_rdf.retrieval.view import GraphView, Names
 
 Start = Literal["any", "outgoing", "incident"]
 _STARTS: Final[Mapping[Start, Mapping[str, int]]] = {

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from sarag_rdf.network.edges import Edges, Network, Rows
-from sarag_rdf.network.kinds import RELATED_TO, EdgeKind
+from sarag_rdf.retrieval.network.edges import Edges, Network, Rows
+from sarag_rdf.retrieval.network.kinds import RELATED_TO, EdgeKind
 
 
 class Traversal(Protocol):

@@ -14,8 +14,8 @@ from sarag_rdf.base.ports import Arrays
 from sarag_rdf.base.types import NodeType
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.network.edges import Edges, Iris, Network, Rows
-from sarag_rdf.network.kinds import EDGE_KINDS, EdgeKind, EdgeQuery
+from sarag_rdf.retrieval.network.edges import Edges, Iris, Network, Rows
+from sarag_rdf.retrieval.network.kinds import EDGE_KINDS, EdgeKind, EdgeQuery
 
 
 @dataclass(slots=True)

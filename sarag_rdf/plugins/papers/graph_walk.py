@@ -15,9 +15,9 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, budget_option, option
 from sarag_rdf.base.ports import CountTokens
 from sarag_rdf.base.types import Citation, Context, Document, Excerpt, Retrieved, Section
-from sarag_rdf.context.budget import Budget
-from sarag_rdf.context.whole import Whole, WholeOptions
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.retrieval.context.budget import Budget
+from sarag_rdf.retrieval.context.whole import Whole, WholeOptions
 
 LONG = 5
 """Letters from which on a word of the question may match a part of a name."""

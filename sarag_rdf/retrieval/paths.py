@@ -4,7 +4,7 @@ From each topic of the question, the sequences of properties that the graph admi
 words, compared with the question, and ranked; the best one that leads anywhere is followed by one
 SPARQL query. Ranking relation paths before instances is the order of the semantic parsers for
 knowledge-base questions, such as Yih et al. (2015), "Semantic Parsing via Staged Query Graph
-Generation"; the score is a linear model over `sarag_rdf.retrieve.path_model.FEATURES`.
+Generation"; the score is a linear model over `sarag_rdf.retrieval.path_model.FEATURES`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES
-from sarag_rdf.retrieve.chains import Chain
-from sarag_rdf.retrieve.explanation import (
+from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.explanation import (
     Explanation,
     Floats,
     ScoredDocument,
@@ -47,11 +46,12 @@ from sarag_rdf.retrieve.explanation import (
     document_cosines,
     retrieved,
 )
-from sarag_rdf.retrieve.path_model import PathModel, packaged_model, read_model
-from sarag_rdf.retrieve.path_ranking import MOST_HOPS, PathIndex
-from sarag_rdf.retrieve.path_schema import THING, HopSequence, path_parts
-from sarag_rdf.retrieve.seeds import Topics, named_spans, nearest_entities
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES
+from sarag_rdf.retrieval.path_model import PathModel, packaged_model, read_model
+from sarag_rdf.retrieval.path_ranking import MOST_HOPS, PathIndex
+from sarag_rdf.retrieval.path_schema import THING, HopSequence, path_parts
+from sarag_rdf.retrieval.seeds import Topics, named_spans, nearest_entities
+from sarag_rdf.retrieval.view import GraphView
 
 TRIED: Final = 20
 """The most paths that are followed until one leads somewhere."""

@@ -17,13 +17,13 @@ from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.base.types import EdgeKindName, Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.network.edges import Edges, Rows
-from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
-from sarag_rdf.retrieve.chains import Chain
-from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved, weight_settings
-from sarag_rdf.retrieve.neighbourhood import identities_of, neighbourhood, relationships_among
-from sarag_rdf.retrieve.seeds import nearest_seeds
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, retrieved, weight_settings
+from sarag_rdf.retrieval.neighbourhood import identities_of, neighbourhood, relationships_among
+from sarag_rdf.retrieval.network.edges import Edges, Rows
+from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
+from sarag_rdf.retrieval.seeds import nearest_seeds
+from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sarag_rdf.base.types import Arrival, Step
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES
-from sarag_rdf.network.spreading import Contributions, Round
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES
+from sarag_rdf.retrieval.network.spreading import Contributions, Round
 
 Chain = tuple[Step, ...]
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sarag_rdf.base.arrays import packed_lists, unpacked_list
 from sarag_rdf.base.types import NodeType
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, EdgeKind
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, EdgeKind
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sarag_rdf.network.edges import Edges, Rows
-from sarag_rdf.network.kinds import RELATED_TO
-from sarag_rdf.network.traversal import Traversal
+from sarag_rdf.retrieval.network.edges import Edges, Rows
+from sarag_rdf.retrieval.network.kinds import RELATED_TO
+from sarag_rdf.retrieval.network.traversal import Traversal
 
 MAX_ENTITIES = 50_000
 """The size from which a neighbourhood is not extended by a further hop."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tables import read_text
-from sarag_rdf.retrieve.path_schema import THING, Hop, HopSequence, PathSchema, packaged_phrases
+from sarag_rdf.retrieval.path_schema import THING, Hop, HopSequence, PathSchema, packaged_phrases
 
 FEATURES: Final = (
     "nearest",

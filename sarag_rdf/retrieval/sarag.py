@@ -21,18 +21,18 @@ from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Seed
-from sarag_rdf.network.edges import Rows
-from sarag_rdf.network.spreading import Gate, Rates, Spreading, spread
-from sarag_rdf.retrieve.chains import (
+from sarag_rdf.retrieval.chains import (
     arrivals,
     strongest_chain_to_document,
     strongest_chain_to_entity,
 )
-from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved, weight_settings
-from sarag_rdf.retrieve.neighbourhood import relationships_among
-from sarag_rdf.retrieve.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
-from sarag_rdf.retrieve.seeds import Topics, named_entities
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, retrieved, weight_settings
+from sarag_rdf.retrieval.neighbourhood import relationships_among
+from sarag_rdf.retrieval.network.edges import Rows
+from sarag_rdf.retrieval.network.spreading import Gate, Rates, Spreading, spread
+from sarag_rdf.retrieval.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
+from sarag_rdf.retrieval.seeds import Topics, named_entities
+from sarag_rdf.retrieval.view import GraphView
 
 BEAM = 30
 """The number of documents that a further round starts from: those activated most before."""

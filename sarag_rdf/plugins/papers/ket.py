@@ -19,10 +19,10 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.network.edges import Rows
-from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.network.edges import Rows
+from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.view import GraphView
 
 Floats = NDArray[np.float64]
 _READ = 4

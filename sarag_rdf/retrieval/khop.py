@@ -13,11 +13,11 @@ import numpy as np
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.network.kinds import DESCRIBES
-from sarag_rdf.retrieve.explanation import Explanation, best_documents, document_cosines, retrieved
-from sarag_rdf.retrieve.neighbourhood import neighbourhood
-from sarag_rdf.retrieve.seeds import nearest_seeds
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.explanation import Explanation, best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.neighbourhood import neighbourhood
+from sarag_rdf.retrieval.network.kinds import DESCRIBES
+from sarag_rdf.retrieval.seeds import nearest_seeds
+from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import LazySequence
-from sarag_rdf.network.edges import Edges, Floats, Iris, Network, Rows
-from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EdgeKind
-from sarag_rdf.network.steering import EdgeFactors, Steering
-from sarag_rdf.network.traversal import Traversal
+from sarag_rdf.retrieval.network.edges import Edges, Floats, Iris, Network, Rows
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EdgeKind
+from sarag_rdf.retrieval.network.steering import EdgeFactors, Steering
+from sarag_rdf.retrieval.network.traversal import Traversal
 
 Activation = Mapping[int, float]
 """The activation of nodes by row, above 0."""

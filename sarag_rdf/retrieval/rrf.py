@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.view import GraphView
 
 Floats = NDArray[np.float64]
 

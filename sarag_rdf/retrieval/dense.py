@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
-from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)
