@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
+from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import EmptyGraphError
 from sarag_rdf.base.notebook import graph_html
@@ -73,7 +74,6 @@ from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_stat
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.reason.following import FollowedLLM
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:

@@ -11,6 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sarag_rdf.answering.closed_book import ClosedBook
+from sarag_rdf.answering.cot import Cot
+from sarag_rdf.answering.decompose import Decompose
+from sarag_rdf.answering.path_choice import PathChoice
+from sarag_rdf.answering.single import Single
+from sarag_rdf.answering.sparql_typed import SparqlTyped
+from sarag_rdf.answering.typed_graph import TypedGraph
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import Options, RetrieverOptions, Spec, declared_options
@@ -36,28 +43,21 @@ from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.names import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.plugins.papers.budgeted import BudgetedExtractor
+from sarag_rdf.plugins.papers.deepnote import DeepNote
 from sarag_rdf.plugins.papers.dotrag import DotRagSearch
+from sarag_rdf.plugins.papers.dotrag_reasoner import DotRag
+from sarag_rdf.plugins.papers.generic_cot import GenericCot
 from sarag_rdf.plugins.papers.graph_walk import GraphWalk
+from sarag_rdf.plugins.papers.grounding import Grounder
 from sarag_rdf.plugins.papers.ket import Ket
 from sarag_rdf.plugins.papers.kg_infused import KgInfusedSearch
+from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
+from sarag_rdf.plugins.papers.route import Route
 from sarag_rdf.plugins.papers.sarag_paper import SaragPaper
-from sarag_rdf.reason.closed_book import ClosedBook
-from sarag_rdf.reason.cot import Cot
-from sarag_rdf.reason.decompose import Decompose
-from sarag_rdf.reason.deepnote import DeepNote
-from sarag_rdf.reason.dotrag import DotRag
-from sarag_rdf.reason.generic_cot import GenericCot
-from sarag_rdf.reason.grounding import Grounder
-from sarag_rdf.reason.kg_infused import KgInfused
-from sarag_rdf.reason.path_choice import PathChoice
-from sarag_rdf.reason.route import Route
-from sarag_rdf.reason.self_ask import SelfAsk
-from sarag_rdf.reason.self_rag import SelfRag
-from sarag_rdf.reason.single import Single
-from sarag_rdf.reason.sparql_cot import SparqlCot
-from sarag_rdf.reason.sparql_grounded import SparqlGrounded
-from sarag_rdf.reason.sparql_typed import SparqlTyped
-from sarag_rdf.reason.typed_graph import TypedGraph
+from sarag_rdf.plugins.papers.self_ask import SelfAsk
+from sarag_rdf.plugins.papers.self_rag import SelfRag
+from sarag_rdf.plugins.papers.sparql_cot import SparqlCot
+from sarag_rdf.plugins.papers.sparql_grounded import SparqlGrounded
 from sarag_rdf.retrieval.bm25 import Bm25
 from sarag_rdf.retrieval.context.budget import approximate_tokens
 from sarag_rdf.retrieval.context.selected import Selected

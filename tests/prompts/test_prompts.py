@@ -11,6 +11,7 @@ import jinja2
 import pytest
 
 import sarag_rdf
+from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
@@ -20,7 +21,6 @@ from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
 from sarag_rdf.extraction.typed.model import StatementModel
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.reason.conversation import NOTHING, prompt_text
 
 HERE = Path(__file__).parent
 ULM = Document("urn:1", "urn:s", "Ulm", "Ulm lies on the Danube. Einstein was born there.", 0, 48)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sarag_rdf
+from sarag_rdf.answering.conversation import prompt_text
 from sarag_rdf.base.fence import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.evaluation.judge import Case, judge_prompt
@@ -19,7 +20,6 @@ from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationship
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.reason.conversation import prompt_text
 from tests.fault_server import completion, data, failure, playing
 from tests.prompts.test_prompts import HERE, PROMPTS, rendered, statements_prompt
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.cot import Cot, CotOptions
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.reason.conversation import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.reason.cot import Cot, CotOptions
 from tests.reason.sample import (
     ADA,
     ASKED,

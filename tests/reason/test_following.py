@@ -8,10 +8,10 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf import Source
+from sarag_rdf.answering.conversation import IF_SUFFICIENT, answer_so_far
+from sarag_rdf.answering.following import partial_object
 from sarag_rdf.base.types import AnswerEvent
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.reason.conversation import IF_SUFFICIENT, answer_so_far
-from sarag_rdf.reason.following import partial_object
 
 REPLY = {
     "reasoning": 'It says "so", \\ {in} D1.',

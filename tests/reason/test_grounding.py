@@ -10,8 +10,8 @@ import sarag_rdf
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Extraction, Mention, Relation
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.reason.grounding import Grounder, Grounding
-from sarag_rdf.reason.patterns import parse_patterns
+from sarag_rdf.plugins.papers.grounding import Grounder, Grounding
+from sarag_rdf.plugins.papers.patterns import parse_patterns
 from tests.retrieve.graphs import MINTER, indexed, view_of
 from tests.typed_graph import typed_graph
 

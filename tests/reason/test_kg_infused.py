@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
+from sarag_rdf.answering.conversation import NO_EVIDENCE
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.ports import Reasoner
@@ -17,9 +18,8 @@ from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.reason.conversation import NO_EVIDENCE
-from sarag_rdf.reason.kg_infused import NO_NOTE
-from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
+from sarag_rdf.plugins.papers.kg_infused_reasoner import NO_NOTE
+from sarag_rdf.plugins.papers.self_ask import SelfAsk, SelfAskOptions
 from sarag_rdf.retrieval.question import question_of
 from tests.command import Sarag
 from tests.reason.sample import told

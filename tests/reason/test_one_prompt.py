@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.answering.closed_book import ClosedBook, ClosedBookOptions
+from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import (
     EndpointDownError,
     SaragError,
@@ -13,11 +15,9 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
 )
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.reason.closed_book import ClosedBook, ClosedBookOptions
-from sarag_rdf.reason.conversation import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.reason.generic_cot import GenericCot, GenericCotOptions
-from sarag_rdf.reason.route import Route, RouteOptions
-from sarag_rdf.reason.sparql_cot import SparqlCot, SparqlCotOptions
+from sarag_rdf.plugins.papers.generic_cot import GenericCot, GenericCotOptions
+from sarag_rdf.plugins.papers.route import Route, RouteOptions
+from sarag_rdf.plugins.papers.sparql_cot import SparqlCot, SparqlCotOptions
 from tests.reason.sample import ASKED, CITE_ADA, CITE_CLUB, EMPTY, QUERY, Library, told
 
 PATTERN = 'SELECT ?answer WHERE { ?x founded "the club" . ?x "born in" ?answer }'

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.answering.conversation import INSUFFICIENT
+from sarag_rdf.answering.cot import Cot, CotOptions
+from sarag_rdf.answering.decompose import Decompose, DecomposeOptions
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.types import Answer
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.reason.conversation import INSUFFICIENT
-from sarag_rdf.reason.cot import Cot, CotOptions
-from sarag_rdf.reason.decompose import Decompose, DecomposeOptions
 from tests.evaluation.scripted import Scripted
 from tests.reason.sample import (
     ADA,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.fence import BREAK
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.reason.conversation import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.reason.self_rag import Reflection, SelfRag, SelfRagOptions
+from sarag_rdf.plugins.papers.self_rag import Reflection, SelfRag, SelfRagOptions
 from tests.evaluation.scripted import Scripted
 from tests.reason.sample import (
     ADA,

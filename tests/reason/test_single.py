@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.answering.conversation import INSUFFICIENT, abstains
+from sarag_rdf.answering.single import Single, SingleOptions
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section, Usage
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.reason.conversation import INSUFFICIENT, abstains
-from sarag_rdf.reason.single import Single, SingleOptions
 from tests.reason.sample import (
     ADA,
     ASKED,

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import sarag_rdf
+from sarag_rdf.answering.sparql_typed import SparqlTyped, SparqlTypedOptions
+from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph, within
+from sarag_rdf.answering.typed_patterns import TypedQuery
 from sarag_rdf.base.errors import QueryError, RemoteTimeoutError, TruncatedReplyError
 from sarag_rdf.base.types import Answer, Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.reason.sparql_typed import SparqlTyped, SparqlTypedOptions
-from sarag_rdf.reason.typed_graph import Solutions, TooLongError, TypedGraph, within
-from sarag_rdf.reason.typed_patterns import TypedQuery
 from tests.typed_graph import SOURCES, TypedExtractor, index_people
 
 QUESTION = "Where was the teacher of Ilse Brandt born?"
@@ -140,7 +140,7 @@ def test_the_schema_is_read_once_for_a_revision(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the schema is read again")
 
-    monkeypatch.setattr("sarag_rdf.reason.typed_graph.schema_use", refuse)
+    monkeypatch.setattr("sarag_rdf.answering.typed_graph.schema_use", refuse)
     assert ask(kg, TEACHER)[0].text == "Linz"
 
 

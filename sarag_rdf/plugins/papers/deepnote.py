@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
+from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import boolean, object_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Context, Query
-from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
-from sarag_rdf.reason.decompose import joined
-from sarag_rdf.reason.kg_infused import PROSE, Infusion, KgInfusedOptions, one_line
+from sarag_rdf.plugins.papers.kg_infused_reasoner import PROSE, Infusion, KgInfusedOptions, one_line
 from sarag_rdf.retrieval.view import GraphView
 
 

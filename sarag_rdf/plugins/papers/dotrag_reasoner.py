@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
+from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
@@ -26,8 +28,6 @@ from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Query, Sect
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.papers.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
-from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
-from sarag_rdf.reason.single import reasoned_answer
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sarag_rdf.answering.conversation import Conversation
 from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import Options, max_tokens_option
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Query
-from sarag_rdf.reason.conversation import Conversation
 
 
 @dataclass(frozen=True, kw_only=True)

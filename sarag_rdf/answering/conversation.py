@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from sarag_rdf.answering.following import FollowedLLM, partial_object
 from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, one_of, string
@@ -25,7 +26,6 @@ from sarag_rdf.base.types import (
     Subgraph,
     Usage,
 )
-from sarag_rdf.reason.following import FollowedLLM, partial_object
 
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""

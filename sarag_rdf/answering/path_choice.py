@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
+from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.json_schema import object_of, one_of
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Query, RelationPath, Section
-from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
-from sarag_rdf.reason.single import reasoned_answer
 from sarag_rdf.retrieval.paths import Paths, PathsOptions
 from sarag_rdf.retrieval.view import GraphView
 

@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Query, Section
-from sarag_rdf.reason.conversation import (
+from sarag_rdf.answering.conversation import (
     INSUFFICIENT,
     NO_EVIDENCE,
     NOTHING,
@@ -23,7 +17,13 @@ from sarag_rdf.reason.conversation import (
     cited_in,
     format_facts,
 )
-from sarag_rdf.reason.single import brief_answer, brief_text, reasoned_answer, reasoned_reply
+from sarag_rdf.answering.single import brief_answer, brief_text, reasoned_answer, reasoned_reply
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import array_of, object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Query, Section
 
 MAX_PARTS = 50
 """Greatest number of sub-questions: more than a question has, and an end for runaway models."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.json_schema import object_of, string
-from sarag_rdf.base.options import MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Citation, Query
-from sarag_rdf.reason.conversation import (
+from sarag_rdf.answering.conversation import (
     INSUFFICIENT,
     Conversation,
     abstains,
     citations_of,
     format_facts,
 )
-from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
-from sarag_rdf.reason.single import looked_up
+from sarag_rdf.answering.single import looked_up
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.options import MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Citation, Query
+from sarag_rdf.plugins.papers.kg_infused_reasoner import Infusion, KgInfusedOptions
 from sarag_rdf.retrieval.view import GraphView
 
 

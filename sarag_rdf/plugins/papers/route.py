@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sarag_rdf.answering.conversation import Conversation, from_evidence
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.json_schema import object_of
 from sarag_rdf.base.options import Options, max_tokens_option
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Context, Query
-from sarag_rdf.reason.conversation import Conversation, from_evidence
-from sarag_rdf.reason.generic_cot import generic_cot_answer
-from sarag_rdf.reason.sparql_cot import sparql_cot_answer
+from sarag_rdf.plugins.papers.generic_cot import generic_cot_answer
+from sarag_rdf.plugins.papers.sparql_cot import sparql_cot_answer
 
 TYPES = ("bridge", "comparison", "inference")
 

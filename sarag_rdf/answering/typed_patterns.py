@@ -2,7 +2,7 @@
 
 A reply has triple patterns whose properties and classes are names from the schema that the model
 was given. Subjects and objects are variables or names in plain words. What can be said without the
-graph is checked here; `sarag_rdf.reason.typed_graph` checks the rest.
+graph is checked here; `sarag_rdf.answering.typed_graph` checks the rest.
 """
 
 from __future__ import annotations

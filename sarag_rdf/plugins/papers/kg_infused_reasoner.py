@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
+from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name, sha256_hex
 from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Gather, Vector
 from sarag_rdf.base.types import Activation, Answer, Context, Query, Seed, Selection, Statement
 from sarag_rdf.graph.texts import entity_labels, statements_from
-from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
-from sarag_rdf.reason.decompose import joined
 from sarag_rdf.retrieval.seeds import Start, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 

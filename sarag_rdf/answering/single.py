@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sarag_rdf.base.json_schema import object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Citation, Context, Query
-from sarag_rdf.reason.conversation import (
+from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     INSUFFICIENT,
     NOTHING,
@@ -24,6 +20,10 @@ from sarag_rdf.reason.conversation import (
     final_properties,
     from_evidence,
 )
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Citation, Context, Query
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from sarag_rdf.base.json_schema import array_of, object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Query
-from sarag_rdf.reason.conversation import (
+from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     Conversation,
     final_properties,
     format_facts,
     from_evidence,
 )
+from sarag_rdf.base.json_schema import array_of, object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Query
 
 STEPS = 5
 

@@ -12,6 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
+from sarag_rdf.answering.single import brief_answer, reasoned_answer
+from sarag_rdf.answering.typed_graph import Solutions, TooLongError
+from sarag_rdf.answering.typed_patterns import (
+    MOST,
+    Finding,
+    TypedBinding,
+    TypedQuery,
+    UsedSchema,
+    findings_of,
+    query_of,
+    reply_schema,
+)
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Gather
@@ -27,19 +40,6 @@ from sarag_rdf.base.types import (
     Retrieved,
     Section,
     Subgraph,
-)
-from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
-from sarag_rdf.reason.single import brief_answer, reasoned_answer
-from sarag_rdf.reason.typed_graph import Solutions, TooLongError
-from sarag_rdf.reason.typed_patterns import (
-    MOST,
-    Finding,
-    TypedBinding,
-    TypedQuery,
-    UsedSchema,
-    findings_of,
-    query_of,
-    reply_schema,
 )
 
 PROMPT = "sparql_typed"
@@ -69,7 +69,7 @@ class SparqlTypedOptions(Options):
 
 
 class ReadsTypedGraph(Protocol):
-    """The graph of typed queries; see `sarag_rdf.reason.typed_graph.TypedGraph`."""
+    """The graph of typed queries; see `sarag_rdf.answering.typed_graph.TypedGraph`."""
 
     def schema_for(self, question: str, *, classes: int, properties: int) -> UsedSchema: ...
 

@@ -11,27 +11,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Query
-from sarag_rdf.reason.conversation import (
+from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     Conversation,
     final_properties,
     from_evidence,
 )
-from sarag_rdf.reason.grounding import Binding, Grounding
-from sarag_rdf.reason.patterns import PatternError, PatternQuery, parse_patterns
-from sarag_rdf.reason.sparql_cot import query_and_bindings, sparql_cot_reply
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Query
+from sarag_rdf.plugins.papers.grounding import Binding, Grounding
+from sarag_rdf.plugins.papers.patterns import PatternError, PatternQuery, parse_patterns
+from sarag_rdf.plugins.papers.sparql_cot import query_and_bindings, sparql_cot_reply
 
 GIVEN = 5
 """Maximum number of bindings shown to the model."""
 
 
 class Grounds(Protocol):
-    """Evaluates queries; see `sarag_rdf.reason.grounding.Grounder`."""
+    """Evaluates queries; see `sarag_rdf.plugins.papers.grounding.Grounder`."""
 
     def ground(self, query: PatternQuery) -> Grounding: ...
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, abstains, cited_in
+from sarag_rdf.answering.decompose import joined
+from sarag_rdf.answering.single import reasoned_reply
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Citation, Context, Query
-from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, abstains, cited_in
-from sarag_rdf.reason.decompose import joined
-from sarag_rdf.reason.single import reasoned_reply
 
 
 @dataclass(frozen=True, kw_only=True)

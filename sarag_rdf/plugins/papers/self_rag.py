@@ -13,14 +13,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.base.errors import UnparsableReplyError
 from sarag_rdf.base.fence import BREAK
 from sarag_rdf.base.json_schema import boolean, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import Answer, Context, Excerpt, Query, Section
-from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
-from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
+from sarag_rdf.plugins.papers.kg_infused_reasoner import Infusion, KgInfusedOptions
 from sarag_rdf.retrieval.view import GraphView
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
