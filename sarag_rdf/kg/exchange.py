@@ -16,16 +16,16 @@ from sarag_rdf.building.imports import run
 from sarag_rdf.building.imports.options import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
 from sarag_rdf.building.imports.suggest import column_profiles, suggested_mapping
-from sarag_rdf.export import description as void
-from sarag_rdf.export.articles import ArticleReport, Wording, write_articles
-from sarag_rdf.export.rdf import ExportParts, write_parts
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.export import description as void
+from sarag_rdf.kg.export.rdf import ExportParts, write_parts
 from sarag_rdf.kg.session import Session
+from sarag_rdf.plugins.papers.articles import ArticleReport, Wording, write_articles
 from sarag_rdf.retrieval.path_model import packaged_model
 from sarag_rdf.retrieval.path_schema import (
     Hop,

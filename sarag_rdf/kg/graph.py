@@ -33,8 +33,6 @@ from sarag_rdf.building.imports.options import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
 from sarag_rdf.building.index.plan import Inputs, Plan
 from sarag_rdf.building.index.run import IndexReport
-from sarag_rdf.export.activation import activation_trig
-from sarag_rdf.export.articles import ArticleReport
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
@@ -56,6 +54,7 @@ from sarag_rdf.kg.entities import (
     to_networkx,
 )
 from sarag_rdf.kg.exchange import read_only_dataset
+from sarag_rdf.kg.export.activation import activation_trig
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.keywords import (
     DescriptionKeywords,
@@ -74,6 +73,7 @@ from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_stat
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
+from sarag_rdf.plugins.papers.articles import ArticleReport
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:

@@ -105,7 +105,7 @@ class ImportKeywords(TypedDict, total=False):
 
 
 class ExportKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.export.rdf.ExportParts`: the parts to export."""
+    """Options of `sarag_rdf.kg.export.rdf.ExportParts`: the parts to export."""
 
     documents: bool
     entities: bool
@@ -124,7 +124,7 @@ class WikibaseKeywords(TypedDict, total=False):
 
 
 class DescriptionKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.export.description.DatasetMetadata`."""
+    """Options of `sarag_rdf.kg.export.description.DatasetMetadata`."""
 
     title: str | None
     description: str | None

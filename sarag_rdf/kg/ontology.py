@@ -18,7 +18,6 @@ from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.building.derive.incremental import recompute
 from sarag_rdf.building.imports.run import import_name
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.export.prefixes import ontology_prefixes
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
     StoredOntology as StoredOntology,
@@ -44,6 +43,7 @@ from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.parse import RdfReadOptions
+from sarag_rdf.kg.export.prefixes import ontology_prefixes
 from sarag_rdf.kg.session import Session
 
 PACKAGED = "common"

@@ -24,7 +24,7 @@ from sarag_rdf.base.ports import Term
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.temporary import replacing
 from sarag_rdf.base.vocab import COMMON, OWL, PREFIXES, RDFS, SARAG
-from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
+from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.serve.http import query_string, read_body, run
 from sarag_rdf.serve.jobs import (
     CompletionKind,

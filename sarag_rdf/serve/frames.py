@@ -1,6 +1,6 @@
 """The frames of an activation: which nodes are active after each round of a search.
 
-They are read from the chains that explain a search, the same as `sarag_rdf.export.activation`
+They are read from the chains that explain a search, the same as `sarag_rdf.kg.export.activation`
 writes: each step says over which edge activation came to a node, and how much the node then had.
 """
 

@@ -12,13 +12,13 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.skolem import Unskolemizer
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.query_guard import dataset_clauses, inspect_query, refuse_network
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
+from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
 from sarag_rdf.serve.jobs import JobReply, QueryJob, ReadGraphJob, RequestError
 from sarag_rdf.serve.settings import ServeSettings

@@ -15,8 +15,8 @@ from sarag_rdf import __version__
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import Meta
+from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.serve.description import Description, Resources, describe_resource
 from sarag_rdf.serve.explore import known_prefixes
 from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE

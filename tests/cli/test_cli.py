@@ -27,9 +27,9 @@ import sarag_rdf
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.cli import evaluate
 from sarag_rdf.cli.main import COMMANDS
-from sarag_rdf.export.rdf import FORMATS, rdf_bytes
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
+from sarag_rdf.kg.export.rdf import FORMATS, rdf_bytes
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from tests.command import ROOT, Sarag, environment, run_sarag

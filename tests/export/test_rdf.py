@@ -18,7 +18,8 @@ import pytest
 from sarag_rdf.base.errors import StoreError, UsageError
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES, RDF, SKOS
-from sarag_rdf.export.rdf import (
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.export.rdf import (
     DATASET_FORMATS,
     FORMATS,
     rdf_bytes,
@@ -26,7 +27,6 @@ from sarag_rdf.export.rdf import (
     sorted_triples,
     write_rdf,
 )
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from tests.export.consumers import CONSUMERS
 from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of
 

@@ -15,9 +15,9 @@ from sarag_rdf.base.options import DEFAULT_LIMIT, declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.building.imports.options import ImportOptions
 from sarag_rdf.documents.reader import read_paths
-from sarag_rdf.export.description import DatasetMetadata
-from sarag_rdf.export.rdf import ExportParts
 from sarag_rdf.kg import keywords
+from sarag_rdf.kg.export.description import DatasetMetadata
+from sarag_rdf.kg.export.rdf import ExportParts
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.fakes import HashEmbedder

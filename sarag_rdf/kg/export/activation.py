@@ -22,7 +22,7 @@ from sarag_rdf.base.ports import Term
 from sarag_rdf.base.resources import prompt_hash
 from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Selection, Step, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG
-from sarag_rdf.export.prefixes import prefixes_under
+from sarag_rdf.kg.export.prefixes import prefixes_under
 
 StepKey = tuple[int, str, str, str]
 """Round, origin, target and relationship of a step."""

@@ -21,13 +21,13 @@ from sarag_rdf.base.iris import namespace, sha256_hex
 from sarag_rdf.base.ports import Change, Term
 from sarag_rdf.base.redaction import holds_password
 from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
-from sarag_rdf.export.prefixes import prefixes_under
-from sarag_rdf.export.rdf import ExportParts, select_graphs, sorted_triples
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
 from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, LINKS, Imported, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.schema_use import schema_use
+from sarag_rdf.kg.export.prefixes import prefixes_under
+from sarag_rdf.kg.export.rdf import ExportParts, select_graphs, sorted_triples
 
 _MEDIA_TYPE = "https://www.iana.org/assignments/media-types/"
 _PROTOCOL = NamedNode("https://www.w3.org/TR/sparql11-protocol/")
