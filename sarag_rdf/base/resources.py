@@ -164,9 +164,9 @@ def prompt_hash(*names: str) -> str:
 
 def template_text(name: str) -> str:
     """The text of the template ``picture/<name>``."""
-    return (_PACKAGE / "picture" / name).read_text(encoding="utf-8")
+    return (_PACKAGE / "server" / "picture" / name).read_text(encoding="utf-8")
 
 
 def font_files() -> tuple[Path, ...]:
     """The fonts of pictures, DejaVu Sans in two weights, as TrueType files."""
-    return tuple(sorted((_PACKAGE / "picture" / "fonts").glob("*.ttf")))
+    return tuple(sorted((_PACKAGE / "server" / "picture" / "fonts").glob("*.ttf")))

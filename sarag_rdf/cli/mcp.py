@@ -86,8 +86,8 @@ def command(**options: Any) -> int:
     explain_query. Without --http the client starts this command and talks to it over standard
     input and output. Needs the extra mcp.
     """
-    from sarag_rdf.serve.access import access_rules
-    from sarag_rdf.serve.settings import ServeSettings, is_loopback
+    from sarag_rdf.server.access import access_rules
+    from sarag_rdf.server.settings import ServeSettings, is_loopback
 
     try:
         from sarag_rdf.integrations.mcp import run

@@ -90,11 +90,11 @@ def write_activation(kg: Any, retrieved: Any, path: Path | None) -> None:
 def write_picture(retrieved: Any, path: Path) -> None:
     """Draw what was retrieved as a page or an image, by the file's suffix."""
     if path.suffix.lower() == ".html":
-        from sarag_rdf.picture.drawing import activation_html
+        from sarag_rdf.server.picture.drawing import activation_html
 
         path.write_text(activation_html(retrieved), encoding="utf-8")
     else:
-        from sarag_rdf.picture.drawing import write_activation_png
+        from sarag_rdf.server.picture.drawing import write_activation_png
 
         write_activation_png(retrieved, path)
     note(f"picture written to {path}")

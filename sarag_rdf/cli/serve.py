@@ -27,7 +27,7 @@ from sarag_rdf.cli.verbosity import is_quiet, note
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.serve.settings import ServeSettings
+    from sarag_rdf.server.settings import ServeSettings
 
 _SECONDS = click.FloatRange(0.0, min_open=True)
 max_memory_option = click.option(
@@ -162,9 +162,9 @@ def command(**options: Any) -> int:
     By default, the server is read-only and accepts connections from this machine only. Requests are
     logged unless --quiet is given. Press Ctrl-C to stop.
     """
-    from sarag_rdf.serve.access import access_rules
-    from sarag_rdf.serve.server import serve
-    from sarag_rdf.serve.settings import ServeSettings, checked_public_url, is_loopback
+    from sarag_rdf.server.access import access_rules
+    from sarag_rdf.server.server import serve
+    from sarag_rdf.server.settings import ServeSettings, checked_public_url, is_loopback
 
     access = access_rules(
         options["tokens"],
@@ -198,7 +198,7 @@ def command(**options: Any) -> int:
         has_model=endpoint_of(options) is not None,
     )
     if not is_quiet():
-        logging.getLogger("sarag_rdf.serve").setLevel(logging.INFO)
+        logging.getLogger("sarag_rdf.server").setLevel(logging.INFO)
     open_graph = graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
         serve(settings, open_graph, lambda url: _announce(url, settings))

@@ -34,7 +34,7 @@ def command(name: str, scopes: tuple[str, ...]) -> int:
           requests_per_minute: 600
     """  # noqa: D301 - click reads the backspace
     from sarag_rdf.base.errors import UsageError
-    from sarag_rdf.serve.access import ANONYMOUS, new_token
+    from sarag_rdf.server.access import ANONYMOUS, new_token
 
     if not name.strip() or not name.isprintable() or name == ANONYMOUS:
         raise UsageError(f"'{name}' cannot be the name of a token: choose another one")

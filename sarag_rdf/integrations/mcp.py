@@ -32,15 +32,15 @@ from sarag_rdf.integrations.mcp_values import (
     query_result,
 )
 from sarag_rdf.kg.query import prologue_for
-from sarag_rdf.serve.access import Access
-from sarag_rdf.serve.answering import OpenGraph
-from sarag_rdf.serve.guarded import ACCESS
-from sarag_rdf.serve.jobs import ExploreJob, JobReply, LimitedJob, QueryJob
-from sarag_rdf.serve.pool import WorkerPool
-from sarag_rdf.serve.questions import body_of
-from sarag_rdf.serve.server import serve_to_clients
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.worker import run_sparql_jobs
+from sarag_rdf.server.access import Access
+from sarag_rdf.server.answering import OpenGraph
+from sarag_rdf.server.guarded import ACCESS
+from sarag_rdf.server.jobs import ExploreJob, JobReply, LimitedJob, QueryJob
+from sarag_rdf.server.pool import WorkerPool
+from sarag_rdf.server.questions import body_of
+from sarag_rdf.server.server import serve_to_clients
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.worker import run_sparql_jobs
 
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50

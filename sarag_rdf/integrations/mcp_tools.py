@@ -28,10 +28,10 @@ from sarag_rdf.integrations.mcp_values import (
     TermUse,
 )
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.serve.answering import JSON, ClientGraphs, OpenGraph
-from sarag_rdf.serve.describe import describe
-from sarag_rdf.serve.explore import GraphPart, known_prefixes
-from sarag_rdf.serve.jobs import (
+from sarag_rdf.server.answering import JSON, ClientGraphs, OpenGraph
+from sarag_rdf.server.describe import describe
+from sarag_rdf.server.explore import GraphPart, known_prefixes
+from sarag_rdf.server.jobs import (
     AccessibleGraphs,
     DescribeJob,
     ErrorReply,
@@ -39,10 +39,10 @@ from sarag_rdf.serve.jobs import (
     LimitedJob,
     RequestError,
 )
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import StoreSnapshot
-from sarag_rdf.serve.spool import Spool
-from sarag_rdf.serve.worker import catch_errors, run_jobs
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.snapshot import StoreSnapshot
+from sarag_rdf.server.spool import Spool
+from sarag_rdf.server.worker import catch_errors, run_jobs
 
 MAX_TERMS = 200
 """Classes and properties of the schema tool; more are left out, the least frequent first."""

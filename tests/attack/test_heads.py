@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.serve.server import (
+from sarag_rdf.server.server import (
     HEAD_SECONDS,
     MAX_CONNECTIONS,
     MAX_FIELDS,
@@ -75,7 +75,7 @@ def test_a_head_is_measured_however_it_is_cut() -> None:
 
 def test_accept_is_read_in_linear_time() -> None:
     """Twice as long a header takes about twice, not four times, as many steps."""
-    from sarag_rdf.serve import http
+    from sarag_rdf.server import http
 
     class Counted(str):
         calls = 0

@@ -22,7 +22,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.picture import drawing
+from sarag_rdf.server.picture import drawing
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()

@@ -28,9 +28,9 @@ from sarag_rdf.integrations import mcp
 from sarag_rdf.integrations.mcp import make_server
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.serve.access import Access, new_token
-from sarag_rdf.serve.jobs import AccessibleGraphs
-from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.server.access import Access, new_token
+from sarag_rdf.server.jobs import AccessibleGraphs
+from sarag_rdf.server.settings import ServeSettings
 from tests.command import Sarag, environment
 from tests.fault_server import playing
 from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph

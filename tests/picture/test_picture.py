@@ -19,10 +19,18 @@ import resvg_py
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.resources import font_files
 from sarag_rdf.base.types import EntityType, Retrieved, Subgraph
-from sarag_rdf.picture.drawing import activation_html, activation_svg, write_activation_png
-from sarag_rdf.picture.geometry import Label, Wish, clean, fit, place_labels, text_width, wrap
-from sarag_rdf.picture.layout import SQUARE, Picture, lay_out
-from sarag_rdf.picture.selection import KINDS
+from sarag_rdf.server.picture.drawing import activation_html, activation_svg, write_activation_png
+from sarag_rdf.server.picture.geometry import (
+    Label,
+    Wish,
+    clean,
+    fit,
+    place_labels,
+    text_width,
+    wrap,
+)
+from sarag_rdf.server.picture.layout import SQUARE, Picture, lay_out
+from sarag_rdf.server.picture.selection import KINDS
 from tests.picture.chromium import DARK, Page, open_browser
 from tests.picture.picture_sample import (
     DOCUMENTS,

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from sarag_rdf.serve.app import examples
+from sarag_rdf.server.app import examples
 from tests.picture.chromium import DARK, Page, open_browser
 from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving

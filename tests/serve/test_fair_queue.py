@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.serve.pool import FairQueue, QueueFullError
+from sarag_rdf.server.pool import FairQueue, QueueFullError
 
 
 def run(case: Coroutine[Any, Any, None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sarag_rdf.serve.http import (
+from sarag_rdf.server.http import (
     RDF_TYPES,
     RESULT_TYPES,
     base_type,
@@ -12,7 +12,7 @@ from sarag_rdf.serve.http import (
     choose_media_type,
     parse_parameters,
 )
-from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.server.jobs import RequestError
 
 
 @pytest.mark.parametrize(

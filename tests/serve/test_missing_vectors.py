@@ -12,10 +12,10 @@ import pytest
 import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.serve.answering import EmbeddingSteps, QuestionExecutor
-from sarag_rdf.serve.jobs import JobReply, QuestionJob, RequestError
-from sarag_rdf.serve.questions import job_of
-from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.server.answering import EmbeddingSteps, QuestionExecutor
+from sarag_rdf.server.jobs import JobReply, QuestionJob, RequestError
+from sarag_rdf.server.questions import job_of
+from sarag_rdf.server.settings import ServeSettings
 
 
 class SmallBatches(HashEmbedder):

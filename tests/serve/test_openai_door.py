@@ -14,7 +14,7 @@ import pytest
 
 from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.serve.openai_door import NO_ANSWER
+from sarag_rdf.server.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
 from tests.sample_graph import embeddings, make_graph
 from tests.serve.running import TOKEN, Running, serving

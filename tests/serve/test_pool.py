@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.serve.jobs import JobReply
-from sarag_rdf.serve.pool import WorkerPool
+from sarag_rdf.server.jobs import JobReply
+from sarag_rdf.server.pool import WorkerPool
 
 LOADED = "sarag_rdf.kg.graph"
 

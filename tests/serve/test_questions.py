@@ -20,10 +20,10 @@ from sarag_rdf.base.options import Option, declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.serve import graph_store, sparql
-from sarag_rdf.serve.app import routes
-from sarag_rdf.serve.openapi import _merged, openapi_document, question_parameters
-from sarag_rdf.serve.questions import FILE_OPTIONS, parameter_names
+from sarag_rdf.server import graph_store, sparql
+from sarag_rdf.server.app import routes
+from sarag_rdf.server.openapi import _merged, openapi_document, question_parameters
+from sarag_rdf.server.questions import FILE_OPTIONS, parameter_names
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import embeddings, make_graph

@@ -20,7 +20,7 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.serve.description import MAX_STATEMENTS
+from sarag_rdf.server.description import MAX_STATEMENTS
 from tests.picture.chromium import open_browser
 from tests.sample_graph import CapitalExtractor, insert
 from tests.serve.running import Got, Running, serving

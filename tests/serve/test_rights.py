@@ -25,7 +25,7 @@ import sarag_rdf
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg.registry import REASONERS, RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.serve.access import new_token
+from sarag_rdf.server.access import new_token
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, embeddings, insert, make_graph
 from tests.serve.running import JSON, Got, Running, serving

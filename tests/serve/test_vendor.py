@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.serve.app import STATIC
+from sarag_rdf.server.app import STATIC
 
 VENDOR = STATIC / "vendor"
 TOOLS = Path(__file__).parents[2] / "tools" / "explorer"

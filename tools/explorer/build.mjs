@@ -1,6 +1,6 @@
 // Bundles the libraries of the server's pages, with their licences:
 //
-//   npm ci && npm run build            writes sarag_rdf/serve/static/vendor
+//   npm ci && npm run build            writes sarag_rdf/server/static/vendor
 //   npm ci && node build.mjs FOLDER    writes another folder
 //
 // The same sources give the same bytes; tests/serve/test_vendor.py compares them.
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = process.argv[2] ?? join(here, "../../sarag_rdf/serve/static/vendor");
+const out = process.argv[2] ?? join(here, "../../sarag_rdf/server/static/vendor");
 mkdirSync(out, { recursive: true });
 process.chdir(here);
 

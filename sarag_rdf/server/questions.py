@@ -24,9 +24,9 @@ from sarag_rdf.base.options import (
 )
 from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
 from sarag_rdf.kg.weights import parse_weights, split_weights
-from sarag_rdf.serve.answering import error_reply
-from sarag_rdf.serve.http import job_events, query_string, read_body, run, to_response
-from sarag_rdf.serve.jobs import JobReply, Progress, QuestionJob, RequestError
+from sarag_rdf.server.answering import error_reply
+from sarag_rdf.server.http import job_events, query_string, read_body, run, to_response
+from sarag_rdf.server.jobs import JobReply, Progress, QuestionJob, RequestError
 
 MAX_LIMIT: Final = MAX_COUNT
 """Documents that an answer has at most."""

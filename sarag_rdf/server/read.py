@@ -19,11 +19,11 @@ from sarag_rdf.graph.store.query_guard import dataset_clauses, inspect_query, re
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
 from sarag_rdf.kg.export.rdf import check_rdfxml
-from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
-from sarag_rdf.serve.jobs import JobReply, QueryJob, ReadGraphJob, RequestError
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import StoreSnapshot
-from sarag_rdf.serve.spool import Spool
+from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
+from sarag_rdf.server.jobs import JobReply, QueryJob, ReadGraphJob, RequestError
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.snapshot import StoreSnapshot
+from sarag_rdf.server.spool import Spool
 
 MAX_ROWS = "X-SPARQL-MaxRows"
 TRUNCATED = "X-SPARQL-Truncated"

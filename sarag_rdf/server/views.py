@@ -9,7 +9,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.serve.evidence import Evidence, Passage, Ref, Relationship, Segment, Value
+from sarag_rdf.server.evidence import Evidence, Passage, Ref, Relationship, Segment, Value
 
 Kind = Literal["entity", "document", "source", "relationship", "class", "property", "resource"]
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, get_args
 import yaml
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.serve.jobs import AccessibleGraphs, RequestError
+from sarag_rdf.server.jobs import AccessibleGraphs, RequestError
 
 Scope = Literal["read", "ask", "write"]
 """``read``: queries, searches, pages; ``ask``: answers by a language model; ``write``: writes."""

@@ -21,9 +21,9 @@ from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.options import Spec
 from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.kg.report import source_name
-from sarag_rdf.serve.http import job_events, read_body, run_job, settings_of
-from sarag_rdf.serve.jobs import JobReply, Progress, QuestionJob, RequestError
-from sarag_rdf.serve.questions import EVENT_STREAM, body_of, first_event, following, job_of
+from sarag_rdf.server.http import job_events, read_body, run_job, settings_of
+from sarag_rdf.server.jobs import JobReply, Progress, QuestionJob, RequestError
+from sarag_rdf.server.questions import EVENT_STREAM, body_of, first_event, following, job_of
 
 PREFIX: Final = "/v1"
 EXTRA: Final = "sarag"

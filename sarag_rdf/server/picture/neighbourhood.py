@@ -10,7 +10,7 @@ from functools import cache
 import jinja2
 
 from sarag_rdf.base.resources import template_text
-from sarag_rdf.picture.geometry import clean, text_width, wrap
+from sarag_rdf.server.picture.geometry import clean, text_width, wrap
 
 _WIDTH, _CENTRE = 460, 230.0
 _PITCH, _MARGIN = 50.0, 26.0

@@ -21,7 +21,7 @@ from sarag_rdf.graph.parts import (
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.store.dataset import DefaultGraphUnion
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.serve.jobs import AccessibleGraphs
+from sarag_rdf.server.jobs import AccessibleGraphs
 
 Fingerprint = frozenset[tuple[str, int, int]]
 """Names, sizes and modification times of files."""

@@ -28,8 +28,8 @@ from sarag_rdf.graph.parts import ALL
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.serve.frames import activation_frames
-from sarag_rdf.serve.jobs import (
+from sarag_rdf.server.frames import activation_frames
+from sarag_rdf.server.jobs import (
     AccessibleGraphs,
     ErrorReply,
     JobReply,
@@ -38,10 +38,10 @@ from sarag_rdf.serve.jobs import (
     QuestionJob,
     RequestError,
 )
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot, fingerprint
-from sarag_rdf.serve.spool import Spool
-from sarag_rdf.serve.worker import catch_errors, run_jobs
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.snapshot import Fingerprint, StoreSnapshot, fingerprint
+from sarag_rdf.server.spool import Spool
+from sarag_rdf.server.worker import catch_errors, run_jobs
 
 OpenGraph = Callable[..., KnowledgeGraph]
 """Opens the graph; ``over`` and ``facts`` replace the server's."""

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.base.sandbox import process_memory
-from sarag_rdf.serve.jobs import ErrorReply, JobReply, Progress, RequestError, Stop
-from sarag_rdf.serve.spool import remove_spools
+from sarag_rdf.server.jobs import ErrorReply, JobReply, Progress, RequestError, Stop
+from sarag_rdf.server.spool import remove_spools
 
 Target = Callable[..., None]
 """The main function of a process: takes its end of the pipe, the scratch folder, and arguments."""
@@ -173,7 +173,7 @@ def _context() -> SpawnContext | ForkServerContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sarag_rdf.serve.answering"])
+    context.set_forkserver_preload(["sarag_rdf.server.answering"])
     return context
 
 

@@ -13,9 +13,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sarag_rdf.base.errors import one_line
-from sarag_rdf.serve.access import ANONYMOUS, Access, RateLimiter
-from sarag_rdf.serve.jobs import RequestError
-from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.server.access import ANONYMOUS, Access, RateLimiter
+from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.settings import ServeSettings
 
 ACCESS: Final = "sarag.access"
 """Key of the `Access` in the scope of a request."""

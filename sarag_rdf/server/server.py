@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sarag_rdf.base.errors import EmptyGraphError, UsageError
-from sarag_rdf.serve.answering import OpenGraph
-from sarag_rdf.serve.app import make_app
-from sarag_rdf.serve.guarded import AccessMiddleware
-from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.server.answering import OpenGraph
+from sarag_rdf.server.app import make_app
+from sarag_rdf.server.guarded import AccessMiddleware
+from sarag_rdf.server.settings import ServeSettings
 
 _STOP_SECONDS, _SHUTDOWN_SECONDS = 1.0, 3
 """Seconds after an interrupt until requests are answered with 503, and until they are dropped."""

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.redaction import masked
 from sarag_rdf.base.sandbox import machine_memory
-from sarag_rdf.serve.access import ANONYMOUS, Access, AccessRules
+from sarag_rdf.server.access import ANONYMOUS, Access, AccessRules
 
 MIN_MEMORY = 1 << 30
 """The least memory limit of a worker process that is chosen by default, in bytes."""

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from sarag_rdf import __version__
 from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_TOKENS, Option, declared_options
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
-from sarag_rdf.serve.graph_store import PATH
-from sarag_rdf.serve.openapi_parts import (
+from sarag_rdf.server.graph_store import PATH
+from sarag_rdf.server.openapi_parts import (
     DATASET,
     INTEGER,
     IRI,
@@ -33,7 +33,7 @@ from sarag_rdf.serve.openapi_parts import (
     parameter,
     responses,
 )
-from sarag_rdf.serve.questions import (
+from sarag_rdf.server.questions import (
     MAX_LIMIT,
     MAX_PARTS,
     MAX_TEXT,
@@ -41,7 +41,7 @@ from sarag_rdf.serve.questions import (
     RETRIEVER_PARAMETERS,
     parameter_names,
 )
-from sarag_rdf.serve.sparql import FORM, QUERY, UPDATE
+from sarag_rdf.server.sparql import FORM, QUERY, UPDATE
 
 
 def openapi_document(url: str) -> Json:

@@ -24,18 +24,18 @@ from starlette.types import Message, Receive, Scope, Send
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.serve.access import (
+from sarag_rdf.server.access import (
     ANONYMOUS,
     Access,
     required_scope,
     unauthorized,
 )
-from sarag_rdf.serve.answering import OpenGraph, answer_questions
-from sarag_rdf.serve.audit import METRICS_TYPE, AuditLog, Metrics, route_label
-from sarag_rdf.serve.explore import complete, names, neighbours, prefixes
-from sarag_rdf.serve.graph_store import PATH, graph_store
-from sarag_rdf.serve.guarded import ORIGIN_ERROR, Admission, check_host, is_cross_origin
-from sarag_rdf.serve.http import (
+from sarag_rdf.server.answering import OpenGraph, answer_questions
+from sarag_rdf.server.audit import METRICS_TYPE, AuditLog, Metrics, route_label
+from sarag_rdf.server.explore import complete, names, neighbours, prefixes
+from sarag_rdf.server.graph_store import PATH, graph_store
+from sarag_rdf.server.guarded import ORIGIN_ERROR, Admission, check_host, is_cross_origin
+from sarag_rdf.server.http import (
     RECORD,
     RequestRecord,
     error_response,
@@ -43,16 +43,16 @@ from sarag_rdf.serve.http import (
     record_of,
     settings_of,
 )
-from sarag_rdf.serve.jobs import RequestError
-from sarag_rdf.serve.openai_door import OPENAI_ROUTES, is_openai_path, openai_error
-from sarag_rdf.serve.openapi import openapi_document
-from sarag_rdf.serve.pool import Target, WorkerPool
-from sarag_rdf.serve.questions import ask, search
-from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
-from sarag_rdf.serve.resource import is_resource_path, resource, resource_by_path
-from sarag_rdf.serve.settings import ServeSettings, is_loopback
-from sarag_rdf.serve.sparql import sparql, update
-from sarag_rdf.serve.worker import run_sparql_jobs
+from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.openai_door import OPENAI_ROUTES, is_openai_path, openai_error
+from sarag_rdf.server.openapi import openapi_document
+from sarag_rdf.server.pool import Target, WorkerPool
+from sarag_rdf.server.questions import ask, search
+from sarag_rdf.server.resource import PATH as RESOURCE_PATH
+from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
+from sarag_rdf.server.settings import ServeSettings, is_loopback
+from sarag_rdf.server.sparql import sparql, update
+from sarag_rdf.server.worker import run_sparql_jobs
 
 log = logging.getLogger(__name__)
 

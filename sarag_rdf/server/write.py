@@ -31,10 +31,10 @@ from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.graph.store.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.graph.store.writer_lock import COPY
 from sarag_rdf.kg.session import Session
-from sarag_rdf.serve.http import RDF_TYPES
-from sarag_rdf.serve.jobs import JobReply, Payload, RequestError, UpdateJob, WriteGraphJob
-from sarag_rdf.serve.read import evaluation_error, graph_exists
-from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.server.http import RDF_TYPES
+from sarag_rdf.server.jobs import JobReply, Payload, RequestError, UpdateJob, WriteGraphJob
+from sarag_rdf.server.read import evaluation_error, graph_exists
+from sarag_rdf.server.settings import ServeSettings
 
 _DEFAULT_IS_UNION = (
     "the default graph is the union of all graphs here and cannot be written or read by itself: "

@@ -8,10 +8,10 @@ from typing import Any
 import pyoxigraph as ox
 
 from sarag_rdf.base.vocab import DCTERMS, PREFIXES, RDF, SARAG, VOID, XSD, Namespace
-from sarag_rdf.serve.http import RDF_TYPES, content_type, negotiate
-from sarag_rdf.serve.jobs import DescribeJob, JobReply
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
+from sarag_rdf.server.http import RDF_TYPES, content_type, negotiate
+from sarag_rdf.server.jobs import DescribeJob, JobReply
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.snapshot import Fingerprint, StoreSnapshot
 
 SD = Namespace("http://www.w3.org/ns/sparql-service-description#")
 FORMATS = Namespace("http://www.w3.org/ns/formats/")

@@ -22,9 +22,9 @@ from markupsafe import Markup
 
 from sarag_rdf.base.resources import font_files, template_text
 from sarag_rdf.base.types import Retrieved
-from sarag_rdf.picture.geometry import clean, text_width, wrap
-from sarag_rdf.picture.layout import SQUARE, Line, Picture, Square, lay_out, parts_of
-from sarag_rdf.picture.selection import KINDS, Kind, Role, hops_of
+from sarag_rdf.server.picture.geometry import clean, text_width, wrap
+from sarag_rdf.server.picture.layout import SQUARE, Line, Picture, Square, lay_out, parts_of
+from sarag_rdf.server.picture.selection import KINDS, Kind, Role, hops_of
 
 _TYPES = {
     "person": "Person",

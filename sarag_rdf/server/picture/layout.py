@@ -16,7 +16,7 @@ import numpy as np
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import ActivatedEntity, Link, RankedDocument, Retrieved
-from sarag_rdf.picture.geometry import (
+from sarag_rdf.server.picture.geometry import (
     Label,
     Points,
     Wish,
@@ -26,7 +26,7 @@ from sarag_rdf.picture.geometry import (
     spring_positions,
     wrap,
 )
-from sarag_rdf.picture.selection import KINDS, Hop, Kind, Paper, Picked, Role, kind_of, pick
+from sarag_rdf.server.picture.selection import KINDS, Hop, Kind, Paper, Picked, Role, kind_of, pick
 
 SQUARE = 10.0
 """Half the side of a document's square."""

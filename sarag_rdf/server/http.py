@@ -21,10 +21,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from sarag_rdf.base.errors import one_line
-from sarag_rdf.serve.access import Access
-from sarag_rdf.serve.jobs import JobReply, LimitedJob, Progress, RequestError
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.spool import CHUNK
+from sarag_rdf.server.access import Access
+from sarag_rdf.server.jobs import JobReply, LimitedJob, Progress, RequestError
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.spool import CHUNK
 
 log = logging.getLogger(__name__)
 _DRAIN_BYTES, _DRAIN_SECONDS = 16 << 20, 2.0

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from sarag_rdf.kg.registry import REASONERS
-from sarag_rdf.serve import explore
-from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES
-from sarag_rdf.serve.openai_door import FIXED
-from sarag_rdf.serve.resource import FORMATS as RESOURCE_FORMATS
-from sarag_rdf.serve.resource import HTML, MAX_PAGE
-from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
+from sarag_rdf.server import explore
+from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES
+from sarag_rdf.server.openai_door import FIXED
+from sarag_rdf.server.resource import FORMATS as RESOURCE_FORMATS
+from sarag_rdf.server.resource import HTML, MAX_PAGE
+from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 
 Json = dict[str, Any]
 

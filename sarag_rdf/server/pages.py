@@ -32,8 +32,7 @@ from sarag_rdf.base.vocab import (
     SSSOM,
 )
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.picture.neighbourhood import Neighbour, neighbourhood_svg
-from sarag_rdf.serve.description import (
+from sarag_rdf.server.description import (
     MAX_SCAN,
     MAX_STATEMENTS,
     NAMES,
@@ -42,7 +41,7 @@ from sarag_rdf.serve.description import (
     Group,
     Resources,
 )
-from sarag_rdf.serve.evidence import (
+from sarag_rdf.server.evidence import (
     MAX_NAME,
     MAX_TEXT,
     MAX_USES,
@@ -60,7 +59,8 @@ from sarag_rdf.serve.evidence import (
     local_name,
     page_href,
 )
-from sarag_rdf.serve.views import (
+from sarag_rdf.server.picture.neighbourhood import Neighbour, neighbourhood_svg
+from sarag_rdf.server.views import (
     DocumentView,
     GroupView,
     Kind,

@@ -25,18 +25,18 @@ from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.temporary import replacing
 from sarag_rdf.base.vocab import COMMON, OWL, PREFIXES, RDFS, SARAG
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
-from sarag_rdf.serve.http import query_string, read_body, run
-from sarag_rdf.serve.jobs import (
+from sarag_rdf.server.http import query_string, read_body, run
+from sarag_rdf.server.jobs import (
     CompletionKind,
     ExploreJob,
     JobReply,
     QueryJob,
     RequestError,
 )
-from sarag_rdf.serve.read import evaluate
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
-from sarag_rdf.serve.sparql import check_iri
+from sarag_rdf.server.read import evaluate
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.snapshot import Fingerprint, StoreSnapshot
+from sarag_rdf.server.sparql import check_iri
 
 MAX_NODES: Final = 500
 """Nodes of an answer at most."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sarag_rdf.serve.http import (
+from sarag_rdf.server.http import (
     RDF_TYPES,
     base_type,
     body_file,
@@ -25,8 +25,8 @@ from sarag_rdf.serve.http import (
     require_write,
     run,
 )
-from sarag_rdf.serve.jobs import Payload, ReadGraphJob, RequestError, WriteGraphJob
-from sarag_rdf.serve.sparql import check_iri
+from sarag_rdf.server.jobs import Payload, ReadGraphJob, RequestError, WriteGraphJob
+from sarag_rdf.server.sparql import check_iri
 
 PATH = "/rdf-graph-store"
 _ACTIONS: dict[str, Literal["replace", "merge", "drop"]]

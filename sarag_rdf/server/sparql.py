@@ -8,7 +8,7 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sarag_rdf.serve.http import (
+from sarag_rdf.server.http import (
     RDF_TYPES,
     base_type,
     charset,
@@ -22,7 +22,7 @@ from sarag_rdf.serve.http import (
     run,
     settings_of,
 )
-from sarag_rdf.serve.jobs import DescribeJob, QueryJob, RequestError, UpdateJob
+from sarag_rdf.server.jobs import DescribeJob, QueryJob, RequestError, UpdateJob
 
 FORM = "application/x-www-form-urlencoded"
 QUERY = "application/sparql-query"

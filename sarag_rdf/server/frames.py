@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sarag_rdf.base.types import Retrieved, Step
 from sarag_rdf.kg.report import names_of
-from sarag_rdf.picture.selection import steps_to
+from sarag_rdf.server.picture.selection import steps_to
 
 MAX_NODES: Final = 500
 """Nodes of the frames at most: results and seeds first, then the most activated."""

@@ -13,7 +13,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.iris import Minter, namespace
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.vocab import PREFIXES, PROV, RDF, SARAG, XSD
-from sarag_rdf.serve.description import Resources
+from sarag_rdf.server.description import Resources
 
 MAX_TEXT = 40_000
 """Characters of a document that are read; of other texts `MAX_VALUE`, of names `MAX_NAME`."""

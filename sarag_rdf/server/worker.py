@@ -16,9 +16,9 @@ from typing import Any
 
 from sarag_rdf.base.errors import SaragError, StoreLockedError
 from sarag_rdf.graph.store.writer_lock import remove_holder
-from sarag_rdf.serve.describe import describe
-from sarag_rdf.serve.explore import run_explore_job
-from sarag_rdf.serve.jobs import (
+from sarag_rdf.server.describe import describe
+from sarag_rdf.server.explore import run_explore_job
+from sarag_rdf.server.jobs import (
     AccessibleGraphs,
     ErrorReply,
     ExploreJob,
@@ -34,12 +34,12 @@ from sarag_rdf.serve.jobs import (
     UpdateJob,
     WriteGraphJob,
 )
-from sarag_rdf.serve.read import graph_exists, read_graph, run_query
-from sarag_rdf.serve.resource import run_resource_job
-from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import StoreSnapshot
-from sarag_rdf.serve.spool import Spool
-from sarag_rdf.serve.write import update, write_graph
+from sarag_rdf.server.read import graph_exists, read_graph, run_query
+from sarag_rdf.server.resource import run_resource_job
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.snapshot import StoreSnapshot
+from sarag_rdf.server.spool import Spool
+from sarag_rdf.server.write import update, write_graph
 
 log = logging.getLogger(__name__)
 READY = "ready"

@@ -17,10 +17,10 @@ from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.kg.export.rdf import check_rdfxml
-from sarag_rdf.serve.description import Description, Resources, describe_resource
-from sarag_rdf.serve.explore import known_prefixes
-from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE
-from sarag_rdf.serve.http import (
+from sarag_rdf.server.description import Description, Resources, describe_resource
+from sarag_rdf.server.explore import known_prefixes
+from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
+from sarag_rdf.server.http import (
     RDF_TYPES,
     content_type,
     negotiate,
@@ -29,9 +29,9 @@ from sarag_rdf.serve.http import (
     run,
     settings_of,
 )
-from sarag_rdf.serve.jobs import JobReply, RequestError, ResourceJob
-from sarag_rdf.serve.pages import resource_page
-from sarag_rdf.serve.snapshot import StoreSnapshot
+from sarag_rdf.server.jobs import JobReply, RequestError, ResourceJob
+from sarag_rdf.server.pages import resource_page
+from sarag_rdf.server.snapshot import StoreSnapshot
 
 PATH = "/resource"
 HTML = "text/html"
