@@ -35,9 +35,9 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.network.load import load_network
 from sarag_rdf.retrieval.view import Engine
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.remote.sample import seeds
 from tests.servers import Server, oxigraph_server, virtuoso_server
 

@@ -38,7 +38,7 @@ import sarag_rdf
 from benchmarks.generated import RELATIONSHIPS, Corpus, GeneratedExtractor, name_of
 from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 PAGE_NODES, PAGE_EDGES = 1000, 3000
 WARM_UP = 20

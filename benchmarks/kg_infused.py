@@ -26,12 +26,12 @@ from statistics import fmean
 import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.evaluation.judge import run_configuration
-from sarag_rdf.evaluation.qa import Meter, System, SystemResult, ask_all
-from sarag_rdf.evaluation.questions import Question, read_questions
-from sarag_rdf.evaluation.runner import RowFile
-from sarag_rdf.evaluation.scores import exact_match, token_f1
 from sarag_rdf.kg import registry
+from sarag_rdf.plugins.evaluation.judge import run_configuration
+from sarag_rdf.plugins.evaluation.qa import Meter, System, SystemResult, ask_all
+from sarag_rdf.plugins.evaluation.questions import Question, read_questions
+from sarag_rdf.plugins.evaluation.runner import RowFile
+from sarag_rdf.plugins.evaluation.scores import exact_match, token_f1
 
 SYSTEMS = {
     "no retrieval": "kg-infused:baseline=no-retrieval",

@@ -26,7 +26,7 @@ import pyoxigraph as ox
 
 import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 QUESTION = "Who directed Kismet?"

@@ -34,15 +34,15 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance
-from sarag_rdf.evaluation.corpus import Corpus, read_corpus
-from sarag_rdf.evaluation.plots import COLOURS, INK, MARKS, png_axes
-from sarag_rdf.evaluation.problems import JudgedQuestion, locate_support
-from sarag_rdf.evaluation.questions import read_questions
-from sarag_rdf.evaluation.retrieval import Cutoffs, RetrievalMethod, evaluate
-from sarag_rdf.evaluation.runner import RowFile, key_of
-from sarag_rdf.evaluation.statistics import mean
 from sarag_rdf.kg.registry import make_embedder, ranking_options
 from sarag_rdf.models.caches import CachedEmbedder
+from sarag_rdf.plugins.evaluation.corpus import Corpus, read_corpus
+from sarag_rdf.plugins.evaluation.plots import COLOURS, INK, MARKS, png_axes
+from sarag_rdf.plugins.evaluation.problems import JudgedQuestion, locate_support
+from sarag_rdf.plugins.evaluation.questions import read_questions
+from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, RetrievalMethod, evaluate
+from sarag_rdf.plugins.evaluation.runner import RowFile, key_of
+from sarag_rdf.plugins.evaluation.statistics import mean
 
 SHARES = (0.1, 0.2, 0.4)
 METHODS = ("sarag", "sarag-paper", "ppr", "dense")

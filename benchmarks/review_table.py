@@ -22,19 +22,24 @@ from benchmarks.train_typed import parsed
 from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.types import Relation
 from sarag_rdf.building.derive.decisions import PhraseSignature
-from sarag_rdf.evaluation.extraction import ExtractionScores, example_of, score_ontology, triple_of
-from sarag_rdf.evaluation.text2kgbench import (
+from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.spacy.pipeline import extraction_of
+from sarag_rdf.extraction.typed.phrases import PhraseMatcher
+from sarag_rdf.extraction.typed.ranges import range_kind
+from sarag_rdf.extraction.values import parse_value
+from sarag_rdf.plugins.evaluation.extraction import (
+    ExtractionScores,
+    example_of,
+    score_ontology,
+    triple_of,
+)
+from sarag_rdf.plugins.evaluation.text2kgbench import (
     SUITES,
     BenchmarkOntology,
     LiteralStyle,
     Sentence,
     read_benchmark,
 )
-from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.extraction.spacy.pipeline import extraction_of
-from sarag_rdf.extraction.typed.phrases import PhraseMatcher
-from sarag_rdf.extraction.typed.ranges import range_kind
-from sarag_rdf.extraction.values import parse_value
 
 Stated = tuple[str, bool]
 """A property and whether it is stated from the object to the subject."""

@@ -50,10 +50,10 @@ from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EndpointError
 from sarag_rdf.base.ports import Gather, Reasoner, Reply
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
-from sarag_rdf.evaluation.scores import contains_answer, matches, token_f1
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_llm
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.plugins.evaluation.scores import contains_answer, matches, token_f1
+from sarag_rdf.testing.fakes import HashEmbedder
 
 SYSTEMS = (
     "sparql-typed:properties=10:classes=6:brief=true",

@@ -26,14 +26,6 @@ from sklearn.metrics import average_precision_score
 from spacy.tokens import Doc, DocBin
 
 import sarag_rdf.extraction.typed
-from sarag_rdf.evaluation.extraction import example_of
-from sarag_rdf.evaluation.text2kgbench import (
-    SUITES,
-    BenchmarkOntology,
-    Sentence,
-    read_benchmark,
-    sample_examples,
-)
 from sarag_rdf.extraction.names import exact_text, soft_text
 from sarag_rdf.extraction.spacy.pipeline import load_pipeline
 from sarag_rdf.extraction.typed.contexts import sentences_of
@@ -51,6 +43,14 @@ from sarag_rdf.extraction.typed.features import (
 from sarag_rdf.extraction.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extraction.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder
+from sarag_rdf.plugins.evaluation.extraction import example_of
+from sarag_rdf.plugins.evaluation.text2kgbench import (
+    SUITES,
+    BenchmarkOntology,
+    Sentence,
+    read_benchmark,
+    sample_examples,
+)
 
 EXAMPLES = 10
 LIMIT = {"dbpedia_webnlg": 1000, "wikidata_tekgen": 120}

@@ -33,7 +33,7 @@ from sarag_rdf.building.index.plan import read_inputs
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.store.shacl import ENGINES, Engine, ValidationReport
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 CORPUS = Path(__file__).parent.parent / "examples" / "corpus"
 

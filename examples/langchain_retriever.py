@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableLambda
 
 import sarag_rdf
 from sarag_rdf import Source
-from sarag_rdf.integrations.langchain import SaragRetriever
+from sarag_rdf.plugins.agents.langchain import SaragRetriever
 
 TEXTS = [
     Source("Marie Curie was born in Warsaw. She discovered polonium.", title="Marie Curie"),

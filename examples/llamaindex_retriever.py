@@ -11,7 +11,7 @@ from llama_index.core.schema import MetadataMode
 
 import sarag_rdf
 from sarag_rdf import Source
-from sarag_rdf.integrations.llamaindex import SaragRetriever
+from sarag_rdf.plugins.agents.llamaindex import SaragRetriever
 
 TEXTS = [
     Source("Marie Curie was born in Warsaw. She discovered polonium.", title="Marie Curie"),

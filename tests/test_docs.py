@@ -33,7 +33,7 @@ from sarag_rdf.base.ports import Triples
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.main import cli
 from sarag_rdf.cli.output import show_table
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests import reference
 from tests.command import Sarag
 from tests.serve.running import Running, serving

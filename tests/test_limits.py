@@ -22,7 +22,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.redaction import public_origin
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents import read_paths
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import environment
 from tests.fault_server import playing, raw
 from tests.fuzz.hostile import assert_sound, evidence, graph

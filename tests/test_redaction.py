@@ -31,7 +31,7 @@ from sarag_rdf.base.redaction import (
     redacted_remark,
 )
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.testing.fakes import QueuedLLM
 
 SECRET = 'sk-f0rb1dden/"quoted" & <more>+é'
 """Holds what each of the encodings writes in another way."""

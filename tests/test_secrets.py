@@ -17,9 +17,9 @@ from sarag_rdf.base.errors import EndpointError, SaragError, UsageError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.models.client import endpoint_model
-from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer, Play, completion, data, failure, playing, raw, send
 from tests.index.test_resume import chat

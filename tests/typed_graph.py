@@ -23,7 +23,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 EX = "https://example.org/people#"
 TURTLE = f"""

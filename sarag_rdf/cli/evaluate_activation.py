@@ -70,7 +70,7 @@ def command(question: str, **options: Any) -> None:
     else:
         _echo_rows(f"{name}: {question}", rows)
     if options["plot"]:
-        from sarag_rdf.evaluation.plots import write_activation_plot
+        from sarag_rdf.plugins.evaluation.plots import write_activation_plot
 
         labelled = {f"c = {c:g}": activations for c, activations in curves.items()}
         write_activation_plot(labelled, f"{name}: {question}", options["plot"])

@@ -37,12 +37,12 @@ def command(**options: Any) -> None:
     docs/how-to/evaluate.md for the criteria.
     """
     import sarag_rdf
-    from sarag_rdf.evaluation import compare
-    from sarag_rdf.evaluation.compare import AnswerPairs, compare_all, pair_answers, report
-    from sarag_rdf.evaluation.judge import llm_settings
-    from sarag_rdf.evaluation.qa import SystemSpec
-    from sarag_rdf.evaluation.runner import RowFile
     from sarag_rdf.kg import registry
+    from sarag_rdf.plugins.evaluation import compare
+    from sarag_rdf.plugins.evaluation.compare import AnswerPairs, compare_all, pair_answers, report
+    from sarag_rdf.plugins.evaluation.judge import llm_settings
+    from sarag_rdf.plugins.evaluation.qa import SystemSpec
+    from sarag_rdf.plugins.evaluation.runner import RowFile
 
     labels = [SystemSpec.parse(part).label for part in options["systems"].split(",")]
     if len(labels) != 2 or labels[0] == labels[1]:

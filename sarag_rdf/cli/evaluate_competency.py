@@ -17,7 +17,7 @@ from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.cli.query import prologue_of
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.competency import CompetencyResult, Row, Stop
+    from sarag_rdf.plugins.evaluation.competency import CompetencyResult, Row, Stop
 
 _SHOWN = 3
 """Missing and unexpected rows that are printed."""
@@ -44,7 +44,7 @@ def command(folder: Path, **options: Any) -> int:
     the terms that do not occur in the graph are listed, and the first triple pattern after which
     there is no solution. Exit code 1 if a question does not pass.
     """
-    from sarag_rdf.evaluation.competency import evaluate_question, question_files
+    from sarag_rdf.plugins.evaluation.competency import evaluate_question, question_files
 
     files = question_files(folder)
     check_outputs(options["output"])

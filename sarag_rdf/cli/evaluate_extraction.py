@@ -14,11 +14,15 @@ from sarag_rdf.cli.indexing import echo_discarded
 from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json, progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.evaluation.text2kgbench import SUITES, read_benchmark
+from sarag_rdf.plugins.evaluation.text2kgbench import SUITES, read_benchmark
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.extraction import MakeExtractor, ModelExtractors, OntologyResult
-    from sarag_rdf.evaluation.text2kgbench import BenchmarkOntology
+    from sarag_rdf.plugins.evaluation.extraction import (
+        MakeExtractor,
+        ModelExtractors,
+        OntologyResult,
+    )
+    from sarag_rdf.plugins.evaluation.text2kgbench import BenchmarkOntology
 
 
 @click.command(
@@ -67,7 +71,7 @@ def command(**options: Any) -> None:
     the sentence's gold statements. The strict ones count all predictions, and the soft F1 ignores
     accents, brackets, quotes and units. All figures are in percent.
     """
-    from sarag_rdf.evaluation import extraction
+    from sarag_rdf.plugins.evaluation import extraction
 
     names = [n.strip() for n in options["ontologies"].split(",")] if options["ontologies"] else None
     ontologies = read_benchmark(options["data"], options["suite"], names)
@@ -98,8 +102,8 @@ def command(**options: Any) -> None:
 
 
 def _spacy(options: dict[str, Any]) -> MakeExtractor:
-    from sarag_rdf.evaluation import extraction
     from sarag_rdf.kg.registry import make_embedder
+    from sarag_rdf.plugins.evaluation import extraction
 
     return extraction.typed_extractor(
         make_embedder(options["embedder"], None),
@@ -110,8 +114,8 @@ def _spacy(options: dict[str, Any]) -> MakeExtractor:
 
 
 def _llm(options: dict[str, Any]) -> ModelExtractors:
-    from sarag_rdf.evaluation.extraction import ModelExtractors
     from sarag_rdf.kg.registry import make_embedder, make_llm, options_of
+    from sarag_rdf.plugins.evaluation.extraction import ModelExtractors
 
     endpoint = endpoint_of(options)
     return ModelExtractors(
@@ -125,7 +129,7 @@ def _llm(options: dict[str, Any]) -> ModelExtractors:
 def _run(
     ontologies: list[BenchmarkOntology], make: MakeExtractor, options: dict[str, Any]
 ) -> list[OntologyResult]:
-    from sarag_rdf.evaluation import extraction
+    from sarag_rdf.plugins.evaluation import extraction
 
     total = sum(len(ontology.test[: options["limit"]]) for ontology in ontologies)
     results = []

@@ -20,7 +20,7 @@ from sarag_rdf.cli.output import echo_json
 from sarag_rdf.cli.verbosity import note
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.paths import PathResult
+    from sarag_rdf.plugins.evaluation.paths import PathResult
 
 _questions_option = click.option(
     "--questions", type=click.Path(path_type=Path), multiple=True, required=True,
@@ -60,7 +60,7 @@ def command(**options: Any) -> None:
     With --articles, documents of that graph are found instead: article topics are the entities that
     they are about, and chunk-resolved are those with the neighbours that their texts name.
     """
-    from sarag_rdf.evaluation.paths import (
+    from sarag_rdf.plugins.evaluation.paths import (
         ACCOUNTINGS,
         ARTICLE_ACCOUNTINGS,
         evaluate_articles,
@@ -128,7 +128,7 @@ def fit_command(**options: Any) -> None:
     The file is used with --retriever paths:model=FILE. Weights are first fitted on every other
     question, and the F1 of the questions that were left out is printed; then on all.
     """
-    from sarag_rdf.evaluation.paths import fit_paths, read_questions
+    from sarag_rdf.plugins.evaluation.paths import fit_paths, read_questions
 
     output = options["output"]
     if not output.resolve().parent.is_dir() or output.is_dir():
@@ -155,7 +155,7 @@ def fit_command(**options: Any) -> None:
 
 
 def _paths(kg: Any, options: dict[str, Any], **values: Any) -> Any:
-    from sarag_rdf.evaluation.paths import relation_paths
+    from sarag_rdf.plugins.evaluation.paths import relation_paths
 
     return relation_paths(kg.retriever(options["retriever"], **values))
 

@@ -53,11 +53,11 @@ def command(**options: Any) -> None:
     best and the worst. Inputs without a difference are left out. examples/train_on_preferences.py
     trains a model with the file.
     """
-    from sarag_rdf.evaluation.corpus import read_corpus
-    from sarag_rdf.evaluation.preferences import DECODINGS, inputs_of, preferences
-    from sarag_rdf.evaluation.qa import QUESTION_ERRORS
-    from sarag_rdf.evaluation.questions import read_questions
     from sarag_rdf.kg import registry
+    from sarag_rdf.plugins.evaluation.corpus import read_corpus
+    from sarag_rdf.plugins.evaluation.preferences import DECODINGS, inputs_of, preferences
+    from sarag_rdf.plugins.evaluation.qa import QUESTION_ERRORS
+    from sarag_rdf.plugins.evaluation.questions import read_questions
 
     check_outputs(options["output"], options["replies"])
     endpoint = endpoint_of(options)

@@ -29,9 +29,9 @@ from sarag_rdf.cli.verbosity import note
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import LLM
-    from sarag_rdf.evaluation.corpus import Corpus
-    from sarag_rdf.evaluation.qa import Meter, System, SystemSpec
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.plugins.evaluation.corpus import Corpus
+    from sarag_rdf.plugins.evaluation.qa import Meter, System, SystemSpec
 
 
 @click.command(
@@ -74,7 +74,7 @@ def command(**options: Any) -> None:
     The measures are defined in docs/reference/evaluation.md. With --rows an interrupted run can
     be resumed. The JSON depends only on the replies; timings are written with --timings.
     """
-    from sarag_rdf.evaluation import qa_report
+    from sarag_rdf.plugins.evaluation import qa_report
 
     systems = _systems(options["systems"])
     labels = [system.label for system in systems]
@@ -88,14 +88,14 @@ def answer_questions(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The report and the timings of systems; timings and plot are written as `options` say."""
     import sarag_rdf
-    from sarag_rdf.evaluation import qa_report
-    from sarag_rdf.evaluation.corpus import read_corpus
-    from sarag_rdf.evaluation.judge import cases_for_judge, judge_all, llm_settings
-    from sarag_rdf.evaluation.problems import count_problems, locate_support
-    from sarag_rdf.evaluation.qa import Meter, ask_all
-    from sarag_rdf.evaluation.questions import read_questions
-    from sarag_rdf.evaluation.runner import RowFile
     from sarag_rdf.kg import registry
+    from sarag_rdf.plugins.evaluation import qa_report
+    from sarag_rdf.plugins.evaluation.corpus import read_corpus
+    from sarag_rdf.plugins.evaluation.judge import cases_for_judge, judge_all, llm_settings
+    from sarag_rdf.plugins.evaluation.problems import count_problems, locate_support
+    from sarag_rdf.plugins.evaluation.qa import Meter, ask_all
+    from sarag_rdf.plugins.evaluation.questions import read_questions
+    from sarag_rdf.plugins.evaluation.runner import RowFile
 
     registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
@@ -161,8 +161,8 @@ def _systems(text: str) -> list[SystemSpec]:
 
 def parse_system(label: str) -> SystemSpec:
     """The system of a label; raises `UsageError` for an unknown part or invalid options."""
-    from sarag_rdf.evaluation.qa import SystemSpec
     from sarag_rdf.kg.registry import options_of
+    from sarag_rdf.plugins.evaluation.qa import SystemSpec
 
     system = SystemSpec.parse(label)
     with _name_in_errors(system):
@@ -183,7 +183,7 @@ def _name_in_errors(system: SystemSpec) -> Iterator[None]:
 def _build_system(
     kg: KnowledgeGraph, system: SystemSpec, meter: Meter, options: Mapping[str, Any]
 ) -> System:
-    from sarag_rdf.evaluation.qa import FullContext, System
+    from sarag_rdf.plugins.evaluation.qa import FullContext, System
 
     with _name_in_errors(system):
         gather = kg.gather(
@@ -206,7 +206,7 @@ def _configuration(
 ) -> dict[str, Any]:
     """A graph in a folder is identified by its revision, a temporary one by its inputs."""
     import sarag_rdf
-    from sarag_rdf.evaluation.judge import run_configuration
+    from sarag_rdf.plugins.evaluation.judge import run_configuration
 
     meta = kg.meta()
     graph: dict[str, Any] = {"embedder": meta.embedding_model}
@@ -239,7 +239,7 @@ def _interruption_message(rows: Path | None) -> Iterator[None]:
 
 
 def _draw(data: Mapping[str, Any], path: Path) -> None:
-    from sarag_rdf.evaluation.plots import write_answer_plot
+    from sarag_rdf.plugins.evaluation.plots import write_answer_plot
 
     results = data["results"]
     is_judged = data["judge"] is not None

@@ -67,13 +67,13 @@ def command(**options: Any) -> None:
     asks for what is at the end of the same properties; a SPARQL query computes all answers. The
     same graph and --seed give the same questions. sarag evaluate retrieval, qa and paths read them.
     """
-    from sarag_rdf.evaluation.path_questions import (
+    from sarag_rdf.plugins.evaluation.path_questions import (
         QuestionWriter,
         read_articles,
         reasons,
         write_questions,
     )
-    from sarag_rdf.evaluation.paths import relation_paths
+    from sarag_rdf.plugins.evaluation.paths import relation_paths
 
     if options["corpus"] and options["articles"]:
         raise UsageError("--articles is the corpus: omit --corpus")

@@ -43,7 +43,13 @@ def command(**options: Any) -> None:
     """
     import sarag_rdf
     from sarag_rdf.cli.options import endpoint_of
-    from sarag_rdf.evaluation.resolution import GoldExtractor, b_cubed, groups, pairwise, read_gold
+    from sarag_rdf.plugins.evaluation.resolution import (
+        GoldExtractor,
+        b_cubed,
+        groups,
+        pairwise,
+        read_gold,
+    )
 
     mentions = read_gold(options["file"])
     if not mentions:

@@ -28,7 +28,7 @@ from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.cli.verbosity import note
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.retrieval import MethodResults, RetrievalMethod
+    from sarag_rdf.plugins.evaluation.retrieval import MethodResults, RetrievalMethod
 
 CURVE = 20
 """The minimum number of ranks that --plot shows."""
@@ -66,12 +66,12 @@ def command(**options: Any) -> None:
     JSON; timings are written with --timings.
     """
     import sarag_rdf
-    from sarag_rdf.evaluation import retrieval_report, tables
-    from sarag_rdf.evaluation.corpus import read_corpus
-    from sarag_rdf.evaluation.problems import count_problems, locate_support
-    from sarag_rdf.evaluation.questions import read_questions
-    from sarag_rdf.evaluation.retrieval import Cutoffs, evaluate
-    from sarag_rdf.evaluation.statistics import ranking_measures
+    from sarag_rdf.plugins.evaluation import retrieval_report, tables
+    from sarag_rdf.plugins.evaluation.corpus import read_corpus
+    from sarag_rdf.plugins.evaluation.problems import count_problems, locate_support
+    from sarag_rdf.plugins.evaluation.questions import read_questions
+    from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, evaluate
+    from sarag_rdf.plugins.evaluation.statistics import ranking_measures
 
     ranking_measures()  # before anything is indexed
     methods = _methods(options["methods"])
@@ -108,8 +108,8 @@ def command(**options: Any) -> None:
 
 
 def _methods(text: str) -> list[RetrievalMethod]:
-    from sarag_rdf.evaluation.retrieval import RetrievalMethod
     from sarag_rdf.kg.registry import ranking_options
+    from sarag_rdf.plugins.evaluation.retrieval import RetrievalMethod
 
     methods = []
     for label in dict.fromkeys(part.strip() for part in text.split(",")):
@@ -127,8 +127,8 @@ def _baseline(name: str | None, methods: list[RetrievalMethod]) -> str:
 
 
 def _draw(outcomes: list[MethodResults], curve: Sequence[int], path: Path) -> None:
-    from sarag_rdf.evaluation.plots import write_recall_plot
-    from sarag_rdf.evaluation.statistics import mean
+    from sarag_rdf.plugins.evaluation.plots import write_recall_plot
+    from sarag_rdf.plugins.evaluation.statistics import mean
 
     curves = {
         outcome.method: [mean([row.figures for row in outcome.rows], f"R@{k}") for k in curve]

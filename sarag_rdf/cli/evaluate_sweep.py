@@ -63,14 +63,14 @@ def command(**options: Any) -> None:
     docs/how-to/evaluate.md.
     """
     import sarag_rdf
-    from sarag_rdf.evaluation import retrieval_report, sweep
-    from sarag_rdf.evaluation.corpus import read_corpus
-    from sarag_rdf.evaluation.plots import write_sweep_plot
-    from sarag_rdf.evaluation.problems import count_problems, locate_support
-    from sarag_rdf.evaluation.questions import read_questions
-    from sarag_rdf.evaluation.retrieval import Cutoffs, evaluate
-    from sarag_rdf.evaluation.statistics import ranking_measures
     from sarag_rdf.kg.registry import ranking_options
+    from sarag_rdf.plugins.evaluation import retrieval_report, sweep
+    from sarag_rdf.plugins.evaluation.corpus import read_corpus
+    from sarag_rdf.plugins.evaluation.plots import write_sweep_plot
+    from sarag_rdf.plugins.evaluation.problems import count_problems, locate_support
+    from sarag_rdf.plugins.evaluation.questions import read_questions
+    from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, evaluate
+    from sarag_rdf.plugins.evaluation.statistics import ranking_measures
 
     ranking_measures()  # before anything is indexed
     variations = [sweep.read_variation(text) for text in options["variations"]]

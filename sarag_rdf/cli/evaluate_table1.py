@@ -18,7 +18,7 @@ from sarag_rdf.cli.evaluation import (
 from sarag_rdf.cli.options import endpoint_options
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.paper import TableRow
+    from sarag_rdf.plugins.evaluation.paper import TableRow
 
 
 @click.command(
@@ -56,7 +56,7 @@ def command(**options: Any) -> None:
     The rows are systems of 'evaluate qa' with preset=paper, under the paper's names; its figures
     are printed beside those measured. With --rows an interrupted run can be resumed.
     """
-    from sarag_rdf.evaluation.paper import plan_lines, published_figures, table_lines
+    from sarag_rdf.plugins.evaluation.paper import plan_lines, published_figures, table_lines
 
     rows = _rows(options["only"])
     place = options["dataset"], options["thresholds"].strip(":")
@@ -75,7 +75,7 @@ def command(**options: Any) -> None:
 
 
 def _rows(only: str | None) -> list[TableRow]:
-    from sarag_rdf.evaluation.paper import TABLE_1
+    from sarag_rdf.plugins.evaluation.paper import TABLE_1
 
     if only is None:
         return list(TABLE_1)

@@ -23,9 +23,9 @@ from sarag_rdf.cli.output import echo_json, json_text, progress_bars
 from sarag_rdf.cli.verbosity import note
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.corpus import Corpus
-    from sarag_rdf.evaluation.questions import Question
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.plugins.evaluation.corpus import Corpus
+    from sarag_rdf.plugins.evaluation.questions import Question
 
 _PROBLEMS = 3
 """Problems of indexing that are printed."""
@@ -118,7 +118,7 @@ def check_plot(path: Path | None) -> None:
     """
     if path is None:
         return
-    from sarag_rdf.evaluation.plots import check_matplotlib
+    from sarag_rdf.plugins.evaluation.plots import check_matplotlib
 
     check_matplotlib()
     if path.suffix.lower() != ".png":

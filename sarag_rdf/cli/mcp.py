@@ -90,7 +90,7 @@ def command(**options: Any) -> int:
     from sarag_rdf.server.settings import ServeSettings, is_loopback
 
     try:
-        from sarag_rdf.integrations.mcp import run
+        from sarag_rdf.plugins.agents.mcp import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise

@@ -59,7 +59,7 @@ def export_wikibase(
     **settings: Any,
 ) -> None:
     """Write the parts in `over` in a format of Wikibase; see `KnowledgeGraph.export_wikibase`."""
-    from sarag_rdf import wikibase  # a search does not need it
+    from sarag_rdf.plugins import wikibase
 
     def read() -> GraphReader:
         with session.read() as snapshot:

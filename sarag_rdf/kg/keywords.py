@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, TypedDict
 
 from sarag_rdf.base.options import DEFAULT_LIMIT, Options, Spec
-from sarag_rdf.wikibase.rdf import Flavor
+from sarag_rdf.plugins.wikibase.rdf import Flavor
 
 
 class RetrieverKeywords(TypedDict, total=False):
@@ -115,7 +115,7 @@ class ExportKeywords(TypedDict, total=False):
 
 
 class WikibaseKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.wikibase.write.WikibaseOptions`."""
+    """Options of `sarag_rdf.plugins.wikibase.write.WikibaseOptions`."""
 
     namespace: str
     syntax: str

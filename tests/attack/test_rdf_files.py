@@ -15,7 +15,7 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import InputError, RemoteStoreError
 from sarag_rdf.base.safe_xml import PlainXml
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import run_sarag
 from tests.fault_server import playing, raw
 from tests.fuzz.hostile import assert_sound, evidence, graph, is_line

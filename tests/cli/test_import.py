@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.kg import registry
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag, environment
 from tests.sample_graph import make_graph
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag, interruptible
 from tests.fault_server import FaultServer
 from tests.sample_graph import CapitalExtractor

@@ -15,7 +15,7 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.building.index import quarantine
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg import registry
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import nquads
 

@@ -12,7 +12,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.kg import query as kg_query
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.typed_graph import EX, index_people
 

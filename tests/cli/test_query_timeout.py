@@ -14,7 +14,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import QueryError, QueryTimeoutError
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import make_graph
 

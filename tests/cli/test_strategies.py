@@ -11,7 +11,7 @@ import pytest
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.cli.main import COMMANDS, cli
 from sarag_rdf.kg.registry import STRATEGIES
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import make_graph
 

@@ -18,8 +18,8 @@ import sarag_rdf
 from sarag_rdf.answering.single import Single
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.types import Evidence, Extraction, Mention, Query, RankedDocument, Relation
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.plugins.papers.graph_walk import GraphWalk, GraphWalkOptions
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.context.sample import found_for, words
 from tests.context.test_graph_walk import made, met, shown
 from tests.retrieve.graphs import Content

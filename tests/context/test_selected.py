@@ -15,8 +15,8 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, RankedDocument
 from sarag_rdf.graph.vectors.word_index import Bm25Index
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.context.selected import Selected, SelectedOptions
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.context.sample import found, found_for, words
 
 

@@ -10,7 +10,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.types import Source
 from sarag_rdf.building.derive.clusters import SHOWN, Member, clusters, curated, remarks
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
 from tests.sample_graph import CapitalExtractor

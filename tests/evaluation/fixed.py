@@ -9,8 +9,8 @@ import pytest
 from sarag_rdf.base.options import RetrieverOptions, option
 from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from sarag_rdf.kg import registry
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.errors import EndpointDownError, UnparsableReplyError
-from sarag_rdf.evaluation.compare import CRITERIA
-from sarag_rdf.evaluation.runner import RowFile
 from sarag_rdf.kg import registry
+from sarag_rdf.plugins.evaluation.compare import CRITERIA
+from sarag_rdf.plugins.evaluation.runner import RowFile
 from tests.command import Result, Sarag
 from tests.evaluation.scripted import Scripted
 

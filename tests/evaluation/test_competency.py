@@ -13,14 +13,14 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.resources import query_header
 from sarag_rdf.cli.query import prologue_of
-from sarag_rdf.evaluation.competency import (
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.competency import (
     CompetencyResult,
     Stop,
     evaluate_question,
     question_files,
 )
-from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT, Sarag
 from tests.typed_graph import SOURCES, TURTLE, TypedExtractor
 

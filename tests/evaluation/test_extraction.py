@@ -10,7 +10,8 @@ import pytest
 
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UsageError
 from sarag_rdf.base.types import Document, Relation, Value
-from sarag_rdf.evaluation.extraction import (
+from sarag_rdf.kg import registry
+from sarag_rdf.plugins.evaluation.extraction import (
     ExtractionScores,
     ModelExtractors,
     _located,
@@ -23,7 +24,7 @@ from sarag_rdf.evaluation.extraction import (
     soft_key,
     strict_key,
 )
-from sarag_rdf.evaluation.text2kgbench import (
+from sarag_rdf.plugins.evaluation.text2kgbench import (
     LiteralStyle,
     Sentence,
     Triple,
@@ -31,8 +32,7 @@ from sarag_rdf.evaluation.text2kgbench import (
     sample_examples,
     words_of,
 )
-from sarag_rdf.kg import registry
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.fault_server import data, playing
 

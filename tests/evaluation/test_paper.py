@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.evaluation.paper import TABLE_1
-from sarag_rdf.evaluation.qa import SystemSpec
-from sarag_rdf.evaluation.sweep import read_variation, settings_of
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.registry import options_of, ranking_options
+from sarag_rdf.plugins.evaluation.paper import TABLE_1
+from sarag_rdf.plugins.evaluation.qa import SystemSpec
+from sarag_rdf.plugins.evaluation.sweep import read_variation, settings_of
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
@@ -105,7 +105,7 @@ def test_too_many_settings() -> None:
 def test_without_matplotlib_nothing_is_indexed(
     sarag: Sarag, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sarag_rdf.evaluation.plots.find_spec", lambda _: None)
+    monkeypatch.setattr("sarag_rdf.plugins.evaluation.plots.find_spec", lambda _: None)
     done = sweep(sarag, "--vary", "c=0,0.1", "--plot", "a.png", "--kg", "kg")
     assert done.code != 0
     assert "--plot needs matplotlib: pip install 'sarag-rdf[plot]'" in done.err

@@ -12,12 +12,16 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Table, silent
-from sarag_rdf.evaluation.path_questions import QuestionWriter, WritingReport, write_questions
-from sarag_rdf.evaluation.paths import read_questions as read_path_questions
-from sarag_rdf.evaluation.paths import relation_paths
-from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.plugins.evaluation.path_questions import (
+    QuestionWriter,
+    WritingReport,
+    write_questions,
+)
+from sarag_rdf.plugins.evaluation.paths import read_questions as read_path_questions
+from sarag_rdf.plugins.evaluation.paths import relation_paths
+from sarag_rdf.plugins.evaluation.questions import read_questions
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
 from tests.sample_graph import SOURCES, CapitalExtractor

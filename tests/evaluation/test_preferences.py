@@ -16,11 +16,17 @@ import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import TruncatedReplyError, UsageError
 from sarag_rdf.base.ports import silent
-from sarag_rdf.evaluation.preferences import DECODINGS, Input, inputs_of, judge_prompt, preferences
 from sarag_rdf.kg import registry
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins.evaluation.preferences import (
+    DECODINGS,
+    Input,
+    inputs_of,
+    judge_prompt,
+    preferences,
+)
 from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import ROOT, Sarag
 from tests.evaluation.scripted import Scripted
 from tests.sample_graph import SOURCES, CapitalExtractor

@@ -29,11 +29,11 @@ from sarag_rdf.base.errors import (
     UsageError,
 )
 from sarag_rdf.base.types import Source
-from sarag_rdf.evaluation.judge import ANSWER_PROMPTS
-from sarag_rdf.evaluation.plots import write_answer_plot
-from sarag_rdf.evaluation.qa import SystemSpec
-from sarag_rdf.evaluation.tables import WIDTH
 from sarag_rdf.kg import registry
+from sarag_rdf.plugins.evaluation.judge import ANSWER_PROMPTS
+from sarag_rdf.plugins.evaluation.plots import write_answer_plot
+from sarag_rdf.plugins.evaluation.qa import SystemSpec
+from sarag_rdf.plugins.evaluation.tables import WIDTH
 from tests.command import Result, Sarag, environment, interruptible, run_sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write

@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.evaluation.resolution import GoldMention, Scores, b_cubed, pairwise, read_gold
 from sarag_rdf.kg import registry
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.plugins.evaluation.resolution import (
+    GoldMention,
+    Scores,
+    b_cubed,
+    pairwise,
+    read_gold,
+)
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
 TABLE = (

@@ -12,15 +12,15 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import Matrix
-from sarag_rdf.evaluation.plots import write_recall_plot
-from sarag_rdf.evaluation.scores import count_words, words_to_answer
-from sarag_rdf.evaluation.tables import WIDTH
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.plugins.evaluation.plots import write_recall_plot
+from sarag_rdf.plugins.evaluation.scores import count_words, words_to_answer
+from sarag_rdf.plugins.evaluation.tables import WIDTH
 from sarag_rdf.retrieval.sarag import SaragOptions
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, PASSAGES, QUESTIONS, musique, write

@@ -9,8 +9,8 @@ import pytest
 
 from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import Context, Evidence, Query, Retrieved, Subgraph, Usage
-from sarag_rdf.evaluation.qa import Account, Meter
-from sarag_rdf.evaluation.runner import map_as_completed
+from sarag_rdf.plugins.evaluation.qa import Account, Meter
+from sarag_rdf.plugins.evaluation.runner import map_as_completed
 
 
 def test_one_thread_keeps_the_order() -> None:

@@ -14,8 +14,8 @@ import sarag_rdf
 from sarag_rdf.base.errors import UnparsableReplyError
 from sarag_rdf.base.ports import LLM, Table
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.plugins.papers.articles import ArticleReport
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor
 

@@ -19,7 +19,7 @@ import rdflib
 import sarag_rdf
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.serve.running import Running, serving
 from tests.typed_graph import EX, SOURCES, TypedExtractor, add_ontology

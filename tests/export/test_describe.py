@@ -23,7 +23,7 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.export.description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.links import accept
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
 from tests.typed_graph import EX, typed_graph

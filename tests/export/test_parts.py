@@ -15,7 +15,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.vocab import RDF, SARAG, SKOS
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.export.consumers import CONSUMERS, FORMATS
 from tests.sample_graph import crooked_graph, graph_of, insert, make_graph, quads_of

@@ -13,13 +13,13 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Usage
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.plugins.papers.budgeted import (
     BudgetedExtractor,
     BudgetedOptions,
     centrality,
     keyword_weights,
 )
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
 TEXTS = {

@@ -37,9 +37,9 @@ from sarag_rdf.extraction.llm import (
     relationships_prompt,
     relationships_schema,
 )
-from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.json_reply import schema_problem
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.command import interruptible
 from tests.fault_server import hang, playing
 

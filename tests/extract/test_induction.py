@@ -8,7 +8,7 @@ from sarag_rdf.extraction.typed.induction import (
     induce_properties,
     local_names,
 )
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 
 def induced(*phrases: CountedPhrase, least: int = 1) -> list[InducedProperty]:

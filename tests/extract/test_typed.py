@@ -34,7 +34,7 @@ from sarag_rdf.extraction.typed.ranges import RANGE_KINDS, is_admitted, range_ki
 from sarag_rdf.extraction.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extraction.typed.trees import BoostedTrees
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 EX = "https://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -20,8 +20,8 @@ from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
 from sarag_rdf.extraction.typed.model import StatementModel, max_statements
 from sarag_rdf.extraction.units import UNIT
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests import typed_graph
 
 EX = "https://example.org/"

@@ -24,7 +24,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError, StoreLockedError, UsageError
 from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT, environment
 from tests.sample_graph import CapitalExtractor
 

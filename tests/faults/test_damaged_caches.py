@@ -15,7 +15,7 @@ import sarag_rdf
 from sarag_rdf.graph.vectors import files
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.caches import SqliteCache, fault_of
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Result, environment, run_sarag
 from tests.fault_server import FaultServer, playing
 from tests.faults.corpus import openie_corpus

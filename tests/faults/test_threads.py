@@ -24,7 +24,7 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.kg.report import retrieved_to_dict
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor

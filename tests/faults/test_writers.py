@@ -18,7 +18,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import StoreLockedError
 from sarag_rdf.graph.store import writer_lock
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT, Result, environment, run_sarag
 from tests.fault_server import hang, playing
 from tests.faults.parallel import DOCUMENTS, derived_is_true, source

@@ -15,7 +15,7 @@ import sarag_rdf
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.terms import iri
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fuzz.cases import RAN
 from tests.sample_graph import SOURCES, CapitalExtractor
 

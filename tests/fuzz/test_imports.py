@@ -23,7 +23,7 @@ from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.building.link.sssom import read_table
 from sarag_rdf.graph.vectors.files import forget_verified
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import (
     Edits,

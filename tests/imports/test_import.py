@@ -20,7 +20,7 @@ from sarag_rdf.building.imports import child_parser as ingest_lines
 from sarag_rdf.building.imports import run
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor, quads_of
 
 TURTLE = """

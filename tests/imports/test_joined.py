@@ -21,8 +21,8 @@ from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.server.picture import drawing
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()

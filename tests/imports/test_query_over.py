@@ -17,7 +17,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store import dataset
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.remote.sample import export_nquads
 from tests.sample_graph import CapitalExtractor

@@ -20,8 +20,8 @@ from sarag_rdf.building.imports.mapping import MappingFile, TermMap, TriplesMap
 from sarag_rdf.building.imports.suggest import content_words
 from sarag_rdf.building.imports.table import read_mapping
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.view import Engine
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
 TABLES = Path(__file__).parent / "tables"

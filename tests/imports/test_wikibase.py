@@ -16,7 +16,7 @@ from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.data_folder import data_folder
 from tests.sample_graph import CapitalExtractor
 

@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.building.imports.wikidata5m import converted
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"

@@ -12,7 +12,7 @@ import sarag_rdf
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.index.run import IndexReport
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
 TEXT = "Ada founded and led Ormund in 1901."

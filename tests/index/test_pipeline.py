@@ -25,7 +25,7 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()

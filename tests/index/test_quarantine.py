@@ -32,7 +32,7 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.quarantine import retry
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 ADA = Source("Ada met Bea.", "Ada", "people/ada.txt")
 BAD = Source("Cid met Bea.", "Cid", "people/cid.txt")

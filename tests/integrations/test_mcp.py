@@ -24,13 +24,13 @@ from mcp.types import TextContent, TextResourceContents
 
 import sarag_rdf
 from sarag_rdf.base.types import Source
-from sarag_rdf.integrations import mcp
-from sarag_rdf.integrations.mcp import make_server
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.plugins.agents import mcp
+from sarag_rdf.plugins.agents.mcp import make_server
 from sarag_rdf.server.access import Access, new_token
 from sarag_rdf.server.jobs import AccessibleGraphs
 from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing
 from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph
@@ -468,7 +468,7 @@ def test_errors_before_the_server_starts(
     done = sarag("mcp", "--kg", folder, "--tokens", tmp_path / "tokens.yml")
     assert done.code == 2
     assert "are for --http" in done.err
-    monkeypatch.delitem(sys.modules, "sarag_rdf.integrations.mcp")
+    monkeypatch.delitem(sys.modules, "sarag_rdf.plugins.agents.mcp")
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     done = sarag("mcp", "--kg", folder)

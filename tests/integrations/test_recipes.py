@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving

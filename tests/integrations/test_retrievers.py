@@ -17,9 +17,9 @@ from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScor
 
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.integrations import langchain, llamaindex
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.plugins.agents import langchain, llamaindex
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import environment
 from tests.sample_graph import make_graph
 
@@ -113,16 +113,16 @@ def test_without_the_package_the_error_names_the_extra(
     package = {"langchain": "langchain_core", "llamaindex": "llama_index"}[name]
     for module in [m for m in sys.modules if m.partition(".")[0] == package]:
         monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, f"sarag_rdf.integrations.{name}")
+    monkeypatch.delitem(sys.modules, f"sarag_rdf.plugins.agents.{name}")
     with pytest.raises(sarag_rdf.SaragError, match=rf"pip install 'sarag-rdf\[{name}\]'"):
-        __import__(f"sarag_rdf.integrations.{name}")
+        __import__(f"sarag_rdf.plugins.agents.{name}")
 
 
 def test_a_search_imports_none_of_them(tmp_path: Path) -> None:
     folder = make_graph(tmp_path / "kg")
     code = f"""
 import sys, sarag_rdf
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 with sarag_rdf.open({str(folder)!r}, embedder=HashEmbedder(), endpoint=None) as kg:
     assert kg.search({QUESTION!r}).documents
     assert kg.query("ASK {{}}") is True

@@ -12,7 +12,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.kg.test_phrases import (
     BORN,

@@ -17,7 +17,7 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Extraction, Mention, Relation, Source
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import CapitalExtractor
 

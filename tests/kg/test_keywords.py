@@ -20,9 +20,9 @@ from sarag_rdf.kg.export.description import DatasetMetadata
 from sarag_rdf.kg.export.rdf import ExportParts
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.plugins.wikibase.write import WikibaseOptions
 from sarag_rdf.retrieval.dense import DenseOptions
-from sarag_rdf.wikibase.write import WikibaseOptions
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 
 

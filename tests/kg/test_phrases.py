@@ -20,7 +20,7 @@ from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.phrases import COLUMNS
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
 MINTER = Minter()

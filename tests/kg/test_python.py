@@ -17,7 +17,7 @@ from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import BASE, CapitalExtractor, make_graph
 
 QUESTION = "Which river flows through the seat of Orbis?"

@@ -15,9 +15,9 @@ from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS, STRATEGIES, make_counter
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.retrieval.context.whole import WholeOptions
 from sarag_rdf.retrieval.rrf import RrfOptions
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor, make_graph
 

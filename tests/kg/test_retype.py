@@ -19,7 +19,7 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
 MINTER = Minter()

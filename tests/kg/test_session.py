@@ -12,7 +12,7 @@ from sarag_rdf.base.errors import NotAGraphError, StoreLockedError
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.session import Session
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 
 

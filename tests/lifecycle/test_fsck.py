@@ -21,7 +21,7 @@ from sarag_rdf.building.check.fsck import FsckReport
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.vectors.graph_vectors import KINDS
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT, Sarag
 from tests.fault_server import FaultServer
 from tests.index.test_quarantine import BAD, too_sure

@@ -25,7 +25,7 @@ from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.lifecycle.pool import NAMED, POOL, NamesExtractor, Remembered, source, write_openie
 from tests.sample_graph import graph_of
 

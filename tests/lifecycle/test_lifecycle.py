@@ -21,7 +21,7 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import PROV, SARAG, SKOS
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.index.test_quarantine import BAD, too_sure

@@ -25,7 +25,7 @@ from sarag_rdf.building.link.sssom import read_table, review_table, write_table
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests import servers
 from tests.command import Sarag
 from tests.fault_server import FaultServer

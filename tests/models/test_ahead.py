@@ -10,7 +10,7 @@ import sarag_rdf
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.models import caches
 from sarag_rdf.models.caches import EmbeddingPrefetcher
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import SOURCES, CapitalExtractor
 
 

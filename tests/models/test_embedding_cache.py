@@ -11,7 +11,7 @@ import pytest
 
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 
 class Counting(HashEmbedder):

@@ -5,7 +5,7 @@ import pytest
 
 from sarag_rdf.base.errors import UnparsableReplyError
 from sarag_rdf.base.ports import LLM, Embedder
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 
 SCHEMA = {"type": "object", "required": ["a"]}
 

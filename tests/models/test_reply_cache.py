@@ -14,8 +14,8 @@ from sarag_rdf.base.errors import EndpointDownError
 from sarag_rdf.base.ports import LLM, Reply
 from sarag_rdf.base.types import Usage
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.fault_server import data, playing
 
 SCHEMA: dict[str, Any] = {

@@ -20,10 +20,10 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors import graph_vectors as vectors
 from sarag_rdf.graph.vectors.store import FolderVectors
 from sarag_rdf.kg.registry import make_view
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.network.edges import Iris, Network
 from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
 from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieve.graphs import MINTER, Content, indexed, put
 
 

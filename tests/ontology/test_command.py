@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.kg import registry
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.ontology.museum import EX, MUSEUM
 

@@ -20,7 +20,7 @@ from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.vectors.graph_vectors import index_key
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.ontology.museum import EX, MUSEUM
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph
 

@@ -15,7 +15,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import ClassUse, PropertyUse, TermCount
 from sarag_rdf.base.vocab import COMMON, RDF, RDFS, SARAG, XSD
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor, index_people
 

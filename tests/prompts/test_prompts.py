@@ -20,7 +20,7 @@ from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relatio
 from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
 from sarag_rdf.extraction.typed.model import StatementModel
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 HERE = Path(__file__).parent
 ULM = Document("urn:1", "urn:s", "Ulm", "Ulm lies on the Danube. Einstein was born there.", 0, 48)

@@ -18,7 +18,7 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.kg.report import answer_to_dict
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.answering.decompose import Decompose, DecomposeOptions
-from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.reason.sample import ASKED, CITE_ADA, CITE_CLUB, QUERY, Library, told
 
 SPLIT = {"questions": ["Who founded the club?", "Where was #1 born?"]}

@@ -9,7 +9,7 @@ import pytest
 from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.answering.cot import Cot, CotOptions
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.reason.sample import (
     ADA,
     ASKED,

@@ -10,7 +10,7 @@ from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.answering.decompose import Decompose, DecomposeOptions, chain_of, joined, substituted
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.types import Context, Excerpt, Section
-from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.reason.sample import (
     ADA,
     ASKED,

@@ -8,7 +8,7 @@ from typing import Any
 
 import sarag_rdf
 from sarag_rdf.base.types import Answer, Source
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.evaluation.scripted import Scripted
 from tests.sample_graph import SOURCES, CapitalExtractor
 

@@ -11,7 +11,7 @@ from sarag_rdf import Source
 from sarag_rdf.answering.conversation import IF_SUFFICIENT, answer_so_far
 from sarag_rdf.answering.following import partial_object
 from sarag_rdf.base.types import AnswerEvent
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 
 REPLY = {
     "reasoning": 'It says "so", \\ {in} D1.',

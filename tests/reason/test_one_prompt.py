@@ -14,10 +14,10 @@ from sarag_rdf.base.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.plugins.papers.generic_cot import GenericCot, GenericCotOptions
 from sarag_rdf.plugins.papers.route import Route, RouteOptions
 from sarag_rdf.plugins.papers.sparql_cot import SparqlCot, SparqlCotOptions
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.reason.sample import ASKED, CITE_ADA, CITE_CLUB, EMPTY, QUERY, Library, told
 
 PATTERN = 'SELECT ?answer WHERE { ?x founded "the club" . ?x "born in" ?answer }'

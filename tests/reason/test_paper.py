@@ -18,7 +18,7 @@ from sarag_rdf.answering.cot import Cot, CotOptions
 from sarag_rdf.answering.decompose import Decompose, DecomposeOptions
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.types import Answer
-from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.evaluation.scripted import Scripted
 from tests.reason.sample import (
     ADA,

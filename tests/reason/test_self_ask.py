@@ -8,8 +8,8 @@ import pytest
 
 from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.plugins.papers.self_ask import SelfAsk, SelfAskOptions
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.reason.sample import (
     ADA,
     CITE_ADA,

@@ -11,8 +11,8 @@ from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.fence import BREAK
 from sarag_rdf.base.types import Answer, Context
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.plugins.papers.self_rag import Reflection, SelfRag, SelfRagOptions
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.evaluation.scripted import Scripted
 from tests.reason.sample import (
     ADA,

@@ -10,7 +10,7 @@ from sarag_rdf.answering.conversation import INSUFFICIENT, abstains
 from sarag_rdf.answering.single import Single, SingleOptions
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section, Usage
-from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.reason.sample import (
     ADA,
     ASKED,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.plugins.papers.grounding import Binding, Grounding, Support
 from sarag_rdf.plugins.papers.patterns import PatternQuery
 from sarag_rdf.plugins.papers.sparql_grounded import SparqlGrounded
+from sarag_rdf.testing.fakes import QueuedLLM
 from tests.reason.sample import CITE_ADA, EMPTY, QUERY, Library, told
 
 SUPPORT = Support("urn:r1", "Ada was born in Ulm", "urn:d2", 0.9)

@@ -17,7 +17,7 @@ from sarag_rdf.base.errors import QueryError, RemoteTimeoutError, TruncatedReply
 from sarag_rdf.base.types import Answer, Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
-from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.typed_graph import SOURCES, TypedExtractor, index_people
 
 QUESTION = "Where was the teacher of Ilse Brandt born?"

@@ -11,7 +11,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import EmptyGraphError, RemoteTruncatedError
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.remote.sample import CORPUS, export_nquads

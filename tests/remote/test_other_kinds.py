@@ -22,7 +22,7 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.servers import Server

@@ -17,7 +17,7 @@ from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.remote.sample import CORPUS, export_nquads, seeds
 from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources
 from tests.servers import VIRTUOSO_ROWS, Server

@@ -26,7 +26,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store import sparql_endpoint
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
 from tests.ontology.museum import MUSEUM

@@ -19,8 +19,8 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.store import MemoryVectors
 from sarag_rdf.kg.registry import make_view
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.testing.fakes import HashEmbedder
 
 MINTER = Minter()
 METHOD = Method("test", "none")

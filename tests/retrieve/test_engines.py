@@ -11,10 +11,10 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.store import MemoryVectors
 from sarag_rdf.kg.registry import make_retriever, make_view
 from sarag_rdf.kg.report import retrieved_to_dict
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval import relevance
 from sarag_rdf.retrieval.network.edges import Rows
 from sarag_rdf.retrieval.view import Engine, GraphView
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieve.graphs import QUESTIONS, larger_graph
 
 

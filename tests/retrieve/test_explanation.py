@@ -16,15 +16,15 @@ import sarag_rdf
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import Query, Source
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.evaluation.corpus import read_corpus
-from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import RETRIEVERS, make_embedder, make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.plugins.evaluation.corpus import read_corpus
+from sarag_rdf.plugins.evaluation.questions import read_questions
 from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.retrieve.graphs import MINTER, QUESTIONS, SqueezedEmbedder, larger_graph, view_of
 from tests.sample_graph import CapitalExtractor

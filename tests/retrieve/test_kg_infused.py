@@ -20,8 +20,8 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.reason.test_kg_infused import RIVERS, E
 from tests.retrieve.graphs import MINTER, indexed, view_of
 from tests.retrieve.test_retrievers import NAMES, TableEmbedder

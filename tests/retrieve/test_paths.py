@@ -15,7 +15,11 @@ from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import RelationPath, Usage
 from sarag_rdf.cli.output import show_retrieved
-from sarag_rdf.evaluation.paths import (
+from sarag_rdf.graph.ontology.read import common_schema
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.paths import (
     Example,
     PathQuestion,
     evaluate_paths,
@@ -24,14 +28,10 @@ from sarag_rdf.evaluation.paths import (
     read_questions,
     score,
 )
-from sarag_rdf.graph.ontology.read import common_schema
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
 from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
 from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieve.graphs import MINTER, view_of
 
 FILMS = "https://films.example.org/"

@@ -8,7 +8,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
 from tests.sample_graph import SOURCES, CapitalExtractor

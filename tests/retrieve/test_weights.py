@@ -14,8 +14,8 @@ from sarag_rdf.base.types import Retrieved
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.ontology import check_file
 from sarag_rdf.kg.weights import parse_weights, split_weights
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieval.view import Engine
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.typed_graph import EX, index_people
 

@@ -12,10 +12,10 @@ from urllib.parse import quote
 import pytest
 
 import sarag_rdf
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.server.explore import MAX_NODES, NameIndex
 from sarag_rdf.server.frames import activation_frames
 from sarag_rdf.server.picture.selection import hops_of, steps_to
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving
 

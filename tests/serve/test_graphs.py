@@ -9,8 +9,8 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import RemoteAuthError
 from sarag_rdf.base.types import Source
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.server.app import examples
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import CapitalExtractor, make_graph
 from tests.serve.running import TOKEN, serving

@@ -11,11 +11,11 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.server.answering import EmbeddingSteps, QuestionExecutor
 from sarag_rdf.server.jobs import JobReply, QuestionJob, RequestError
 from sarag_rdf.server.questions import job_of
 from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.testing.fakes import HashEmbedder
 
 
 class SmallBatches(HashEmbedder):

@@ -19,8 +19,8 @@ import sarag_rdf
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.link.match import EXACT, Match
-from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.server.description import MAX_STATEMENTS
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.picture.chromium import open_browser
 from tests.sample_graph import CapitalExtractor, insert
 from tests.serve.running import Got, Running, serving

@@ -13,7 +13,7 @@ from rdflib.compare import isomorphic
 
 import sarag_rdf
 from sarag_rdf.graph.store.writer_lock import UNFINISHED_WRITE as MARK
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
 from tests.serve.running import TOKEN, Running, serving
 

@@ -25,7 +25,7 @@ from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.writer_lock import COPY, UNFINISHED_WRITE
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import run_sarag
 from tests.fault_server import playing, send
 from tests.sample_graph import BASE, graph_of, insert, make_graph, quads_of

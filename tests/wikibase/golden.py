@@ -15,7 +15,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.wikibase.vocabulary import Site, Vocabulary
+from sarag_rdf.plugins.wikibase.vocabulary import Site, Vocabulary
 
 _FOLDER = os.environ.get("SARAG_TEST_DATA", "")
 GOLDEN = Path(_FOLDER, "wikibase-golden")

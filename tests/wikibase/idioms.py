@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.wikibase.vocabulary import Vocabulary
+from sarag_rdf.plugins.wikibase.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary(f"{DEFAULT_BASE}wikibase/entity/")
 """That of an export of the sample graph."""

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.wikibase.dump import read_entities
-from sarag_rdf.wikibase.model import best_ranked, statements
-from sarag_rdf.wikibase.rdf import entity_triples
-from sarag_rdf.wikibase.vocabulary import Vocabulary
+from sarag_rdf.plugins.wikibase.dump import read_entities
+from sarag_rdf.plugins.wikibase.model import best_ranked, statements
+from sarag_rdf.plugins.wikibase.rdf import entity_triples
+from sarag_rdf.plugins.wikibase.vocabulary import Vocabulary
 from tests.wikibase.golden import WIKIDATA, needs_wikidata
 
 

@@ -21,11 +21,11 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, SARAG, SKOS
 from sarag_rdf.extraction.spacy.pipeline import load_pipeline
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.wikibase.dump import read_entities
-from sarag_rdf.wikibase.numbers import WikibaseIds
-from sarag_rdf.wikibase.own_properties import canonical_phrase
-from sarag_rdf.wikibase.rdf import dump_triples
+from sarag_rdf.plugins.wikibase.dump import read_entities
+from sarag_rdf.plugins.wikibase.numbers import WikibaseIds
+from sarag_rdf.plugins.wikibase.own_properties import canonical_phrase
+from sarag_rdf.plugins.wikibase.rdf import dump_triples
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.export.consumers import CONSUMERS
 from tests.sample_graph import (
     BASE,
@@ -488,7 +488,7 @@ def test_equal_hashes_are_not_equal_descriptions(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = exported(sample, "wikibase-json")
-    monkeypatch.setattr("sarag_rdf.wikibase.entities.hash", lambda _: 1, raising=False)
+    monkeypatch.setattr("sarag_rdf.plugins.wikibase.entities.hash", lambda _: 1, raising=False)
     assert exported(sample, "wikibase-json") == before
 
 

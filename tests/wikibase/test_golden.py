@@ -9,9 +9,9 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.vocab import RDF, RDFS, SCHEMA, SKOS
-from sarag_rdf.wikibase.dump import DumpFilter
-from sarag_rdf.wikibase.model import Entity
-from sarag_rdf.wikibase.rdf import (
+from sarag_rdf.plugins.wikibase.dump import DumpFilter
+from sarag_rdf.plugins.wikibase.model import Entity
+from sarag_rdf.plugins.wikibase.rdf import (
     CC0,
     Flavor,
     document_triples,
@@ -21,7 +21,7 @@ from sarag_rdf.wikibase.rdf import (
     page_triples,
     text_triples,
 )
-from sarag_rdf.wikibase.vocabulary import WIKIBASE
+from sarag_rdf.plugins.wikibase.vocabulary import WIKIBASE
 from tests.wikibase.golden import (
     GOLDEN,
     document,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests import servers
 from tests.sample_graph import make_graph
 from tests.wikibase.engines import ENGINES, by_server

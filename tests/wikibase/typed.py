@@ -8,7 +8,7 @@ from pathlib import Path
 import sarag_rdf
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.testing.fakes import HashEmbedder
 
 EX = "https://museum.example/terms#"
 GEO = "http://www.opengis.net/ont/geosparql#"

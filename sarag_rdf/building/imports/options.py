@@ -14,10 +14,10 @@ from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import InputFile, unpacked
 from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
-from sarag_rdf.wikibase.dump import read_entities
-from sarag_rdf.wikibase.model import Entity, grouped_snaks, statements
-from sarag_rdf.wikibase.rdf import entity_triples, property_triples
-from sarag_rdf.wikibase.vocabulary import WIKIDATA, Vocabulary
+from sarag_rdf.plugins.wikibase.dump import read_entities
+from sarag_rdf.plugins.wikibase.model import Entity, grouped_snaks, statements
+from sarag_rdf.plugins.wikibase.rdf import entity_triples, property_triples
+from sarag_rdf.plugins.wikibase.vocabulary import WIKIDATA, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.base.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
 from sarag_rdf.graph.store.files import READ_ERRORS, input_file, unpacked
-from sarag_rdf.wikibase.vocabulary import WIKIBASE, WIKIDATA
+from sarag_rdf.plugins.wikibase.vocabulary import WIKIBASE, WIKIDATA
 
 _LANGUAGE = "en"
 _DIRECT = WIKIDATA.removesuffix("entity/") + "prop/direct/"

@@ -1,0 +1,395 @@
+"""Writes multi-hop questions about a graph: the start of a path is named, its end is asked for.
+
+Walks of a given length are drawn from the graph; each gives a relation path, whose answers one
+SPARQL query computes. Questions from sampled walks whose intermediate entities are hidden are those
+of DotRAG, section A.5, where a language model writes them. Here they are composed of the phrases of
+relation paths, and a model may rewrite them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pyoxigraph import NamedNode
+
+from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.iris import normalize_name, sha256_hex
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.types import RelationPath
+from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.texts import entity_labels, full_documents
+from sarag_rdf.plugins.evaluation.corpus import read_json
+from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
+from sarag_rdf.retrieval.paths import Paths
+
+TRIES: Final = 50
+"""Walks that are drawn for each question that is wanted, at most."""
+CACHED: Final = 5000
+"""Entities whose statements stay in memory."""
+REASONS: Final = {
+    "ends": "too few statements to go on",
+    "ambiguous": "the name of the start is ambiguous",
+    "many": "more answers than --answers",
+    "near": "an answer is next to the start",
+    "named": "the question gives a hidden name away",
+    "repeated": "drawn before",
+    "unsupported": "a statement without a document",
+}
+"""Why a walk gives no question."""
+_MAX_TOKENS: Final = 200
+_CHARACTERS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a walk, in the direction of its property."""
+
+    subject: str
+    property: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenQuestion:
+    """A question with its gold path.
+
+    `walk` are the statements of the walk that it was drawn from, which lead to one of the answers,
+    and `supporting` their documents as (title, text). `is_rewritten` if a model wrote the text.
+    """
+
+    text: str
+    composed: str
+    path: RelationPath
+    walk: tuple[Statement, ...]
+    supporting: tuple[tuple[str, str], ...]
+    is_rewritten: bool = False
+
+    @property
+    def id(self) -> str:
+        """An identifier that the start and the properties determine."""
+        parts = [self.path.topic, *(f"{'^' * inverse}{iri}" for iri, inverse in self.path.hops)]
+        return f"path-{sha256_hex(*parts)[:12]}"
+
+    def record(self) -> dict[str, Any]:
+        """The question as a JSON object that ``sarag evaluate`` reads."""
+        path = self.path
+        return {
+            "id": self.id,
+            "question": self.text,
+            "answer": [answer.name for answer in path.answers],
+            "type": "bridge",
+            "question_decomposition": [
+                {"property": iri, "inverse": inverse} for iri, inverse in path.hops
+            ],
+            "paragraphs": [
+                {"title": title, "paragraph_text": text, "is_supporting": True}
+                for title, text in self.supporting
+            ],
+            "path": {
+                "topic": path.topic,
+                "topic_name": path.topic_name,
+                "text": self.composed,
+                "statements": [[s.subject, s.property, s.object] for s in self.walk],
+                "answers": [answer.iri for answer in path.answers],
+                "sparql": path.sparql,
+            },
+        }
+
+
+@dataclass(slots=True)
+class WritingReport:
+    """The questions, and how many walks gave none, by the keys of `REASONS`.
+
+    `refused` counts replies of the model that could not be used, or named the wrong entities: then
+    the composed question stands.
+    """
+
+    questions: list[WrittenQuestion] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+
+
+class QuestionWriter:
+    """Draws walks from the graph of a retriever of relation paths, and writes questions."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        hops: int,
+        answers: int,
+        articles: Mapping[str, tuple[str, str]] | None = None,
+        llm: LLM | None = None,
+    ) -> None:
+        """`articles` are titles and texts by topic, which stand for the documents of the graph."""
+        self._paths, self._hops, self._answers = paths, hops, answers
+        self._articles, self._llm = articles, llm
+        self._reader = paths.view.reader
+        self._schema = paths.index.schema
+        self._tried: set[tuple[str, HopSequence]] = set()
+        self._known: dict[str, dict[Hop, set[str]]] = {}
+
+    def write(self, count: int, seed: int, progress: Progress) -> WritingReport:
+        """So many questions, or as many as the tries give.
+
+        Raises `InputError` if there are none, with the reasons.
+        """
+        report = WritingReport()
+        rng = random.Random(seed)  # noqa: S311 - not for cryptography
+        advance = progress("writing questions", count)
+        texts: set[str] = set()
+        for number, start in enumerate(self._starts(rng)):
+            if len(report.questions) == count or number == TRIES * count:
+                break
+            question = self._question(start, rng, texts, report)
+            if question is not None:
+                texts |= {_plain(question.text), _plain(question.composed)}
+                report.questions.append(question)
+                advance(1)
+        if not report.questions:
+            rejected = reasons(report.rejected)
+            reason = f"all walks were rejected: {rejected}" if rejected else "no entity has a path"
+            raise InputError(
+                f"no question was written; {reason}. "
+                "Choose another length with --hops, allow more answers with --answers, or name "
+                "another graph with --over"
+            )
+        return report
+
+    def _starts(self, rng: random.Random) -> Iterator[str]:
+        """Entities at which a path can start, in random order, again and again."""
+        entities = list(self._paths.view.iris.entities)
+        parts = path_parts(self._reader)
+        is_any = True
+        while is_any:
+            is_any = False
+            rng.shuffle(entities)
+            for begin in range(0, len(entities), BATCH):
+                some = entities[begin : begin + BATCH]
+                known = {
+                    entity.value
+                    for part in parts
+                    for entity, end in term_reader(self._reader, part).rows_for("entity-ends", some)
+                    if end.value in self._schema.joins
+                }
+                for entity in some:
+                    if entity in known:
+                        is_any = True
+                        yield entity
+
+    def _question(
+        self, start: str, rng: random.Random, texts: set[str], report: WritingReport
+    ) -> WrittenQuestion | None:
+        drawn = self._walk(start, rng)
+        if drawn is None:
+            report.rejected["ends"] += 1
+            return None
+        hops, walk, nodes = drawn
+        if (start, hops) in self._tried:
+            report.rejected["repeated"] += 1
+            return None
+        self._tried.add((start, hops))
+        name = entity_labels(self._reader, [start])[start][0]
+        if (
+            len(
+                self._paths.view.names.entities({normalize_name(name)}).get(
+                    normalize_name(name), ()
+                )
+            )
+            != 1
+        ):
+            report.rejected["ambiguous"] += 1
+            return None
+        path = self._paths.follow_hops(self._paths.topic(start), hops)
+        reason = self._problem(path, start)
+        composed = self._composed(hops, name)
+        hidden = self._hidden(path, nodes)
+        if not reason and (_names_any(composed, hidden, name)):
+            reason = "named"
+        if not reason and _plain(composed) in texts:
+            reason = "repeated"
+        supporting = () if reason else self._supporting(walk)
+        if not reason and not supporting:
+            reason = "unsupported"
+        if reason:
+            report.rejected[reason] += 1
+            return None
+        text = self._rewritten(composed, name, hidden, report)
+        return WrittenQuestion(text, composed, path, walk, supporting, text != composed)
+
+    # Walks
+
+    def _walk(
+        self, start: str, rng: random.Random
+    ) -> tuple[HopSequence, tuple[Statement, ...], list[str]] | None:
+        """A random walk over statements that comes to no entity twice: a property, then an end."""
+        node, nodes = start, [start]
+        hops: list[Hop] = []
+        walk: list[Statement] = []
+        for _ in range(self._hops):
+            ways = self._ways(node)
+            ways = {hop: ends - set(nodes) for hop, ends in ways.items()}
+            possible = sorted(hop for hop, ends in ways.items() if ends)
+            if not possible:
+                return None
+            hop = rng.choice(possible)
+            other = rng.choice(sorted(ways[hop]))
+            walk.append(
+                Statement(other, hop.predicate, node)
+                if hop.is_inverse
+                else Statement(node, hop.predicate, other)
+            )
+            hops.append(hop)
+            nodes.append(other)
+            node = other
+        return tuple(hops), tuple(walk), nodes
+
+    def _ways(self, node: str) -> dict[Hop, set[str]]:
+        """Hop -> the named entities that it leads to from an entity."""
+        if node in self._known:
+            return self._known[node]
+        known = set(self._schema.hops)
+        ways: defaultdict[Hop, set[str]] = defaultdict(set)
+        for part in path_parts(self._reader):
+            rows = term_reader(self._reader, part).rows_for("statements-about", [node])
+            for _, side, property_, other in rows:
+                hop = Hop(property_.value, side.value == "-")
+                if hop in known and isinstance(other, NamedNode):
+                    ways[hop].add(other.value)
+        named = entity_labels(self._reader, set().union(*ways.values())) if ways else {}
+        if len(self._known) == CACHED:
+            self._known.clear()
+        self._known[node] = {hop: ends & named.keys() for hop, ends in ways.items()}
+        return self._known[node]
+
+    # Questions
+
+    def _composed(self, hops: HopSequence, name: str) -> str:
+        schema, model = self._schema, self._paths.model
+        asked = schema.kinds.get(hops[-1].end, "")
+        word = "Who" if asked and model.question_words.get("who") == asked else "What"
+        verb = "are" if model.is_plural(schema, hops[-1]) else "is"
+        return f"{word} {verb} {model.text_from(schema, hops, name)}?"
+
+    def _problem(self, path: RelationPath, start: str) -> str:
+        if path.is_cut or len(path.answers) > self._answers:
+            return "many"
+        if len(path.hops) > 1:
+            closest = {end for ends in self._ways(start).values() for end in ends}
+            if any(answer.iri in closest for answer in path.answers):
+                return "near"
+        return "" if path.answers else "ends"
+
+    def _hidden(self, path: RelationPath, nodes: Sequence[str]) -> set[str]:
+        """The names of answers, and of what is between on every walk to one that was read."""
+        between = {iri for answer in path.answers for iri in answer.nodes} | set(nodes[1:])
+        named = entity_labels(self._reader, between - {path.topic})
+        return {answer.name for answer in path.answers} | {name for name, _ in named.values()}
+
+    def _rewritten(self, composed: str, name: str, hidden: set[str], report: WritingReport) -> str:
+        """The question by a model; the composed one without it, or if it names what it must not."""
+        if self._llm is None:
+            return composed
+        prompt = render_prompt(
+            "write_question",
+            question=composed,
+            topic=name,
+            fence=fence_for(composed, name, length=8),
+        )
+        schema = object_of(question=string(_CHARACTERS))
+        try:
+            reply = self._llm.complete(
+                prompt, schema, name="write_question", max_tokens=_MAX_TOKENS
+            )
+        except (TruncatedReplyError, UnparsableReplyError):
+            report.refused += 1
+            return composed
+        text = " ".join(str(reply.data["question"]).split())
+        if not text or not _names(text, name) or _names_any(text, hidden, name):
+            report.refused += 1
+            return composed
+        return text
+
+    # Documents
+
+    def _supporting(self, walk: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
+        """A document for each statement, as few as suffice; empty if one has none."""
+        if self._articles is not None:
+            some = [self._articles.get(s.subject) for s in walk]
+            return tuple(dict.fromkeys(a for a in some if a)) if all(some) else ()
+        chosen: dict[str, None] = {}
+        for statement in walk:
+            documents = self._documents(statement)
+            if not documents:
+                return ()
+            if not documents & chosen.keys():
+                chosen[min(documents)] = None
+        by_iri = full_documents(self._reader, chosen)
+        return tuple((by_iri[iri].title, by_iri[iri].text) for iri in chosen)
+
+    def _documents(self, statement: Statement) -> set[str]:
+        """The documents that state it: of the graph of documents, or the page of its subject."""
+        iris = set()
+        for part in path_parts(self._reader):
+            only = GraphReader(self._reader.store, self._reader.minter, (part,))
+            if part.name == DOCUMENTS and statement.property == SARAG.relatedTo.value:
+                rows = only.rows_for("statements", [statement.subject])
+                iris |= {row[7].value for row in rows if row[2].value == statement.object}
+            elif part.name == DOCUMENTS:
+                rows = self._reader.select_provenance_for("typed-statements", [statement.subject])
+                iris |= {
+                    row[7].value
+                    for row in rows
+                    if (row[2].value, row[3].value) == (statement.property, statement.object)
+                }
+            else:
+                ends = only.rows_for("entity-documents", [statement.subject])
+                if any(document.value == statement.subject for _, document in ends):
+                    iris.add(statement.subject)
+        return iris
+
+
+def read_articles(path: Path) -> dict[str, tuple[str, str]]:
+    """Topic -> title and text of its article, from a file by ``export --format articles``."""
+    file = read_json(path)
+    return {
+        str(record.get("id", "")): (str(record.get("title", "")), str(record["text"]))
+        for record in file.records("text")
+    }
+
+
+def write_questions(questions: Iterable[WrittenQuestion]) -> str:
+    """A JSON list that ``sarag evaluate`` reads."""
+    records = [question.record() for question in questions]
+    return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+
+
+def reasons(rejected: Mapping[str, int]) -> str:
+    """Counts of rejected walks with the reasons, in words."""
+    return "; ".join(f"{count} ({REASONS[key]})" for key, count in sorted(rejected.items()))
+
+
+def _names_any(text: str, hidden: Iterable[str], topic: str) -> bool:
+    """Whether a text names one of the hidden entities, other than in the name of the topic."""
+    rest = _plain(text).replace(_plain(topic), " ")
+    return any(_names(rest, name) for name in hidden) or any(_names(topic, name) for name in hidden)
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(_plain(name))}(?!\w)", _plain(text)) is not None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

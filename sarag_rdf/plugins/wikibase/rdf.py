@@ -1,0 +1,376 @@
+"""Entity documents as RDF, exactly as in the RDF dumps of Wikibase, but without blank nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SKOS, WIKIBASE_SCHEMA, XSD
+from sarag_rdf.plugins.wikibase.model import (
+    Entity,
+    Json,
+    best_ranked,
+    content_hash,
+    grouped_snaks,
+    mapping,
+    statements,
+)
+from sarag_rdf.plugins.wikibase.values import (
+    deep_value,
+    iri_of,
+    normalized_iri,
+    normalized_quantity,
+    simple_value,
+    text_literal,
+)
+from sarag_rdf.plugins.wikibase.vocabulary import CC, WIKIBASE, Site, Vocabulary
+
+_INVALID_IN_LOCAL_NAME = re.compile(r"[^\w-]", re.ASCII)
+_RANKS: Final = {
+    "preferred": WIKIBASE.PreferredRank,
+    "normal": WIKIBASE.NormalRank,
+    "deprecated": WIKIBASE.DeprecatedRank,
+}
+
+
+def statement_node(vocabulary: Vocabulary, statement: Json) -> NamedNode:
+    """IRI of a statement: its id, with ``-`` for characters not allowed in local names."""
+    return vocabulary.statement(_INVALID_IN_LOCAL_NAME.sub("-", statement["id"]))
+
+
+def reference_node(vocabulary: Vocabulary, reference: Json) -> NamedNode:
+    """IRI of a reference: its hash, computed from its snaks if the document has none."""
+    return vocabulary.reference(reference.get("hash") or content_hash(mapping(reference, "snaks")))
+
+
+def full_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
+    """The links to all statements of an entity, then the triples of the statements."""
+    for property_id, group in statements(data):
+        for statement in group:
+            node = statement_node(vocabulary, statement)
+            yield Triple(entity, vocabulary.predicate("p", property_id), node)
+    for _, group in statements(data):
+        leading = {statement["id"] for statement in best_ranked(group)}
+        for statement in group:
+            node = statement_node(vocabulary, statement)
+            yield Triple(node, RDF.type, WIKIBASE.Statement)
+            if statement["id"] in leading:
+                yield Triple(node, RDF.type, WIKIBASE.BestRank)
+            yield from _statement(vocabulary, node, statement)
+
+
+def _statement(vocabulary: Vocabulary, node: NamedNode, statement: Json) -> Iterator[Triple]:
+    rank = statement.get("rank", "normal")
+    if rank not in _RANKS:
+        raise InputError(f"statement {statement['id']} has an unknown rank '{rank}'")
+    yield Triple(node, WIKIBASE.rank, _RANKS[rank])
+    yield from snak_triples(vocabulary, node, statement["mainsnak"], MAIN)
+    for snak in grouped_snaks(statement, "qualifiers"):
+        yield from snak_triples(vocabulary, node, snak, QUALIFIER)
+    sources = [(reference_node(vocabulary, r), r) for r in statement.get("references", ())]
+    for source, _ in sources:
+        yield Triple(node, PROV.wasDerivedFrom, source)
+    for source, reference in sources:
+        yield Triple(source, RDF.type, WIKIBASE.Reference)
+        for snak in grouped_snaks(reference, "snaks"):
+            yield from snak_triples(vocabulary, source, snak, REFERENCE)
+
+
+def truthy_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
+    """The values of the statements of best rank, as direct properties of the entity."""
+    for property_id, group in statements(data):
+        for statement in best_ranked(group):
+            snak = statement["mainsnak"]
+            node = statement_node(vocabulary, statement)
+            term = snak_term(vocabulary, node, snak, MAIN.simple)
+            if term is not None:
+                yield Triple(entity, vocabulary.predicate("wdt", property_id), term)
+            if snak["snaktype"] == "novalue":
+                yield Triple(entity, RDF.type, vocabulary.predicate("wdno", property_id))
+            elif snak["snaktype"] == "value":
+                named = normalized_iri(vocabulary, snak)
+                if named is not None:
+                    yield Triple(entity, vocabulary.predicate("wdtn", property_id), named)
+
+
+class Role(NamedTuple):
+    """Prefixes of the predicates of simple, deep and normalised values."""
+
+    simple: str
+    deep: str
+    normalized: str
+
+
+MAIN: Final = Role("ps", "psv", "psn")
+QUALIFIER: Final = Role("pq", "pqv", "pqn")
+REFERENCE: Final = Role("pr", "prv", "prn")
+
+
+def snak_triples(
+    vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
+) -> Iterator[Triple]:
+    """All triples of one snak, with the nodes of its values."""
+    property_id = snak["property"]
+    term = snak_term(vocabulary, subject, snak, role.simple)
+    if term is not None:
+        yield Triple(subject, vocabulary.predicate(role.simple, property_id), term)
+    if snak["snaktype"] == "novalue":
+        yield Triple(subject, RDF.type, vocabulary.predicate("wdno", property_id))
+    elif snak["snaktype"] == "value":
+        yield from _deep_triples(vocabulary, subject, snak, role)
+
+
+def snak_term(vocabulary: Vocabulary, subject: NamedNode, snak: Json, prefix: str) -> Term | None:
+    """The simple value; a Skolem IRI for an unknown value, from its position; None for no value."""
+    if snak["snaktype"] == "value":
+        return simple_value(vocabulary, snak)
+    if snak["snaktype"] == "somevalue":
+        return vocabulary.skolem_iri(subject.value, prefix, snak["property"])
+    return None
+
+
+def _deep_triples(
+    vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
+) -> Iterator[Triple]:
+    property_id = snak["property"]
+    value_node = deep_value(vocabulary, snak)
+    if value_node is not None:
+        node, triples = value_node
+        yield Triple(subject, vocabulary.predicate(role.deep, property_id), node)
+        yield from triples
+    named = normalized_iri(vocabulary, snak)
+    if named is not None:
+        yield Triple(subject, vocabulary.predicate(role.normalized, property_id), named)
+    measured = normalized_quantity(vocabulary, snak)
+    if measured is not None and value_node is not None:
+        normal, parts = measured
+        yield Triple(subject, vocabulary.predicate(role.normalized, property_id), normal)
+        yield from parts
+        yield Triple(value_node[0], WIKIBASE.quantityNormalized, normal)
+
+
+LABELS: Final = (RDFS.label, SKOS.prefLabel, WIKIBASE_SCHEMA.name)
+"""The properties of every label."""
+
+
+def text_triples(entity: NamedNode, data: Json) -> Iterator[Triple]:
+    """Labels (with three properties each), descriptions and aliases."""
+    for label in mapping(data, "labels").values():
+        literal = text_literal(label["value"], label["language"])
+        for predicate in LABELS:
+            yield Triple(entity, predicate, literal)
+    for description in mapping(data, "descriptions").values():
+        literal = text_literal(description["value"], description["language"])
+        yield Triple(entity, WIKIBASE_SCHEMA.description, literal)
+    for aliases in mapping(data, "aliases").values():
+        for alias in aliases:
+            yield Triple(entity, SKOS.altLabel, text_literal(alias["value"], alias["language"]))
+
+
+def page_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
+    """Sitelinks: pages about the entity, except on unknown wikis."""
+    for link in mapping(data, "sitelinks").values():
+        site = vocabulary.sites(link["site"])
+        if site is not None:
+            yield from _page(vocabulary, entity, site, link)
+
+
+def _page(vocabulary: Vocabulary, entity: NamedNode, site: Site, link: Json) -> Iterator[Triple]:
+    page, wiki = iri_of(site.page(link["title"])), iri_of(site.iri)
+    if not isinstance(page, NamedNode) or not isinstance(wiki, NamedNode):
+        return
+    yield Triple(page, RDF.type, WIKIBASE_SCHEMA.Article)
+    yield Triple(page, WIKIBASE_SCHEMA.about, entity)
+    yield Triple(page, WIKIBASE_SCHEMA.inLanguage, Literal(site.language))
+    yield Triple(page, WIKIBASE_SCHEMA.isPartOf, wiki)
+    yield Triple(page, WIKIBASE_SCHEMA.name, text_literal(link["title"], site.language))
+    for badge in link.get("badges", ()):
+        yield Triple(page, WIKIBASE.badge, vocabulary.thing(badge))
+    yield Triple(wiki, WIKIBASE.wikiGroup, Literal(site.group))
+
+
+Flavor = Choice["full", "truthy"]
+FORMAT_VERSION: Final = "1.0.0"
+CC0: Final = "http://creativecommons.org/publicdomain/zero/1.0/"
+_ONTOLOGY: Final = NamedNode("http://wikiba.se/ontology-1.0.owl")
+_CLASSES: Final = {"item": WIKIBASE.Item, "property": WIKIBASE.Property}
+
+
+def entity_triples(
+    entity: Entity, vocabulary: Vocabulary, flavor: Flavor = "full"
+) -> Iterator[Triple]:
+    """The unique triples of one entity document.
+
+    `full` has statements with rank, qualifiers, references and deep values, in addition to truthy
+    values; `truthy` has only truthy values, and no sitelinks. Raises `InputError` for a document
+    that is not an item, a property or a redirect, or is invalid.
+    """
+    seen: set[Triple] = set()
+    try:
+        for triple in _triples(entity, vocabulary, flavor):
+            if triple not in seen:
+                seen.add(triple)
+                yield triple
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"the document of {entity.id} is not a valid Wikibase document "
+            f"({type(error).__name__}: {error}): export it again, or leave it out"
+        ) from error
+
+
+def _triples(entity: Entity, vocabulary: Vocabulary, flavor: Flavor) -> Iterator[Triple]:
+    data = entity.data
+    node = vocabulary.thing(entity.id)
+    if "redirect" in data:
+        yield Triple(node, OWL.sameAs, vocabulary.thing(data["redirect"]))
+        return
+    kind = data.get("type")
+    if kind not in _CLASSES:
+        raise InputError(
+            f"{entity.id} is of type '{kind}': only items and properties can be converted"
+        )
+    yield from document_triples(vocabulary, entity.id, data)
+    yield Triple(node, RDF.type, _CLASSES[kind])
+    yield from text_triples(node, data)
+    if kind == "property":
+        yield from property_triples(vocabulary, entity.id, data["datatype"])
+    yield from truthy_triples(vocabulary, node, data)
+    if flavor == "full":
+        yield from full_triples(vocabulary, node, data)
+        yield from page_triples(vocabulary, node, data)
+
+
+def document_triples(
+    vocabulary: Vocabulary, id_: str, data: Json, *, license_: str = ""
+) -> Iterator[Triple]:
+    """The document about an entity: revision, date, counts, and optionally a licence."""
+    node = vocabulary.document(id_)
+    yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
+    yield Triple(node, WIKIBASE_SCHEMA.about, vocabulary.thing(id_))
+    if license_:
+        yield from _format(node, license_)
+    if data.get("lastrevid") is not None:
+        yield Triple(node, WIKIBASE_SCHEMA.version, _integer(data["lastrevid"]))
+    if data.get("modified"):
+        yield Triple(
+            node, WIKIBASE_SCHEMA.dateModified, Literal(data["modified"], datatype=XSD.dateTime)
+        )
+    if data.get("type") == "item" and "claims" in data:
+        groups = [group for _, group in statements(data)]
+        claims = [statement for group in groups for statement in group]
+        identifiers = [s for s in claims if s["mainsnak"].get("datatype") == "external-id"]
+        yield Triple(node, WIKIBASE.statements, _integer(len(claims)))
+        yield Triple(node, WIKIBASE.identifiers, _integer(len(identifiers)))
+        yield Triple(node, WIKIBASE.sitelinks, _integer(len(mapping(data, "sitelinks"))))
+
+
+def _integer(value: int) -> Literal:
+    return Literal(str(value), datatype=XSD.integer)
+
+
+def _format(node: NamedNode, license_: str) -> Iterator[Triple]:
+    if license_:
+        yield Triple(node, CC.license, NamedNode(license_))
+    yield Triple(node, WIKIBASE_SCHEMA.softwareVersion, Literal(FORMAT_VERSION))
+
+
+def dump_header(
+    modified: str, *, license_: str = CC0, dump: NamedNode | None = None
+) -> Iterator[Triple]:
+    """The metadata of a dump; `dump` is its node, by default the node common to all dumps."""
+    node = dump or WIKIBASE.Dump
+    yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
+    yield Triple(node, RDF.type, OWL.Ontology)
+    yield from _format(node, license_)
+    if modified:
+        yield Triple(node, WIKIBASE_SCHEMA.dateModified, Literal(modified, datatype=XSD.dateTime))
+    yield Triple(node, OWL.imports, _ONTOLOGY)
+
+
+def dump_triples(
+    entities: Iterable[Entity], vocabulary: Vocabulary, flavor: Flavor = "full"
+) -> Iterator[Triple]:
+    """The unique triples of entities, which share nodes of values and references."""
+    shared = (f"{vocabulary.top}value/", f"{vocabulary.top}reference/")
+    written: set[str] = set()
+    for entity in entities:
+        new: set[str] = set()
+        for triple in entity_triples(entity, vocabulary, flavor):
+            subject = triple.subject
+            if isinstance(subject, NamedNode) and subject.value.startswith(shared):
+                if subject.value in written:
+                    continue
+                new.add(subject.value)
+            yield triple
+        written |= new
+
+
+_PROPERTY_ROLES: Final = {
+    "directClaim": "wdt",
+    "claim": "p",
+    "statementProperty": "ps",
+    "statementValue": "psv",
+    "qualifier": "pq",
+    "qualifierValue": "pqv",
+    "reference": "pr",
+    "referenceValue": "prv",
+    "novalue": "wdno",
+}
+_NORMALIZED_ROLES: Final = {
+    "directClaimNormalized": "wdtn",
+    "statementValueNormalized": "psn",
+    "qualifierValueNormalized": "pqn",
+    "referenceValueNormalized": "prn",
+}
+_NORMALIZED_DATATYPES: Final = frozenset({"external-id", "quantity"})
+_IRI_DATATYPES: Final = frozenset(
+    {"url", "commonsMedia", "geo-shape", "tabular-data", "entity-schema"}
+)
+
+
+def type_node(datatype: str) -> NamedNode:
+    """The class of a datatype: ``wikibase-item`` is ``wikibase:WikibaseItem``."""
+    name = "".join(part[:1].upper() + part[1:] for part in re.split(r"[-_ ]", datatype))
+    return WIKIBASE[name]
+
+
+def property_triples(vocabulary: Vocabulary, id_: str, datatype: str) -> Iterator[Triple]:
+    """The declaration of a property, without its texts and statements."""
+    node = vocabulary.thing(id_)
+    yield Triple(node, WIKIBASE.propertyType, type_node(datatype))
+    normalized = datatype in _NORMALIZED_DATATYPES
+    for role, prefix in (_PROPERTY_ROLES | (_NORMALIZED_ROLES if normalized else {})).items():
+        yield Triple(node, WIKIBASE[role], vocabulary.predicate(prefix, id_))
+    is_iri_valued = datatype in _IRI_DATATYPES or datatype.startswith("wikibase-")
+    yield from _typed(vocabulary, id_, ("p", "psv", "pqv", "prv"), OWL.ObjectProperty)
+    simple = OWL.ObjectProperty if is_iri_valued else OWL.DatatypeProperty
+    yield from _typed(vocabulary, id_, ("wdt", "ps", "pq", "pr"), simple)
+    if normalized:
+        yield from _typed(vocabulary, id_, ("psn", "pqn", "prn"), OWL.ObjectProperty)
+        direct = OWL.ObjectProperty if datatype == "external-id" else OWL.DatatypeProperty
+        yield from _typed(vocabulary, id_, ("wdtn",), direct)
+    yield from _without_value(vocabulary, id_)
+
+
+def _typed(
+    vocabulary: Vocabulary, id_: str, prefixes: tuple[str, ...], kind: NamedNode
+) -> Iterator[Triple]:
+    for prefix in prefixes:
+        yield Triple(vocabulary.predicate(prefix, id_), RDF.type, kind)
+
+
+def _without_value(vocabulary: Vocabulary, id_: str) -> Iterator[Triple]:
+    """The class of entities without a value: the complement of those with some value."""
+    none, direct = vocabulary.predicate("wdno", id_), vocabulary.predicate("wdt", id_)
+    some = vocabulary.skolem_iri(none.value)
+    yield Triple(none, RDF.type, OWL.Class)
+    yield Triple(none, OWL.complementOf, some)
+    yield Triple(some, RDF.type, OWL.Restriction)
+    yield Triple(some, OWL.onProperty, direct)
+    yield Triple(some, OWL.someValuesFrom, OWL.Thing)

@@ -1,6 +1,0 @@
-"""Wikibase: conversion of entity documents (JSON) to RDF, import of dumps, export of graphs."""
-
-from sarag_rdf.wikibase.quickstatements import read_targets
-from sarag_rdf.wikibase.write import WikibaseOptions, open_export, write_wikibase
-
-__all__ = ["WikibaseOptions", "open_export", "read_targets", "write_wikibase"]
