@@ -61,7 +61,7 @@ def in_qdrant(
 
 
 class Qdrant:
-    """A `sarag_rdf.plugins.vector_engine.VectorEngine`; the mark of a collection is an alias of it."""
+    """A `VectorEngine` of `sarag_rdf.plugins.vector_engine`; a collection's mark is an alias."""
 
     def __init__(self, client: QdrantClient, search: SearchParams | None = None) -> None:
         self._client, self._search = client, search

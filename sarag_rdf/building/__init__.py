@@ -1,1 +1,1 @@
-"""building."""
+"""Evidence into the graph, and life with it: commits, decisions, links, imports, checks."""

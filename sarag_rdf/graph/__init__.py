@@ -1,1 +1,1 @@
-"""Reading a knowledge graph through its query files: names, texts, parts, metadata, vectors."""
+"""The store, the queries that read it, vectors, ontologies."""

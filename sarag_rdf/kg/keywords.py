@@ -86,7 +86,7 @@ class UpdateKeywords(ReadingKeywords, total=False):
 
 
 class ImportKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.building.imports.options.ImportOptions`; `mapping` is the path of one."""
+    """Options of `ImportOptions` in `sarag_rdf.building.imports.options`; `mapping` is a path."""
 
     name: str | None
     replace: bool

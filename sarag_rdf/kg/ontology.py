@@ -263,7 +263,7 @@ def check_file(
     max_expansion: int = MAX_EXPANSION,
     max_seconds: float = MAX_SECONDS,
 ) -> tuple[OntologyFinding, ...]:
-    """The findings about an ontology in a file, errors first; see `sarag_rdf.graph.ontology.check`."""
+    """The findings about an ontology in a file, errors first (`sarag_rdf.graph.ontology.check`)."""
     file = read_ontology(
         str(location),
         RdfReadOptions(format, base_iri),

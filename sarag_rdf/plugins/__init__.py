@@ -1,1 +1,1 @@
-"""plugins."""
+"""Capabilities that the other folders do not know; each can be deleted."""

@@ -95,7 +95,8 @@ def test_a_folder_and_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 def test_two_writers_do_not_mix_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     code = (
-        "import sys; from pathlib import Path; from sarag_rdf.plugins.evaluation.runner import RowFile\n"
+        "import sys; from pathlib import Path\n"
+        "from sarag_rdf.plugins.evaluation.runner import RowFile\n"
         "with RowFile(Path(sys.argv[1])) as kept:\n"
         "    for n in range(200): kept.put(f'{sys.argv[2]}{n}', {'text': sys.argv[2] * 5000})"
     )

@@ -1,8 +1,8 @@
 """The traversed graph as a pure function of the evidence: entities, names, links.
 
-`derive` is that function. `sarag_rdf.building.derive.incremental.rebuild` applies it to all evidence, and
-`refresh` uses its parts to compute the change that follows from a change of sources. Both give the
-same graph, in whatever order the sources were added.
+`derive` is that function. `rebuild` in `sarag_rdf.building.derive.incremental` applies it to all
+evidence, and `refresh` uses its parts to compute the change that follows from a change of sources.
+Both give the same graph, in whatever order the sources were added.
 """
 
 from __future__ import annotations

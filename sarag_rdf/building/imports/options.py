@@ -37,15 +37,15 @@ class DumpOptions:
 class ImportOptions:
     """Options of an import.
 
-    kind: one of `sarag_rdf.building.imports.profile.KINDS`. name: of the graph, by default from the file
-    name. replace: whether to replace a graph of the same name. format: the RDF format, if the
-    suffix is ambiguous. base_iri: base of relative IRIs. languages: import only literals in these
-    languages, or without one; none means all. types, properties: import only these entities and
-    statements of a JSON dump, by local name (Q5, P19). entity_base: start of the IRIs of entities,
-    which a JSON dump does not contain; by default that of Wikidata. label, alias, description:
-    properties for names and descriptions in RDF of kind ``rdf``. mapping: of a table to RDF, needed
-    for kind ``table``. max_expansion: limit of the
-    decompressed size, as a multiple of the size. max_seconds: time limit until the next statement.
+    kind: one of `KINDS` in `sarag_rdf.building.imports.profile`. name: of the graph, by default
+    from the file name. replace: whether to replace a graph of the same name. format: the RDF
+    format, if the suffix is ambiguous. base_iri: base of relative IRIs. languages: import only
+    literals in these languages, or without one; none means all. types, properties: import only
+    these entities and statements of a JSON dump, by local name (Q5, P19). entity_base: start of the
+    IRIs of entities, which a JSON dump does not contain; by default that of Wikidata. label, alias,
+    description: properties for names and descriptions in RDF of kind ``rdf``. mapping: of a table
+    to RDF, needed for kind ``table``. max_expansion: limit of the decompressed size, as a multiple
+    of the size. max_seconds: time limit until the next statement.
 
     Raises `UsageError` for an option that should be an IRI and is not.
     """

@@ -1,1 +1,1 @@
-"""papers."""
+"""Published systems, kept for comparison: one method a file."""

@@ -13,7 +13,8 @@ anchors, restricts types and judges paths, here embeddings do:
   rounds end.
 
 Documents are ranked by embedding and by the best path to an entity that they describe; each has the
-better of its two places, as in `kg-infused`. `sarag_rdf.plugins.papers.dotrag_reasoner` has the calls of the paper.
+better of its two places, as in `kg-infused`. The calls of the paper are in
+`sarag_rdf.plugins.papers.dotrag_reasoner`.
 """
 
 from __future__ import annotations

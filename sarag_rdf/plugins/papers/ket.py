@@ -3,8 +3,8 @@
 The retrieval of the multi-granular index that The Reasoning Bottleneck in Graph-RAG starts from
 (section 2): entities and relationships where a model has read (E), keywords elsewhere (K), and
 texts (T), each with a share of the context. A keyword is an entity without relationships, as
-`sarag_rdf.plugins.papers.budgeted` makes them. Here documents are ranked, and a share is one of the ranks:
-of any number of first documents, each ranking has chosen its share, rounded.
+`sarag_rdf.plugins.papers.budgeted` makes them. Here documents are ranked, and a share is one of
+the ranks: of any number of first documents, each ranking has chosen its share, rounded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Steering of activation: what passes over the edges of a property, and to instances of a class.
 
-Rules (`sarag_rdf.graph.ontology.activation`) are annotations in an ontology or an imported graph of the
-store. Terms without a rule have that of the nearest broader term.
+Rules (`sarag_rdf.graph.ontology.activation`) are annotations in an ontology or an imported graph of
+the store. Terms without a rule have that of the nearest broader term.
 """
 
 from __future__ import annotations
