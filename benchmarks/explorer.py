@@ -235,7 +235,7 @@ def requests(url: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
 
 def frames(url: str) -> list[tuple[str, ...]]:
     """Frames a second while the camera moves over a graph on the page."""
-    from tests.picture.chromium import open_browser
+    from tests.server.chromium import open_browser
 
     script = FRAMES.replace("NODES", str(PAGE_NODES)).replace("EDGES", str(PAGE_EDGES))
     kept = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # the browser may still write

@@ -39,7 +39,7 @@ from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.index.evidence import source_quads
 from sarag_rdf.building.index.plan import chunk
 from sarag_rdf.graph.store.shacl import parse_shapes, validate
-from tests.shacl.mutations import evidence, mutations, written
+from tests.graph.mutations import evidence, mutations, written
 
 ROOT = Path(__file__).parent.parent
 SHAPES = [ROOT / "ontology" / name for name in ("shapes.ttl", "evidence-shapes.ttl")]

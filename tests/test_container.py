@@ -16,7 +16,7 @@ import yaml
 from sarag_rdf.cli.main import cli
 from tests.command import ROOT, Sarag, environment
 from tests.sample_graph import make_graph
-from tests.serve.running import serving
+from tests.server.running import serving
 
 _STEP = re.compile(r"^([A-Z]+) (.*)$")
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]["sarag"]

@@ -36,7 +36,7 @@ from sarag_rdf.cli.output import show_table
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests import reference
 from tests.command import Sarag
-from tests.serve.running import Running, serving
+from tests.server.running import Running, serving
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

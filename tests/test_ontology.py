@@ -34,7 +34,7 @@ from rdflib.term import Node
 from tests.typed_graph import typed_graph
 
 HERE = Path(__file__).parent
-FILES = HERE / "ontology"
+FILES = HERE / "graph"
 ONTOLOGY = HERE.parent / "ontology" / "sarag.ttl"
 SHAPES = HERE.parent / "ontology" / "shapes.ttl"
 EVIDENCE_SHAPES = HERE.parent / "ontology" / "evidence-shapes.ttl"

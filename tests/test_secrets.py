@@ -20,12 +20,12 @@ from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import QueuedLLM
+from tests.base.test_redaction import FORMS, is_gone
+from tests.building.test_resume import chat
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer, Play, completion, data, failure, playing, raw, send
-from tests.index.test_resume import chat
 from tests.sample_graph import embeddings, make_graph, nquads
-from tests.serve.running import serving
-from tests.test_redaction import FORMS, is_gone
+from tests.server.running import serving
 
 MARK = "f0rb1dden"
 SECRETS = {

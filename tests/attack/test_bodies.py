@@ -13,7 +13,7 @@ import pytest
 from sarag_rdf.server.http import BODY_SECONDS, MOST_PARAMETERS, parse_parameters
 from sarag_rdf.server.jobs import RequestError
 from tests.sample_graph import make_graph
-from tests.serve.running import TOKEN, Running, serving
+from tests.server.running import TOKEN, Running, serving
 
 FORM = "application/x-www-form-urlencoded"
 _MIB = 1 << 20

@@ -13,8 +13,8 @@ import pytest
 
 from sarag_rdf.base.temporary import LOCK
 from tests.sample_graph import insert, make_graph
-from tests.serve.running import Got, Running, all_end, serving
-from tests.serve.test_query import HEAVY
+from tests.server.running import Got, Running, all_end, serving
+from tests.server.test_query import HEAVY
 
 PREFIX = "sarag-serve-"
 GRAPH = ox.NamedNode("http://a.example/g")

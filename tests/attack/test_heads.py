@@ -22,7 +22,7 @@ from sarag_rdf.server.server import (
 )
 from tests.command import environment
 from tests.sample_graph import make_graph
-from tests.serve.running import JSON, Running, serving
+from tests.server.running import JSON, Running, serving
 
 GET = b"GET /sparql?query=ASK%7B%7D HTTP/1.1\r\nHost: localhost\r\n"
 

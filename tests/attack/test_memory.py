@@ -13,7 +13,7 @@ import pytest
 from sarag_rdf.base.sandbox import machine_memory, memory, process_memory
 from sarag_rdf.server.settings import MIN_MEMORY, ServeSettings
 from tests.sample_graph import make_graph
-from tests.serve.running import Running, serving
+from tests.server.running import Running, serving
 
 MEMORY = 400
 """MiB that a worker may use."""

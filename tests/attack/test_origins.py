@@ -16,9 +16,9 @@ import pytest
 
 from tests.command import environment
 from tests.fault_server import playing, send
-from tests.picture.chromium import open_browser
 from tests.sample_graph import make_graph
-from tests.serve.running import Running, serving
+from tests.server.chromium import open_browser
+from tests.server.running import Running, serving
 
 PATHS = ("/search?q=Ada", "/ask?q=Ada", "/sparql?query=ASK%7B%7D", "/rdf-graph-store?default")
 CROSS, SAME = {"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"}

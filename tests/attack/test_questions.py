@@ -16,7 +16,7 @@ import pytest
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from tests.fault_server import FaultServer, hang, playing
 from tests.sample_graph import embeddings, files_of, make_graph
-from tests.serve.running import Got, Running, all_end, serving
+from tests.server.running import Got, Running, all_end, serving
 
 SLOW = "Who waits?"
 """A question that the embedding model never answers."""

@@ -16,7 +16,7 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.sandbox import EndedError, Limits, run, stream
 from tests.attack import victims
 from tests.command import environment
-from tests.serve.running import alive, all_end
+from tests.server.running import alive, all_end
 
 LIMITS = Limits(seconds=120, memory=2 << 30)
 SHORT = Limits(seconds=1, memory=2 << 30)

@@ -25,8 +25,8 @@ from sarag_rdf.cli.output import number_sources, show_retrieved, show_table, sho
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.report import source_name
 from sarag_rdf.retrieval import sarag
-from tests.retrieve import test_retrievers, test_sarag
-from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
+from tests.retrieval import test_retrievers, test_sarag
+from tests.retrieval.graphs import QUESTIONS, larger_graph, view_of
 
 
 def shown(

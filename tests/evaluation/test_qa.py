@@ -542,7 +542,8 @@ def test_other_prices_and_a_judge_ask_nothing_anew(evaluate: Evaluate) -> None:
 
 def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
     """A new prompt of a reasoner belongs to what answers depend on."""
-    prompts = {path.stem for path in (Path(sarag_rdf.__file__).parent / "prompts").glob("*.j2")}
+    folder = Path(sarag_rdf.__file__).parent / "models" / "prompts"
+    prompts = {path.stem for path in folder.glob("*.j2")}
     assert prompts - set(ANSWER_PROMPTS) == {
         "entities", "relationships", "statements", "judge", "judge_notes", "judge_pair",
         "curate_cluster", "relabel_entities", "write_article", "write_question",

@@ -23,7 +23,7 @@ from tests.command import ROOT, Result, environment, run_sarag
 from tests.fault_server import hang, playing
 from tests.faults.parallel import DOCUMENTS, derived_is_true, source
 from tests.sample_graph import CapitalExtractor, make_graph
-from tests.serve.running import Got, serving
+from tests.server.running import Got, serving
 
 INDEX = ("index", "docs", "--extractor", "spacy", "--language", "en")
 

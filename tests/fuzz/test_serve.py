@@ -18,7 +18,7 @@ from tests.fuzz.hostile import encoded, mutated
 from tests.fuzz.test_imports import SEEDS
 from tests.fuzz.test_queries import DEEP, QUERIES, UPDATES
 from tests.sample_graph import make_graph, nquads
-from tests.serve.running import TOKEN, Running, serving
+from tests.server.running import TOKEN, Running, serving
 
 PATHS = (
     b"/sparql", b"/update", b"/rdf-graph-store", b"/rdf-graph-store/x", b"/search", b"/ask",

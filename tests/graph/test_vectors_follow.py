@@ -33,7 +33,7 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.retrieve.graphs import METHOD, MINTER, WORDS
+from tests.retrieval.graphs import METHOD, MINTER, WORDS
 
 QUESTIONS = HashEmbedder().embed(["amber lake", "Jade of the meadow"])
 

@@ -22,9 +22,9 @@ from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.vectors.graph_vectors import KINDS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
+from tests.building.test_quarantine import BAD, too_sure
 from tests.command import ROOT, Sarag
 from tests.fault_server import FaultServer
-from tests.index.test_quarantine import BAD, too_sure
 from tests.sample_graph import CapitalExtractor, files_of, graph_of, make_graph, quads_of
 from tests.servers import Server
 

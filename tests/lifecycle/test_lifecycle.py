@@ -22,9 +22,9 @@ from sarag_rdf.base.vocab import PROV, SARAG, SKOS
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
+from tests.building.test_quarantine import BAD, too_sure
 from tests.command import Sarag
 from tests.fault_server import FaultServer
-from tests.index.test_quarantine import BAD, too_sure
 from tests.lifecycle.pool import POOL, write_openie
 from tests.sample_graph import CapitalExtractor, files_of, graph_of
 from tests.servers import Server

@@ -249,8 +249,9 @@ def test_every_golden_file_is_rendered() -> None:
 
 
 def test_every_prompt_of_a_strategy_has_a_golden_file() -> None:
-    folder = Path(sarag_rdf.__file__).parent / "reason"
-    calls = [re.findall(r'\.call\(\s*"(\w+)"', p.read_text("utf-8")) for p in folder.glob("*.py")]
+    package = Path(sarag_rdf.__file__).parent
+    files = [*(package / "answering").glob("*.py"), *(package / "plugins" / "papers").glob("*.py")]
+    calls = [re.findall(r'\.call\(\s*"(\w+)"', p.read_text("utf-8")) for p in files]
     used = {name for names in calls for name in names}
     assert used >= {"answer", "cot"}
     assert used <= {name for name, _, _ in PROMPTS.values()}

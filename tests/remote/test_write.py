@@ -29,7 +29,7 @@ from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
-from tests.ontology.museum import MUSEUM
+from tests.graph.museum import MUSEUM
 from tests.remote.sample import CORPUS, export_nquads
 from tests.sample_graph import (
     BASE,

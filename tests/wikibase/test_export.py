@@ -26,7 +26,7 @@ from sarag_rdf.plugins.wikibase.numbers import WikibaseIds
 from sarag_rdf.plugins.wikibase.own_properties import canonical_phrase
 from sarag_rdf.plugins.wikibase.rdf import dump_triples
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.export.consumers import CONSUMERS
+from tests.kg.consumers import CONSUMERS
 from tests.sample_graph import (
     BASE,
     CROOKED_NAMES,

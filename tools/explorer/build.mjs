@@ -3,7 +3,7 @@
 //   npm ci && npm run build            writes sarag_rdf/server/static/vendor
 //   npm ci && node build.mjs FOLDER    writes another folder
 //
-// The same sources give the same bytes; tests/serve/test_vendor.py compares them.
+// The same sources give the same bytes; tests/server/test_vendor.py compares them.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";

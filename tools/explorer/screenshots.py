@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from PIL import Image
 
-from tests.picture.chromium import Page, open_browser
+from tests.server.chromium import Page, open_browser
 
 BASE = "https://example.org/kg/"
 QUESTION = "Who+built+the+separate+condenser"

@@ -1,0 +1,218 @@
+"""The network of a graph is what the graph says, whatever came and went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Quad
+
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.types import Extraction, Mention, Relation
+from sarag_rdf.base.vocab import SKOS
+from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.vectors import graph_vectors as vectors
+from sarag_rdf.graph.vectors.store import FolderVectors
+from sarag_rdf.kg.registry import make_view
+from sarag_rdf.retrieval.network.edges import Iris, Network
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
+from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
+from sarag_rdf.testing.fakes import HashEmbedder
+from tests.retrieval.graphs import MINTER, Content, indexed, put
+
+
+def asked(reader: GraphReader, variables: str, pattern: str) -> list[tuple[str, ...]]:
+    """Rows of a pattern over the union of all graphs, each once, sorted."""
+    result = reader.store.query(
+        "PREFIX s: <https://w3id.org/sarag/ontology#> "
+        f"SELECT DISTINCT {variables} WHERE {{ {pattern} }}",
+        union=True,
+    )
+    assert isinstance(result, Table)
+    return sorted(tuple(term.value for term in row) for row in result.rows)
+
+
+def by_sparql(reader: GraphReader) -> dict[str, Any]:
+    """The graph by IRIs, one query for each part."""
+    return {
+        "documents": [d for (d,) in asked(reader, "?d", "?d a s:Document")],
+        "entities": [e for (e,) in asked(reader, "?e", "?e a s:Entity")],
+        "relationships": [r for (r,) in asked(reader, "?r", "?r a s:Relationship")],
+        "described": asked(reader, "?d ?e", "?d a s:Document ; s:describes ?e"),
+        "topics": asked(reader, "?d ?e", "?d s:about ?e"),
+        "ends": asked(reader, "?r ?s ?o", "?r s:subject ?s ; s:object ?o"),
+    }
+
+
+def by_network(network: Network) -> dict[str, Any]:
+    """The network by IRIs."""
+    documents, entities = network.documents, network.entities
+    assert network[RELATED_TO].statement.tolist() == list(range(len(network.relationships)))
+    ends = zip(network.relationships, network[RELATED_TO].pairs().tolist(), strict=True)
+    return {
+        "documents": list(documents),
+        "entities": list(entities),
+        "relationships": list(network.relationships),
+        "described": [(documents[d], entities[e]) for d, e in network[DESCRIBES].pairs()],
+        "topics": [(documents[d], entities[e]) for d, e in network[ABOUT].pairs()],
+        "ends": [(r, entities[s], entities[o]) for r, (s, o) in ends],
+    }
+
+
+def same(one: Network, other: Network) -> bool:
+    lists = ("documents", "entities", "relationships", "predicates")
+    arrays = one.arrays(), other.arrays()
+    assert arrays[0].keys() == arrays[1].keys()
+    return all(list(getattr(one, n)) == list(getattr(other, n)) for n in lists) and all(
+        np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[0]
+    )
+
+
+# --------------------------------------------------------------------------- By hand
+
+
+def test_a_graph_by_hand() -> None:
+    met = Extraction(
+        (Mention("Ada"), Mention("Bea")),
+        (Relation("Ada", "met", "Bea"), Relation("Bea", "met", "Ada")),
+    )
+    alone = Extraction((Mention("Bea"), Mention("Cid")), ())
+    reader, (one, two, three) = indexed(
+        [("", "Ada was glad.", met), ("Cid (poet)", "two", alone), ("Empty", "three", Extraction())]
+    )
+    network = load_network(reader)
+    named = [MINTER.entity(name) for name in ("ada", "bea", "cid")]
+    ada, bea, cid = rows_of(network.entities, named).tolist()
+    first, second, _ = rows_of(network.documents, [one, two, three]).tolist()
+    assert set(map(tuple, network[DESCRIBES].pairs().tolist())) == {
+        *((first, ada), (first, bea)),
+        *((second, bea), (second, cid)),
+    }
+    assert sorted(network[ABOUT].pairs().tolist()) == sorted([[first, ada], [second, cid]])
+    assert sorted(network[RELATED_TO].pairs().tolist()) == sorted([[ada, bea], [bea, ada]])
+    assert network.frequencies[[ada, bea, cid]].tolist() == [1, 2, 1]
+    predicates = {network.predicates[row] for kind in EDGE_KINDS for row in network[kind].predicate}
+    assert predicates == {kind.predicate for kind in (ABOUT, DESCRIBES, RELATED_TO)}
+    assert list(network.predicates) == sorted(predicates)
+
+
+def test_an_empty_graph() -> None:
+    network = load_network(GraphReader(OxigraphStore.in_memory(), MINTER))
+    assert not any(by_network(network).values())
+    assert [network[kind].pairs().shape for kind in EDGE_KINDS] == [(0, 2)] * 4
+
+
+def test_documents_without_entities() -> None:
+    reader, iris = indexed([("", "one", Extraction()), ("", "two", Extraction())])
+    network = load_network(reader)
+    assert list(network.documents) == sorted(iris)
+    assert len(network[ABOUT]) == len(network[DESCRIBES]) == 0
+
+
+# ------------------------------------------------------------------------- Of any graph
+
+NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve", "A. B.")
+name = st.sampled_from(NAMES)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> dict[int, Content]:
+    """Up to five documents by number; names may be aliases of one another."""
+    made: dict[int, Content] = {}
+    for number in sorted(draw(st.sets(st.integers(1, 6), max_size=5))):
+        names = draw(st.lists(name, max_size=4, unique=True))
+        mentions = tuple(
+            Mention(one, aliases=tuple(draw(st.lists(name, max_size=1)))) for one in names
+        )
+        relations: tuple[Relation, ...] = ()
+        if names:
+            one = st.sampled_from(names)
+            ends = draw(st.lists(st.tuples(one, one), max_size=4))
+            relations = tuple(Relation(s, f"knows {n}", o) for n, (s, o) in enumerate(ends))
+        title = draw(st.sampled_from(["", "Notes", "Ada", "Cid (poet)"]))
+        made[number] = title, f"text {number}", Extraction(mentions, relations)
+    return made
+
+
+@settings(deadline=None, max_examples=60)
+@given(contents())
+def test_the_network_is_what_sparql_finds(made: dict[int, Content]) -> None:
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    put(reader, made)
+    network = load_network(reader)
+    assert by_network(network) == by_sparql(reader)
+    assert len(network.documents) == len(made)
+
+
+@settings(deadline=None, max_examples=40)
+@given(contents(), contents(), st.sets(st.integers(1, 6)))
+def test_after_adding_and_deleting_it_is_that_of_what_is_left(
+    first: dict[int, Content], then: dict[int, Content], gone: set[int]
+) -> None:
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    put(reader, first)
+    put(reader, then, drop=then.keys() & first.keys())
+    left = first | then
+    put(reader, {}, drop=gone & left.keys())
+    kept = {number: content for number, content in left.items() if number not in gone}
+    anew = GraphReader(OxigraphStore.in_memory(), MINTER)
+    put(anew, kept)
+    assert same(load_network(reader), load_network(anew))
+    assert by_network(load_network(reader)) == by_sparql(reader)
+    assert len(load_network(reader).documents) == len(kept)
+
+
+# ---------------------------------------------------------------------------- Predicates
+
+
+def test_a_statement_that_is_a_triple_has_its_property() -> None:
+    store, base, graph = OxigraphStore.in_memory(), "https://example.org/", "https://example.org/g"
+    river, vistula, brda = (NamedNode(base + name) for name in ("river", "vistula", "brda"))
+    triples: list[tuple[NamedNode, NamedNode, NamedNode | Literal]] = [
+        *((thing, SKOS.prefLabel, Literal("a name")) for thing in (river, vistula, brda)),
+        (vistula, SKOS.broader, river),
+        (vistula, SKOS.related, brda),
+    ]
+    store.load(Quad(*triple, NamedNode(graph)) for triple in triples)
+    reader = GraphReader(store, MINTER, (Part("rivers", "skos", {"kg": graph}, store),))
+    network = load_network(reader)
+    edges = network[RELATED_TO]
+    found = {
+        (network.predicates[p], network.entities[s], network.entities[t])
+        for p, s, t in zip(edges.predicate, edges.source, edges.target, strict=True)
+    }
+    assert found == {
+        (SKOS.broader.value, vistula.value, river.value),
+        (SKOS.related.value, vistula.value, brda.value),
+    }
+    iris = Iris(network.documents, network.entities, network.relationships)
+    step = SparqlTraversal(reader, iris)
+    again = step.incident(RELATED_TO, rows_of(iris.entities, [vistula.value]))
+    assert {step.predicates[row] for row in again.predicate} == {
+        predicate for predicate, *_ in found
+    }
+
+
+# --------------------------------------------------------------------------------- Cache
+
+
+def test_arrays_of_another_layout_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, _ = indexed([("Ada", "Ada was glad.", Extraction((Mention("Ada"),), ()))])
+    store, embedder = FolderVectors(tmp_path), HashEmbedder()
+    with monkeypatch.context() as before:
+        before.setattr(vectors, "_LAYOUT", "3")
+        old = {"described": np.zeros((1, 2), dtype=np.int32)}
+        store.save_arrays("network", vectors.arrays_key("1", embedder.name), old)
+    view = make_view(reader, vectors.GraphVectors(reader, embedder, store, "1"), "memory")
+    assert len(view.network[DESCRIBES]) == 1
+    stored = store.load_arrays("network", vectors.arrays_key("1", embedder.name))
+    assert stored is not None
+    assert "describes_source" in stored

@@ -1,0 +1,362 @@
+"""Relation paths over a small graph of films that brings its own phrases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sarag_rdf
+from sarag_rdf.base.errors import InputError, UnparsableReplyError
+from sarag_rdf.base.ports import Reply
+from sarag_rdf.base.types import RelationPath, Usage
+from sarag_rdf.cli.output import show_retrieved
+from sarag_rdf.graph.ontology.read import common_schema
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.paths import (
+    Example,
+    PathQuestion,
+    evaluate_paths,
+    fit_paths,
+    fitted,
+    read_questions,
+    score,
+)
+from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
+from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
+from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.testing.fakes import HashEmbedder
+from tests.retrieval.graphs import MINTER, view_of
+
+FILMS = "https://films.example.org/"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "films.ttl"
+DIRECTOR, ACTOR, LANGUAGE = (Hop(FILMS + name) for name in ("director", "actor", "language"))
+
+
+@pytest.fixture(scope="module")
+def kg() -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"]) as graph:
+        graph.import_graph(EXAMPLE, "rdf", name="films")
+        yield graph
+
+
+def paths_of(kg: KnowledgeGraph, **options: Any) -> Paths:
+    found = kg.retriever("paths", **options)
+    assert isinstance(found, Paths)
+    return found
+
+
+def followed(kg: KnowledgeGraph, topic: str, *hops: Hop, **options: Any) -> RelationPath:
+    paths = paths_of(kg, **options)
+    [about] = paths.topics(f"[{topic}]")
+    return paths.follow_hops(about, hops)
+
+
+def names(path: RelationPath) -> list[str]:
+    return [answer.name for answer in path.answers]
+
+
+def test_the_schema_in_use(kg: KnowledgeGraph) -> None:
+    schema = paths_of(kg).index.schema
+    assert {hop.predicate for hop in schema.hops} == {
+        FILMS + n for n in ("director", "actor", "language")
+    }
+    assert schema.kinds[DIRECTOR.start] == "film"
+    assert schema.kinds[DIRECTOR.end] == "person"
+    assert schema.fan_out[ACTOR] == pytest.approx(5 / 3)
+    assert schema.fan_out[LANGUAGE.reverse] == pytest.approx(3 / 2)
+    # A director of one film acts in another; nobody is a language.
+    assert ACTOR.reverse in schema.after(DIRECTOR)
+    assert LANGUAGE not in schema.after(LANGUAGE)
+    assert PathSchema.from_json(schema.to_json()) == schema
+
+
+def test_paths_in_words(kg: KnowledgeGraph) -> None:
+    schema = paths_of(kg).index.schema
+    texts = packaged_model().texts(schema, (DIRECTOR, DIRECTOR.reverse, LANGUAGE))
+    assert texts == (
+        "the languages of the films directed by the directors of the film",
+        "the languages of the films directed by who directed the film",
+    )
+
+
+def test_phrases_without_annotations() -> None:
+    hop = Hop("urn:p")
+    kinds = {"+urn:p": "film", "-urn:p": "city"}
+    for label, forward, inverse in (
+        ("birth place", "birth place of", "films with the birth place"),
+        ("filmed in", "cities (filmed in) of", "films filmed in"),
+        ("part of", "cities with the part", "part of"),
+        ("has genre", "genre of", "films with the genre"),
+    ):
+        schema = PathSchema({"urn:p": label}, kinds, {hop: 1.0, hop.reverse: 1.0})
+        assert packaged_model().phrases(schema, hop) == (forward,)
+        assert packaged_model().phrases(schema, hop.reverse) == (inverse,)
+
+
+def test_the_packaged_ontology_has_a_phrase_for_each_direction() -> None:
+    properties = common_schema().properties.values()
+    between_things = [each.iri for each in properties if not each.is_literal]
+    assert len(between_things) > 30
+    for iri in between_things:
+        for hop in (Hop(iri), Hop(iri, True)):
+            schema = PathSchema({iri: "label"}, {hop.start: "thing"}, {hop: 1.0})
+            phrase = packaged_model().noun_phrase(schema, hop)
+            assert "label" not in phrase, f"no phrase for {hop} in ontology/phrases.ttl"
+            assert packaged_model().is_plural(schema, hop), phrase
+
+
+def test_annotated_phrases_come_before_those_of_texts() -> None:
+    hop = Hop("urn:p", True)
+    stated = {hop: ("was born in",)}
+    schema = PathSchema({"urn:p": "birth place"}, {}, {hop: 1.0}, {hop: ("natives of",)}, stated)
+    assert packaged_model().phrases(schema, hop) == ("natives of", "things that was born in")
+
+
+def test_what_texts_say_is_a_phrase_too() -> None:
+    hop = Hop("urn:p", True)
+    stated = {hop: ("was born in",)}
+    schema = PathSchema({"urn:p": "birth place"}, {"+urn:p": "person"}, {hop: 1.0}, {}, stated)
+    assert packaged_model().phrases(schema, hop)[1] == "persons that was born in"
+
+
+def test_topics_are_masked_by_their_kind(kg: KnowledgeGraph) -> None:
+    paths = paths_of(kg)
+    [topic] = paths.topics("who directed [Winter Harbour]?")
+    assert (topic.name, topic.question) == ("Winter Harbour", "who directed the film?")
+    assert topic.seed.node == FILMS + "harbour"
+    [topic] = paths.topics("In which films did Berta Quill act?")
+    assert topic.question == "In which films did the person act?"
+
+
+@pytest.mark.parametrize(("question", "kind"), [("[]", ""), ("who", "person"), ("which", "")])
+def test_what_is_asked_by_few_words_or_none(question: str, kind: str) -> None:
+    assert packaged_model().asked(question) == kind
+
+
+def test_a_marked_name_that_no_entity_has_is_not_replaced_by_another_entity(
+    kg: KnowledgeGraph,
+) -> None:
+    paths = paths_of(kg)
+    assert paths.find("who directed [Nobody Knows It]?") == ([], ())
+    assert kg.search("who directed [Nobody Knows It]?", retriever="paths").paths == ()
+    [topic] = paths.topics("who directed Winter Harbour [sic]?")
+    assert topic.name == "Winter Harbour"
+
+
+def test_a_walk_does_not_return(kg: KnowledgeGraph) -> None:
+    found = followed(kg, "Winter Harbour", DIRECTOR, DIRECTOR.reverse)
+    assert names(found) == ["The Glass Orchard"]
+    assert found.answers[0].nodes == (FILMS + "ines",)
+    # Colleagues of colleagues of Berta: not by the film that she shares with the first of them.
+    found = followed(kg, "Berta Quill", ACTOR.reverse, ACTOR, ACTOR.reverse)
+    assert names(found) == ["Paper Lantern"]
+    # Nobody else acted in a film of Ruben: its language leads to another film, not back.
+    found = followed(kg, "Paper Lantern", LANGUAGE, LANGUAGE.reverse)
+    assert names(found) == ["The Glass Orchard"]
+
+
+def test_one_query_a_property_path_where_it_can_be(kg: KnowledgeGraph) -> None:
+    hops = (DIRECTOR.reverse, LANGUAGE)
+    plain = followed(kg, "Ines Falcato", *hops, explain=False)
+    assert f"^<{FILMS}director>/<{FILMS}language> ?answer" in plain.sparql
+    chain = followed(kg, "Ines Falcato", *hops)
+    assert "?n1" in chain.sparql
+    assert names(plain) == names(chain) == ["Catalan", "Portuguese"]
+    turning = followed(kg, "Berta Quill", ACTOR.reverse, ACTOR, ACTOR.reverse, explain=False)
+    assert "?answer != ?n1" in turning.sparql or "?n1 != ?answer" in turning.sparql
+    assert names(turning) == ["Paper Lantern"]
+    assert kg.query(plain.sparql, over=["films"])
+
+
+def test_answers_beyond_the_limit_are_cut(kg: KnowledgeGraph) -> None:
+    found = followed(kg, "Ines Falcato", DIRECTOR.reverse, answers=1)
+    assert (len(found.answers), found.is_cut) == (1, True)
+
+
+def test_documents_follow_from_answers(kg: KnowledgeGraph) -> None:
+    found = kg.search("films directed by [Ruben Soldevila]", retriever="paths", limit=2)
+    [path] = [path for path in found.paths if path.answers]
+    assert path.text == "the films directed by the person"
+    assert names(path) == ["Paper Lantern"]
+    assert found.documents[0].document.title == "Paper Lantern"
+    assert [step.target for step in found.documents[0].chain] == [FILMS + "lantern"]
+    sentence = found.names[found.documents[0].chain[0].relationship]
+    assert sentence == "Paper Lantern director Ruben Soldevila"
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_it_is_said_that_answers_were_left_out(
+    kg: KnowledgeGraph, capsys: pytest.CaptureFixture[str], explain: bool
+) -> None:
+    question = "actors of [The Glass Orchard]"
+    show_retrieved(kg.search(question, retriever="paths", answers=1), explain=explain)
+    assert "and at least 1 more" in " ".join(capsys.readouterr().out.split())
+    show_retrieved(kg.search(question, retriever="paths"), explain=explain)
+    assert "at least" not in capsys.readouterr().out
+
+
+def test_many_paths_are_searched_by_a_beam(kg: KnowledgeGraph) -> None:
+    paths = paths_of(kg, candidates=10, beam=3)
+    [topic] = paths.topics("who directed [Winter Harbour]?")
+    some, features = paths.compared(topic)
+    assert len(some) < len(paths_of(kg).compared(topic)[0])
+    assert features.shape == (len(some), len(FEATURES))
+    assert np.isfinite(features).all()
+
+
+def test_a_model_that_is_none(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    file = tmp_path / "model.json"
+    for text in ("", "[]", "{}", packaged_model().to_json().replace('"mean"', '"men"')):
+        file.write_text(text)
+        with pytest.raises(InputError, match="fit-paths"):
+            kg.search("who?", retriever="paths", model=str(file))
+    file.write_text(packaged_model().to_json())
+    assert read_model(file) == packaged_model()
+    assert kg.search("[Berta Quill] films", retriever="paths", model=str(file)).paths
+
+
+# Evaluation
+
+
+def test_sets_of_names() -> None:
+    found = score({"a", "b"}, {"b", "c", "d"})
+    assert (found.precision, found.recall) == (1 / 2, 1 / 3)
+    assert found.f1 == pytest.approx(0.4)
+    assert score(set(), {"a"}).f1 == 0.0
+
+
+def test_three_accountings(kg: KnowledgeGraph) -> None:
+    paths = paths_of(kg)
+    question = PathQuestion(
+        "the films directed by [Ruben Soldevila]", "Ruben Soldevila", frozenset({"Paper Lantern"})
+    )
+    [result] = evaluate_paths(paths, paths.view, [question], plain=False)
+    assert [round(s.precision, 3) for s in result.scores] == [1.0, 1.0, round(2 / 5, 3)]
+    assert [s.recall for s in result.scores] == [1.0, 1.0, 1.0]
+
+
+def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    rows = ["question\tanswers"]
+    rows += [
+        f"who directed [{film}]\tInes Falcato" for film in ("Winter Harbour", "The Glass Orchard")
+    ]
+    file = tmp_path / "questions.tsv"
+    file.write_text("\n".join(rows) + "\n")
+    questions = read_questions(file)
+    assert questions[0].plain == "who directed Winter Harbour"
+    fit = fit_paths(paths_of(kg, explain=False), [questions], "test", "two questions")
+    assert fit.all == (1.0,)
+    assert fit.model.version == "test"
+    with pytest.raises(InputError, match="--over"):
+        fitted([Example(np.zeros((0, len(FEATURES))), np.zeros(0))])
+    with pytest.raises(InputError, match="give more questions"):
+        fit_paths(paths_of(kg, explain=False), [questions[:1]], "test", "one question")
+
+
+def test_tables_and_files_of_questions(tmp_path: Path) -> None:
+    file = tmp_path / "questions.tsv"
+    file.write_text("question\tanswers\nwho\tIda|Mia\n", encoding="utf-8-sig")
+    assert read_questions(file) == [PathQuestion("who", "", frozenset({"Ida", "Mia"}))]
+    for text, complaint in (
+        ("text\n1\n", "question and answers"),
+        ("question\tanswers\nwho\tIda\n\nwhere\t\n", "line 4 has no answer"),
+        ("question\tanswers\nwhere\n", "line 2 has no answer"),
+        ("question\tanswers\n \tIda\n", "line 2 has no question"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=complaint):
+            read_questions(file)
+    file = tmp_path / "questions.json"
+    record = {"question": "Who lives in the Weiße Gasse of LINZ?", "path": {"topic_name": "Linz"}}
+    file.write_text(json.dumps([{**record, "answer": ["Ida"]}]))
+    assert [q.text for q in read_questions(file)] == ["Who lives in the Weiße Gasse of [LINZ]?"]
+    for records, complaint in (([{**record, "answer": []}], "no answer"), ([], "no questions")):
+        file.write_text(json.dumps(records))
+        with pytest.raises(InputError, match=complaint):
+            read_questions(file)
+
+
+# A model chooses
+
+
+class Chooser:
+    model = "chooser"
+
+    def __init__(self, reply: str | None) -> None:
+        self._reply = reply
+        self.prompts: list[str] = []
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        self.prompts.append(prompt)
+        assert schema["properties"]["path"]["enum"][:2] == ["1", "2"]
+        if self._reply is None:
+            raise UnparsableReplyError("no JSON")
+        return Reply({"path": self._reply}, Usage(1, 0, 10, 1))
+
+
+@pytest.mark.parametrize(("reply", "chosen"), [("2", 2), (None, 1)])
+def test_a_model_chooses_a_path(reply: str | None, chosen: int) -> None:
+    llm = Chooser(reply)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"], llm=llm) as kg:
+        kg.import_graph(EXAMPLE, "rdf", name="films")
+        answer = kg.ask("who directed [Winter Harbour]?", reasoner="path-choice:margin=1000")
+    assert len(llm.prompts) == 1
+    [note] = [stage.detail for stage in answer.trace if stage.kind == "note"]
+    assert note["chosen"] == chosen
+    assert bool(note["problem"]) == (reply is None)
+    assert answer.reasoning.startswith(note["paths"][chosen - 1]["text"])
+    assert answer.text == "; ".join(names(answer.retrieved.paths[0]))
+    assert answer.citations
+    json.dumps(note)
+
+
+def test_a_model_is_offered_only_the_paths_within_the_margin() -> None:
+    llm = Chooser("2")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"], llm=llm) as kg:
+        kg.import_graph(EXAMPLE, "rdf", name="films")
+
+        def paths_of(reasoner: str) -> list[float]:
+            answer = kg.ask("who directed [Winter Harbour]?", reasoner=reasoner)
+            [note] = [stage.detail for stage in answer.trace if stage.kind == "note"]
+            return [path["score"] for path in note["paths"]]
+
+        every = paths_of("path-choice:margin=1000")
+        second = every[0] - every[1]
+        assert len(paths_of(f"path-choice:margin={second * 1.001}")) == 2 < len(every)
+        assert len(llm.prompts) == 2
+        assert paths_of(f"path-choice:margin={second * 0.999}") == every[:1]
+        assert len(llm.prompts) == 2, "without another path there is nothing to choose"
+
+
+def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
+    (tmp_path / "towns.ttl").write_text("""
+        PREFIX : <https://towns.example/>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        :a rdfs:label "Ulm" ; rdfs:comment "a town on a river" ; :mayor :ida .
+        :b rdfs:label "Linz" ; rdfs:comment "a town on a river" ; :mayor :mia .
+        :ida rdfs:label "Ida" .  :mia rdfs:label "Mia" .
+    """)
+    llm = Chooser("1")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"], llm=llm) as kg:
+        kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
+        kg.ask("who rules a town on a river?", reasoner="path-choice:hops=1:margin=1000")
+    [prompt] = llm.prompts
+    assert prompt.startswith("A question is about Ulm or Linz or Ida. Some paths")
+    assert "(Ulm): Ida" in prompt
+    assert "(Linz): Mia" in prompt
+
+
+def test_an_empty_graph_has_no_paths() -> None:
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    assert read_schema(reader) == PathSchema()
+    topics, paths = Paths(view_of(reader)).find("who directed [Winter Harbour]?")
+    assert (topics, paths) == ([], ())

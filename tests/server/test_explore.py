@@ -1,0 +1,200 @@
+"""The JSON that the explorer and the editor read: parts of a graph, names, completions, frames."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+import sarag_rdf
+from sarag_rdf.server.explore import MAX_NODES, NameIndex
+from sarag_rdf.server.frames import activation_frames
+from sarag_rdf.server.picture.selection import hops_of, steps_to
+from sarag_rdf.testing.fakes import HashEmbedder
+from tests.sample_graph import make_graph
+from tests.server.running import Running, serving
+
+BASE = "https://example.org/kg/"
+ADA, ORBIS = f"{BASE}entity/ada", f"{BASE}entity/orbis"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_graph(tmp_path_factory.mktemp("explore") / "kg")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Running]:
+    with serving(folder, "--workers", "1") as running:
+        yield running
+
+
+def test_neighbours_have_sentences_names_and_kinds(server: Running) -> None:
+    found = server.ask("GET", f"/graph/neighbours?iri={quote(ADA)}").json()
+    nodes = {node["iri"]: node for node in found["nodes"]}
+    assert (nodes[ADA]["name"], nodes[ADA]["kind"]) == ("Ada", "entity")
+    assert "document" in {node["kind"] for node in nodes.values()}
+    [edge] = [edge for edge in found["edges"] if {edge["source"], edge["target"]} == {ADA, ORBIS}]
+    assert (edge["source"], edge["phrase"]) == (ADA, "with")
+    assert edge["text"] == "Ada founded Orbis."
+    assert edge["relationship"].startswith(f"{BASE}relationship/")
+    assert found["left_out"] == {"nodes": 0, "at_least": False}
+
+
+def test_what_is_left_out_is_counted(server: Running) -> None:
+    whole = server.ask("GET", f"/graph/neighbours?iri={quote(ADA)}").json()
+    part = server.ask("GET", f"/graph/neighbours?iri={quote(ADA)}&limit=1").json()
+    assert len(part["nodes"]) == 2
+    assert part["left_out"]["nodes"] == len(whole["nodes"]) - 2
+    ends = {end for edge in part["edges"] for end in (edge["source"], edge["target"])}
+    assert ends <= {node["iri"] for node in part["nodes"]}
+
+
+def test_a_class_has_its_instances_as_neighbours(server: Running) -> None:
+    class_ = quote("https://w3id.org/sarag/ontology#Entity", safe="")
+    found = server.ask("GET", f"/graph/neighbours?iri={class_}").json()
+    assert {ADA, ORBIS} <= {node["iri"] for node in found["nodes"]}
+
+
+def test_terms_are_completed_by_their_beginning(server: Running) -> None:
+    def complete(kind: str, prefix: str) -> list[str]:
+        got = server.ask("GET", f"/graph/complete?kind={kind}&prefix={quote(prefix)}")
+        return [term["iri"] for term in got.json()["terms"]]
+
+    assert complete("entity", "aD") == [ADA]
+    assert complete("entity", "") == []
+    assert complete("class", "mentio") == ["https://w3id.org/sarag/ontology#Mention"]
+    assert "https://w3id.org/sarag/ontology#relatedTo" in complete("property", "rel")
+    assert complete("entity", '" } SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } #') == []
+
+
+def test_names_are_found_by_their_beginning_however_they_are_spelled(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    names = [
+        ("".join(rng.choices("abÄß yz", k=rng.randrange(6))), f"http://x.example/{number}")
+        for number in range(300)
+    ]
+    NameIndex.write(tmp_path / "names", names)
+    index = NameIndex.read(tmp_path / "names")
+    spelled = [(" ".join(name.split()), iri) for name, iri in names]
+    for prefix in {name[:end].strip() for name, _ in names for end in (1, 2, 3)} | {"~", "zzzz"}:
+        wanted = prefix.casefold()
+        expected = sorted(s for s in spelled if s[0].casefold().startswith(wanted))
+        assert not prefix or sorted(index.starting_with(prefix)) == expected
+    NameIndex.write(tmp_path / "none", [])
+    assert list(NameIndex.read(tmp_path / "none").starting_with("a")) == []
+
+
+def test_names_of_the_current_state_alone_are_in_files(tmp_path: Path) -> None:
+    folder = make_graph(tmp_path / "kg")
+    with (
+        tempfile.TemporaryDirectory() as name,  # sockets in it must have short paths
+        serving(folder, "--writable", env={"TMPDIR": name}) as server,
+    ):
+        scratch = Path(name)
+        for number in range(4):
+            add = f"<urn:x{number}> <http://www.w3.org/2004/02/skos/core#prefLabel> 'x{number}'"
+            assert server.update(f"INSERT DATA {{ GRAPH <urn:own> {{ {add} }} }}").status < 300
+            for over in ("", "&over=documents", "&over=documents&over=documents"):
+                got = server.ask("GET", f"/graph/complete?prefix=ada{over}")
+                assert [term["iri"] for term in got.json()["terms"]] == [ADA]
+            assert len(list(scratch.rglob("names-*"))) == 2  # of all that is served, of documents
+        for number in range(30):
+            server.ask("GET", f"/graph/complete?prefix=ada{'&over=documents' * number}")
+        assert len(list(scratch.rglob("names-*"))) == 2
+
+
+def test_names_are_given_for_many_iris(server: Running) -> None:
+    body = json.dumps([ADA, f"{BASE}entity/nobody"])
+    found = server.ask("POST", "/graph/names", body, Content_Type="application/json").json()
+    assert [(n["iri"], n["name"]) for n in found["nodes"]] == [
+        (ADA, "Ada"),
+        (f"{BASE}entity/nobody", "nobody"),
+    ]
+    prefixes = server.ask("GET", "/graph/prefixes").json()["prefixes"]
+    assert prefixes["entity"] == f"{BASE}entity/"
+    assert "common" in prefixes
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("/graph/neighbours", "'iri' is missing"),
+        ("/graph/neighbours?iri=ada", "not an absolute IRI"),
+        (f"/graph/neighbours?iri={quote(ADA)}&limit={MAX_NODES + 1}", f"from 1 to {MAX_NODES}"),
+        (f"/graph/neighbours?iri={quote(ADA)}&limit=x", "'limit'"),
+        (f"/graph/neighbours?iri={quote(ADA)}&iri={quote(ADA)}", "more than once"),
+        (f"/graph/neighbours?iri={quote(ADA)}&over=nothing", "nothing"),
+        ("/graph/complete?kind=colour", "'kind' must be"),
+        (f"/graph/complete?prefix={'a' * 201}", "longer than 200"),
+        ("/graph/complete?q=a", "unknown: q"),
+    ],
+)
+def test_a_wrong_request_is_told_why(server: Running, path: str, word: str) -> None:
+    server.ask("GET", path).is_line(400, word)
+
+
+def test_a_body_that_is_no_list_is_refused(server: Running) -> None:
+    for body in ("{", '{"a": 1}', "[1]", json.dumps([ADA] * (MAX_NODES + 1)), '["ada"]'):
+        got = server.ask("POST", "/graph/names", body, Content_Type="application/json")
+        assert got.status == 400, body
+    server.ask("POST", "/graph/names", "[]", Content_Type="text/plain").is_line(415, "json")
+
+
+def test_a_denied_graph_is_not_walked(folder: Path) -> None:
+    """Without the graph that joins the documents, no entity has a name or a neighbour."""
+    tokens = folder.parent / "tokens.yaml"
+    tokens.write_text(
+        f"anonymous:\n  scopes: [read]\n  graphs:\n    deny: ['{BASE}graph/kg']\ntokens: []\n"
+    )
+    with serving(folder, "--workers", "1", "--tokens", str(tokens)) as limited:
+        found = limited.ask("GET", f"/graph/neighbours?iri={quote(ADA)}").json()
+        assert found["edges"] == []
+        assert limited.ask("GET", "/graph/complete?prefix=ada").json() == {"terms": []}
+        body = json.dumps([ADA])
+        named = limited.ask("POST", "/graph/names", body, Content_Type="application/json").json()
+        assert named["nodes"][0]["classes"] == []
+
+
+def test_frames_lead_to_the_documents_that_the_picture_has_paths_to(folder: Path) -> None:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        found = kg.search("Which river flows through the seat of Orbis?", retriever="sarag-paper")
+    trace = activation_frames(found)
+    edges = {(edge["source"], edge["target"]) for edge in trace["edges"]}
+    reached = [ranked for ranked in found.documents if ranked.entity]
+    assert reached
+    for ranked in reached:
+        assert edges.issuperset(hops_of(steps_to(ranked)))
+        assert (ranked.entity, ranked.document.iri) in edges
+        assert trace["frames"][-1]["activation"][ranked.document.iri] == ranked.activation
+
+
+def test_frames_grow_from_the_seeds_to_the_results(folder: Path) -> None:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        found = kg.search("Which river flows through the seat of Orbis?")
+    trace = activation_frames(found)
+    first, *_, last = trace["frames"]
+    seeds = {node["iri"] for node in trace["nodes"] if node["seed"]}
+    assert first["activation"].keys() == seeds == {seed.node for seed in found.seeds}
+    assert first["label"] == "Seeds"
+    assert last["activation"].keys() > seeds
+    rounds = [frame["round"] for frame in trace["frames"]]
+    assert rounds == sorted(set(rounds))
+    for frame in trace["frames"][1:]:
+        steps = {
+            (s.origin, s.target)
+            for chain in (*(d.chain for d in found.documents), *(e.chain for e in found.entities))
+            for s in chain
+            if s.round == frame["round"]
+        }
+        edges = [trace["edges"][place] for place in frame["passed"]]
+        assert {(edge["source"], edge["target"]) for edge in edges} == steps
+    small = activation_frames(found, most=3)
+    assert len(small["nodes"]) == 3
+    assert small["left_out"]["nodes"] == len(trace["nodes"]) - 3
+    assert all(node["seed"] or node["rank"] for node in small["nodes"])
