@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.kg.registry import EXTRACTORS, REASONERS, RETRIEVERS
+from tests.strategies import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 

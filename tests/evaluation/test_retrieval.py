@@ -186,9 +186,7 @@ def test_questions_chosen(evaluate: Evaluate) -> None:
     assert orders == {tuple(ids("--seed", str(seed), "--limit", "2")) for seed in range(4)}
 
 
-def test_the_default_baseline(evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
-    dense = registry.RETRIEVERS.get("dense", registry.RETRIEVERS["sarag"])
-    monkeypatch.setitem(registry.RETRIEVERS, "dense", dense)
+def test_the_default_baseline(evaluate: Evaluate) -> None:
     assert evaluate.json("--methods", "fixed,dense")["setting"]["baseline"] == "dense"
     assert evaluate.json("--methods", "sarag,fixed")["setting"]["baseline"] == "sarag"
 

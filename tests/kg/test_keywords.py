@@ -19,11 +19,11 @@ from sarag_rdf.kg import keywords
 from sarag_rdf.kg.export.description import DatasetMetadata
 from sarag_rdf.kg.export.rdf import ExportParts
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.plugins.wikibase.write import WikibaseOptions
 from sarag_rdf.retrieval.dense import DenseOptions
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
+from tests.strategies import RETRIEVERS
 
 
 def alternatives(hint: Any) -> set[Any]:
@@ -33,7 +33,7 @@ def alternatives(hint: Any) -> set[Any]:
 def test_options_of_retrievers() -> None:
     expected: dict[str, set[Any]] = {"preset": {str}}
     for retriever in RETRIEVERS.values():
-        for option in declared_options(retriever.options):
+        for option in declared_options(retriever):
             kinds = {option.kind} | ({type(None)} if option.is_optional else set())
             expected.setdefault(option.name, set()).update(kinds)
     for kinds in expected.values():
