@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
+from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
@@ -200,7 +201,7 @@ def echo_counts(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
 
 def echo_usage(extractor: Any) -> None:
     """Print the model calls of an extractor, their tokens and cost, if it made any."""
-    usage = getattr(extractor, "usage", None)
+    usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     if usage is not None and (usage.calls or usage.cached_calls):
         click.echo(
             f"{usage.calls} calls, {usage.cached_calls} from the cache, {usage.tokens_in} tokens "
@@ -210,10 +211,10 @@ def echo_usage(extractor: Any) -> None:
 
 def estimate_usage(plan: Any, extractor: Any, options: dict[str, Any]) -> Any:
     """The expected `Usage` of a plan; None for an extractor that calls no model endpoint."""
-    estimate = getattr(extractor, "estimate", None)
-    if estimate is None:
+    if not isinstance(extractor, Estimates):
         return None
-    return estimate(plan.documents, price_in=options["price_in"], price_out=options["price_out"])
+    prices = {name: options[name] for name in ("price_in", "price_out")}
+    return extractor.estimate(plan.documents, **prices)
 
 
 def echo_estimate(usage: Any) -> None:
@@ -299,7 +300,7 @@ def echo_report_json(report: Any, kg: KnowledgeGraph, extractor: Any) -> None:
     values = {field.name: getattr(report, field.name) for field in fields(report)}
     data = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
     data["problems"] = [asdict(problem) for problem in report.problems]
-    usage = getattr(extractor, "usage", None)
+    usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     data["usage"] = None if usage is None else asdict(usage)
     data["graph"] = graph_counts(kg)
     echo_json(data)

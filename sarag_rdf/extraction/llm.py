@@ -28,7 +28,7 @@ from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Embedder
+from sarag_rdf.base.ports import LLM, Embedder, Services
 from sarag_rdf.base.resources import prompt_hash, render_prompt
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import (
@@ -42,7 +42,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.extraction.entity_types import nearest_type
 from sarag_rdf.extraction.names import build_descriptions, sentences_with_name
-from sarag_rdf.extraction.typed.examples import Example
+from sarag_rdf.extraction.typed.examples import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 
 if TYPE_CHECKING:
@@ -163,6 +163,21 @@ class LLMExtractor:
         self._discarded: Counter[str] = Counter()
         self._lock = threading.Lock()
 
+    @classmethod
+    def build(cls, options: LLMOptions, services: Services) -> LLMExtractor:
+        """Follows the schema of the graph; raises `UsageError` without a language model."""
+        schema = services.schema
+        examples = examples_of(options.examples, schema)
+        embedder = services.embedder() if schema else None
+        return cls(
+            services.llm(),
+            services.concurrency,
+            options,
+            schema,
+            embedder=embedder,
+            examples=examples,
+        )
+
     @property
     def method(self) -> Method:
         """Model, prompts and settings, with the temperature and seed of the model if known.
@@ -233,7 +248,7 @@ class LLMExtractor:
         )
 
     def estimate(
-        self, documents: Iterable[Document], *, price_in: float = 0.0, price_out: float = 0.0
+        self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage:
         """Estimate the usage and cost of `extract`, without any call.
 

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.errors import ExtractionFormatError, InputError
+from sarag_rdf.base.errors import ExtractionFormatError, InputError, UsageError
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import Options
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.ports import Services
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
@@ -59,9 +60,11 @@ class PassageExtraction:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenIEOptions(Options):
-    """`OpenIEExtractor` has a file instead of options."""
+    """Options of `OpenIEExtractor`, which are written ``openie:FILE``."""
 
     name = "openie"
+    argument = "file"
+    file: str | None = option(None, "JSON file of extractions.")
 
 
 class OpenIEExtractor:
@@ -82,6 +85,13 @@ class OpenIEExtractor:
         self._passages = [_passage(path, number, doc) for number, doc in _docs(path, content)]
         self._by_text = {passage.text: passage for passage in reversed(self._passages)}
         self._by_text |= {passage.passage: passage for passage in reversed(self._passages)}
+
+    @classmethod
+    def build(cls, options: OpenIEOptions, services: Services) -> OpenIEExtractor:  # noqa: ARG003
+        """The extractor of the file; raises `UsageError` without one."""
+        if not options.file:
+            raise UsageError("openie needs a file: write openie:FILE")
+        return cls(Path(options.file))
 
     @property
     def method(self) -> Method:

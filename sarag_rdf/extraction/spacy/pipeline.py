@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.options import MAX_COUNT, Options, option
-from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.ports import Embedder, Services
 from sarag_rdf.base.types import Document, Extraction, Mention, Method
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
@@ -29,7 +29,7 @@ from sarag_rdf.extraction.names import (
 )
 from sarag_rdf.extraction.prose import prose_of
 from sarag_rdf.extraction.spacy.source_text import set_source_text, source_text
-from sarag_rdf.extraction.typed.examples import Example
+from sarag_rdf.extraction.typed.examples import Example, examples_of
 from sarag_rdf.extraction.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
@@ -104,6 +104,15 @@ class SpacyExtractor:
         self._schema = (schema or common_schema()) if options.typed else None
         self._embedder = embedder
         self._examples = tuple(examples)
+
+    @classmethod
+    def build(cls, options: SpacyOptions, services: Services) -> SpacyExtractor:
+        """Follows the schema of the graph, by default the packaged one."""
+        schema = services.schema
+        examples = examples_of(options.examples, schema)
+        is_learned = schema is not None and (options.learned or bool(examples))
+        embedder = services.embedder() if is_learned else None
+        return cls(options, schema, embedder=embedder, examples=examples)
 
     @property
     def method(self) -> Method:
