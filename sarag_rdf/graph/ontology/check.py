@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Final, Literal
 
 from pyoxigraph import NamedNode, Triple
+from rdflib import namespace as namespaces
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import namespace
@@ -142,34 +143,11 @@ def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[Ontolog
             path = []
 
 
-_NAMES: Final = {
-    RDF.base: "type Property Statement subject predicate object Bag Seq Alt value List nil first "
-    "rest XMLLiteral langString dirLangString HTML PlainLiteral JSON CompoundLiteral language "
-    "direction reifies",
-    RDFS.base: "Resource Class subClassOf subPropertyOf comment label domain range seeAlso "
-    "isDefinedBy Literal Container ContainerMembershipProperty member Datatype",
-    OWL.base: "AllDifferent AllDisjointClasses AllDisjointProperties Annotation "
-    "AnnotationProperty AsymmetricProperty Axiom Class DataRange DatatypeProperty "
-    "DeprecatedClass DeprecatedProperty FunctionalProperty InverseFunctionalProperty "
-    "IrreflexiveProperty NamedIndividual NegativePropertyAssertion Nothing ObjectProperty "
-    "Ontology OntologyProperty ReflexiveProperty Restriction SymmetricProperty "
-    "TransitiveProperty Thing allValuesFrom annotatedProperty annotatedSource annotatedTarget "
-    "assertionProperty backwardCompatibleWith bottomDataProperty bottomObjectProperty "
-    "cardinality complementOf datatypeComplementOf deprecated differentFrom disjointUnionOf "
-    "disjointWith distinctMembers equivalentClass equivalentProperty hasKey hasSelf hasValue "
-    "imports incompatibleWith intersectionOf inverseOf maxCardinality maxQualifiedCardinality "
-    "members minCardinality minQualifiedCardinality onClass onDataRange onDatatype onProperties "
-    "onProperty oneOf priorVersion propertyChainAxiom propertyDisjointWith "
-    "qualifiedCardinality rational real sameAs someValuesFrom sourceIndividual "
-    "targetIndividual targetValue topDataProperty topObjectProperty unionOf versionIRI "
-    "versionInfo withRestrictions",
-    SKOS.base: "Collection Concept ConceptScheme OrderedCollection altLabel broadMatch broader "
-    "broaderTransitive changeNote closeMatch definition editorialNote exactMatch example "
-    "hasTopConcept hiddenLabel historyNote inScheme mappingRelation member memberList "
-    "narrowMatch narrower narrowerTransitive notation note prefLabel related relatedMatch "
-    "scopeNote semanticRelation topConceptOf",
+_TERMS: Final[dict[str, frozenset[str]]] = {
+    str(vocabulary): frozenset(term.removeprefix(str(vocabulary)) for term in dir(vocabulary))
+    for vocabulary in (namespaces.RDF, namespaces.RDFS, namespaces.OWL, namespaces.SKOS)
 }
-_TERMS: Final = {base: frozenset(names.split()) for base, names in _NAMES.items()}
+_TERMS[RDF.base] |= {"dirLangString", "reifies"}  # of RDF 1.2
 """Namespace -> local names of its terms."""
 
 
@@ -241,6 +219,9 @@ def _imports(index: TripleIndex) -> Iterator[OntologyFinding]:
 
 
 def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
+    shapes: defaultdict[str, list[str]] = defaultdict(list)
+    for shape, path in index.pairs(SH.path.value):
+        shapes[path].append(shape)
     by_label: defaultdict[str, list[str]] = defaultdict(list)
     for iri, property_ in schema.properties.items():
         by_label[property_.label.casefold()].append(iri)
@@ -248,8 +229,7 @@ def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
     terms = (*schema.classes.values(), *schema.properties.values())
     for term in terms:
         iri = term.iri
-        nodes = [iri, *(shape for shape, path in index.pairs(SH.path.value) if path == iri)]
-        if any(index.objects(node, *LABELS) for node in nodes):
+        if any(index.objects(node, *LABELS) for node in (iri, *shapes.get(iri, ()))):
             continue
         if is_code(local_name(iri)):
             message = f"no label, and {term.label} is not a word: add rdfs:label"
