@@ -23,9 +23,9 @@ from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.types import Relation
 from sarag_rdf.building.derive.decisions import PhraseSignature
 from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.phrases import PhraseMatcher
+from sarag_rdf.extraction.ranges import range_kind
 from sarag_rdf.extraction.spacy.pipeline import extraction_of
-from sarag_rdf.extraction.typed.phrases import PhraseMatcher
-from sarag_rdf.extraction.typed.ranges import range_kind
 from sarag_rdf.extraction.values import parse_value
 from sarag_rdf.plugins.evaluation.extraction import (
     ExtractionScores,

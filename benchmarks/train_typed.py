@@ -25,23 +25,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
 from spacy.tokens import Doc, DocBin
 
-import sarag_rdf.extraction.typed
+import sarag_rdf.plugins.learned
+from sarag_rdf.extraction.examples import Example
 from sarag_rdf.extraction.names import exact_text, soft_text
 from sarag_rdf.extraction.spacy.pipeline import load_pipeline
-from sarag_rdf.extraction.typed.contexts import sentences_of
-from sarag_rdf.extraction.typed.examples import Example
-from sarag_rdf.extraction.typed.extractor import Scorer, Vectors, topic_of
-from sarag_rdf.extraction.typed.features import (
-    ExampleVectors,
-    SchemaVectors,
-    Subjects,
-    admitted,
-    align,
-    object_features,
-    subject_features,
-)
-from sarag_rdf.extraction.typed.sentence_vectors import SentenceVectors
-from sarag_rdf.extraction.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder
 from sarag_rdf.plugins.evaluation.extraction import example_of
 from sarag_rdf.plugins.evaluation.text2kgbench import (
@@ -51,6 +38,19 @@ from sarag_rdf.plugins.evaluation.text2kgbench import (
     read_benchmark,
     sample_examples,
 )
+from sarag_rdf.plugins.learned.contexts import sentences_of
+from sarag_rdf.plugins.learned.extractor import Scorer, Vectors, topic_of
+from sarag_rdf.plugins.learned.features import (
+    ExampleVectors,
+    SchemaVectors,
+    Subjects,
+    admitted,
+    align,
+    object_features,
+    subject_features,
+)
+from sarag_rdf.plugins.learned.sentence_vectors import SentenceVectors
+from sarag_rdf.plugins.learned.trees import FIELDS, BoostedTrees
 
 EXAMPLES = 10
 LIMIT = {"dbpedia_webnlg": 1000, "wikidata_tekgen": 120}
@@ -302,7 +302,7 @@ def main() -> None:
         print(f"{kind}: folds {time.time() - started:.0f} s", flush=True)
         if arguments.package:
             subjects = fit_subjects(tables.values())
-            folder = Path(sarag_rdf.extraction.typed.__file__).parent
+            folder = Path(sarag_rdf.plugins.learned.__file__).parent
             Scorer(fit_objects(data), subjects).save(folder / f"scorer_{kind}.npz")
             print(f"{kind}: packaged {time.time() - started:.0f} s", flush=True)
 

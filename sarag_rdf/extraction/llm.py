@@ -1,7 +1,7 @@
 """Extraction by a language model: two calls per document (SA-RAG paper, section 5.3, appendix B).
 
 Replies are grounded: names that do not occur in the document are discarded. With the schema of an
-ontology a third call asks for typed statements (`sarag_rdf.extraction.typed.model`).
+ontology a third call asks for typed statements (`sarag_rdf.extraction.llm_statements`).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from sarag_rdf.base.types import (
     Usage,
 )
 from sarag_rdf.extraction.entity_types import nearest_type
+from sarag_rdf.extraction.examples import Example, examples_of
 from sarag_rdf.extraction.names import build_descriptions, sentences_with_name
-from sarag_rdf.extraction.typed.examples import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 
 if TYPE_CHECKING:
-    from sarag_rdf.extraction.typed.model import Request, StatementModel
+    from sarag_rdf.extraction.llm_statements import Request, StatementModel
 
 CALLS_PER_DOCUMENT: Final = 2
 TOKENS_PER_WORD: Final = 4 / 3
@@ -237,7 +237,7 @@ class LLMExtractor:
     def _statements(self) -> StatementModel | None:
         if self._schema is None or not self._schema.properties:
             return None
-        from sarag_rdf.extraction.typed.model import StatementModel
+        from sarag_rdf.extraction.llm_statements import StatementModel
 
         return StatementModel(
             self._schema,

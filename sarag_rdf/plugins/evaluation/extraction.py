@@ -21,13 +21,12 @@ from typing import Any, Protocol
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import LLM, Advance, Embedder
 from sarag_rdf.base.types import Document, Relation
+from sarag_rdf.extraction.binding import TextBinder
+from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions
+from sarag_rdf.extraction.llm_statements import literal_of
 from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.extraction.spacy.pipeline import load_pipeline
-from sarag_rdf.extraction.typed.binding import TextBinder
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
-from sarag_rdf.extraction.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
-from sarag_rdf.extraction.typed.model import literal_of
 from sarag_rdf.plugins.evaluation.tables import percent, table
 from sarag_rdf.plugins.evaluation.text2kgbench import (
     BenchmarkOntology,
@@ -37,6 +36,7 @@ from sarag_rdf.plugins.evaluation.text2kgbench import (
     read_lines,
     sample_examples,
 )
+from sarag_rdf.plugins.learned.extractor import Parse, Scorer, StatementExtractor, Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from sarag_rdf.extraction.typed.candidates import Candidate, find_candidates
-from sarag_rdf.extraction.typed.contexts import path_phrase, path_tokens, window_words
+from sarag_rdf.plugins.learned.candidates import Candidate, find_candidates
+from sarag_rdf.plugins.learned.contexts import path_phrase, path_tokens, window_words
 
 Floats = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Floats]

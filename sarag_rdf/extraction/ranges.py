@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from sarag_rdf.extraction.typed.candidates import ENTITY_KINDS, CandidateKind
 from sarag_rdf.graph.ontology.schema import OntologyProperty
+from sarag_rdf.plugins.learned.candidates import ENTITY_KINDS, CandidateKind
 
 RangeKind = Literal["date", "duration", "number", "string", "url", "coordinates", "entity", "any"]
 RANGE_KINDS: tuple[RangeKind, ...] = (

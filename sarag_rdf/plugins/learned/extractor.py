@@ -25,13 +25,16 @@ from spacy.tokens import Doc, Span
 
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import Relation, Value
+from sarag_rdf.extraction.examples import Example
 from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.ranges import range_kind
 from sarag_rdf.extraction.spacy.source_text import source_text
-from sarag_rdf.extraction.typed.calibration import Calibration
-from sarag_rdf.extraction.typed.candidates import Candidate
-from sarag_rdf.extraction.typed.contexts import path_phrase, sentences_of
-from sarag_rdf.extraction.typed.examples import Example
-from sarag_rdf.extraction.typed.features import (
+from sarag_rdf.extraction.values import XSD, parse_value
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.plugins.learned.calibration import Calibration
+from sarag_rdf.plugins.learned.candidates import Candidate
+from sarag_rdf.plugins.learned.contexts import path_phrase, sentences_of
+from sarag_rdf.plugins.learned.features import (
     CALIBRATED,
     ExampleVectors,
     SchemaVectors,
@@ -41,11 +44,8 @@ from sarag_rdf.extraction.typed.features import (
     object_features,
     subject_features,
 )
-from sarag_rdf.extraction.typed.ranges import range_kind
-from sarag_rdf.extraction.typed.sentence_vectors import Floats, SentenceVectors
-from sarag_rdf.extraction.typed.trees import BoostedTrees, sigmoid
-from sarag_rdf.extraction.values import XSD, parse_value
-from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.plugins.learned.sentence_vectors import Floats, SentenceVectors
+from sarag_rdf.plugins.learned.trees import BoostedTrees, sigmoid
 
 THRESHOLD = 0.05
 """Least confidence of a statement, if there are few examples."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from spacy.tokens import Doc, Span, Token
 
-from sarag_rdf.extraction.typed.candidates import Candidate, CandidateKind
+from sarag_rdf.plugins.learned.candidates import Candidate, CandidateKind
 
 KIND_WORDS: dict[CandidateKind, str] = {
     "person": "person",

@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
+from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.names import exact_text, soft_text
-from sarag_rdf.extraction.typed.candidates import ENTITY_KINDS, KINDS, Candidate
-from sarag_rdf.extraction.typed.contexts import KIND_WORDS
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
-from sarag_rdf.extraction.typed.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
-from sarag_rdf.extraction.typed.sentence_vectors import (
+from sarag_rdf.extraction.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.plugins.learned.candidates import ENTITY_KINDS, KINDS, Candidate
+from sarag_rdf.plugins.learned.contexts import KIND_WORDS
+from sarag_rdf.plugins.learned.sentence_vectors import (
     STOP_WORDS,
     Embed,
     Floats,
     SentenceVectors,
     vectors_of_names,
 )
-from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 _NEIGHBOURS = 7
 _CLASS_WORDS = ("person", "organization, company, team", "place, city, country", "work, film, book")

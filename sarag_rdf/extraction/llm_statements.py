@@ -3,7 +3,7 @@
 The properties and classes of the schema are enumerations in the JSON schema of the reply, so that
 every statement conforms to the ontology. Of a large ontology only the properties nearest to the
 sentences and clauses of the text are in the prompt and in the enumeration, and those of its
-examples. Arguments are bound to the text (`sarag_rdf.extraction.typed.binding`) and literals are
+examples. Arguments are bound to the text (`sarag_rdf.extraction.binding`) and literals are
 normalised (`sarag_rdf.extraction.values`), never by the model.
 """
 
@@ -30,10 +30,10 @@ from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Value
+from sarag_rdf.extraction.binding import BoundArgument, TextBinder
+from sarag_rdf.extraction.examples import Example
 from sarag_rdf.extraction.names import build_descriptions
-from sarag_rdf.extraction.typed.binding import BoundArgument, TextBinder
-from sarag_rdf.extraction.typed.examples import Example
-from sarag_rdf.extraction.typed.ranges import RangeKind, is_admitted, range_kind
+from sarag_rdf.extraction.ranges import RangeKind, is_admitted, range_kind
 from sarag_rdf.extraction.values import XSD, ValueSpan, parse_value
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 

@@ -9,8 +9,8 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType, Extraction, Mention, Relation
 from sarag_rdf.extraction.names import build_descriptions
 from sarag_rdf.extraction.spacy.coreference import CoreferenceResult
-from sarag_rdf.extraction.typed.candidates import Candidate, CandidateKind
-from sarag_rdf.extraction.typed.extractor import TypedStatement, relation_of
+from sarag_rdf.plugins.learned.candidates import Candidate, CandidateKind
+from sarag_rdf.plugins.learned.extractor import TypedStatement, relation_of
 
 _TYPES: dict[CandidateKind, EntityType] = {
     "person": "person",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.extraction.typed.trees import sigmoid
+from sarag_rdf.plugins.learned.trees import sigmoid
 
 _STEPS = 25
 _PENALTY = 3.0
