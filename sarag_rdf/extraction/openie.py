@@ -29,6 +29,7 @@ from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
+    WordMatcher,
     build_descriptions,
     lead_name,
     sentences_with_name,
@@ -142,10 +143,10 @@ class OpenIEExtractor:
         if not containing:
             return None
         passage = (same_title or containing)[0]
-        words = _padded(document.titled_text)
-        triples = [t for t in passage.triples if _padded(t[0]) in words and _padded(t[2]) in words]
+        words = WordMatcher(document.titled_text)
+        triples = [t for t in passage.triples if words.contains(t[0]) and words.contains(t[2])]
         self._extracted[passage] |= set(triples)
-        return [name for name in passage.entities if _padded(name) in words], triples
+        return list(filter(words.contains, passage.entities)), triples
 
 
 def _passage(path: Path, number: int, doc: Any) -> PassageExtraction:
@@ -204,11 +205,6 @@ def _triple(value: Any) -> Triple | None:
         return None
     subject, phrase, object_ = map(_string, value)
     return (subject, phrase, object_) if subject and phrase and object_ else None
-
-
-def _padded(text: str) -> str:
-    """The normalised text between spaces, to search for whole words."""
-    return f" {normalize_name(text)} "
 
 
 def _extraction(

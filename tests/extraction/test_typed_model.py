@@ -101,10 +101,9 @@ def read(
     discarded: Counter[str] = Counter()
     built = model()
     source = document(text, title)
-    relations = built.relations(
-        source, built.request(source), {"statements": list(items)}, discarded=discarded
-    )
-    return list(relations), discarded
+    reply = {"statements": list(items)}
+    found = built.extraction(source, Extraction(), built.request(source), reply, discarded)
+    return list(found.relations), discarded
 
 
 # ---------------------------------------------------------------- The call
@@ -311,9 +310,8 @@ def test_examples_may_show_values_as_entities() -> None:
     example = Example("The 1910 fair was in Bergen.", (statement("Bergen", "island", "1910"),))
     built = model(examples=[example])
     source = document("The fair of 1911 was in Moss.")
-    found = built.relations(
-        source, built.request(source), {"statements": [item("Moss", "island", "1911")]}
-    )
+    reply = {"statements": [item("Moss", "island", "1911")]}
+    found = built.extraction(source, Extraction(), built.request(source), reply).relations
     assert [(r.object, r.value) for r in found] == [("1911", None)]
 
 
