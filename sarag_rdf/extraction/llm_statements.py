@@ -35,6 +35,7 @@ from sarag_rdf.extraction.names import WordMatcher
 from sarag_rdf.extraction.statements import RangeKind, literal, range_kind, with_statements
 from sarag_rdf.extraction.values import ValueSpan
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.graph.ontology.triples import local_name
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""
@@ -93,7 +94,7 @@ class StatementModel:
         self._lock = threading.RLock()
         self._property_labels = _distinct_labels(
             schema.properties.values(),
-            {p.iri: [_label(schema, d) for d in p.domains] for p in schema.properties.values()},
+            {p.iri: schema.label_of(p.domains) for p in schema.properties.values()},
         )
         self._class_labels = _distinct_labels(schema.classes.values(), {})
 
@@ -199,11 +200,8 @@ class StatementModel:
     def _line(self, iri: str) -> str:
         """A property as in the prompt: label, domain, range, definition."""
         property_ = self._schema.properties[iri]
-        domain = " or ".join(_label(self._schema, class_) for class_ in property_.domains)
-        kind = range_kind(property_)
-        range_ = _LITERALS.get(kind) or " or ".join(
-            _label(self._schema, class_) for class_ in property_.ranges
-        )
+        domain = self._schema.label_of(property_.domains)
+        range_ = _LITERALS.get(range_kind(property_)) or self._schema.label_of(property_.ranges)
         line = f"{self._property_labels[iri]}: {domain or 'anything'} -> {range_ or 'anything'}"
         definition = " ".join(property_.definition.split())
         if len(definition) > _LONGEST_DEFINITION:
@@ -395,17 +393,17 @@ def _answer(example: Example, labels: Mapping[str, str]) -> str:
 
 
 def _distinct_labels(
-    terms: Iterable[OntologyClass | OntologyProperty], domains: Mapping[str, Sequence[str]]
+    terms: Iterable[OntologyClass | OntologyProperty], domains: Mapping[str, str]
 ) -> dict[str, str]:
     """A label for each IRI; those that several share have the domain, or else the IRI, in brackets.
 
     Labels are distinct without regard to case.
     """
     terms = list(terms)
-    labels = {term.iri: " ".join(term.label.split()) or _local_name(term.iri) for term in terms}
+    labels = {term.iri: " ".join(term.label.split()) or local_name(term.iri) for term in terms}
     for detail in (
-        lambda iri: " or ".join(domains.get(iri, ())),
-        _local_name,
+        lambda iri: domains.get(iri, ""),
+        local_name,
         lambda iri: f"<{iri}>",
     ):
         counts = Counter(label.casefold() for label in labels.values())
@@ -413,16 +411,6 @@ def _distinct_labels(
             if counts[label.casefold()] > 1 and (text := detail(iri)):
                 labels[iri] = f"{label} ({text})"
     return labels
-
-
-def _label(schema: Schema, iri: str) -> str:
-    """The label of a class, or the local name of a datatype."""
-    known = schema.classes.get(iri)
-    return (known.label if known else "") or _local_name(iri)
-
-
-def _local_name(iri: str) -> str:
-    return re.split(r"[#/:]", iri.rstrip("#/"))[-1]
 
 
 def _description(property_: OntologyProperty) -> str:

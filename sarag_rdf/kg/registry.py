@@ -40,6 +40,7 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.names import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.plugins.learned.extractor import LearnedExtractor
 from sarag_rdf.plugins.papers.budgeted import BudgetedExtractor
 from sarag_rdf.plugins.papers.deepnote import DeepNote
 from sarag_rdf.plugins.papers.dotrag import DotRagSearch
@@ -104,6 +105,7 @@ EXTRACTORS: dict[str, Any] = {
     "llm": LLMExtractor,
     "openie": OpenIEExtractor,
     "budgeted": BudgetedExtractor,
+    "learned": LearnedExtractor,
 }
 STRATEGIES = {
     "retriever": RETRIEVERS,

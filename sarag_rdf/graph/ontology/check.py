@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Final, Literal
 
 from pyoxigraph import NamedNode, Triple
-from rdflib import namespace as namespaces
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import namespace
@@ -143,12 +143,17 @@ def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[Ontolog
             path = []
 
 
-_TERMS: Final[dict[str, frozenset[str]]] = {
-    str(vocabulary): frozenset(term.removeprefix(str(vocabulary)) for term in dir(vocabulary))
-    for vocabulary in (namespaces.RDF, namespaces.RDFS, namespaces.OWL, namespaces.SKOS)
-}
-_TERMS[RDF.base] |= {"dirLangString", "reifies"}  # of RDF 1.2
-"""Namespace -> local names of its terms."""
+@cache
+def _terms() -> dict[str, frozenset[str]]:
+    """Namespace of RDF, RDFS, OWL and SKOS -> local names of its terms."""
+    from rdflib import namespace as known
+
+    terms = {
+        str(vocabulary): frozenset(term.removeprefix(str(vocabulary)) for term in dir(vocabulary))
+        for vocabulary in (known.RDF, known.RDFS, known.OWL, known.SKOS)
+    }
+    terms[RDF.base] |= {"dirLangString", "reifies"}  # of RDF 1.2
+    return terms
 
 
 def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
@@ -162,11 +167,11 @@ def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
     for iri in sorted(iris):
         space = namespace(iri)
         name = iri.removeprefix(space)
-        if space not in _TERMS or name in _TERMS[space] or not name:
+        if name in _terms().get(space, (name,)) or not name:
             continue
         if space == RDF.base and name.startswith("_"):
             continue
-        closest = get_close_matches(name, sorted(_TERMS[space]), 1)
+        closest = get_close_matches(name, sorted(_terms()[space]), 1)
         hint = f"did you mean {closest[0]}?" if closest else "check its spelling"
         message = f"{space} has no term {name}: {hint}"
         yield OntologyFinding("error", iri, message, "terms that their vocabulary lacks")
@@ -187,7 +192,7 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
     used |= {iri for _, iri in index.pairs(SKOS.broader.value)}
     own = {namespace(iri) for iri in declared if not is_skolem_iri(iri)}
     foreign: defaultdict[str, list[str]] = defaultdict(list)
-    known = (*_TERMS, XSD.base, SH.base)
+    known = (*_terms(), XSD.base, SH.base)
     for iri in sorted(used - declared):
         if is_skolem_iri(iri) or iri.startswith(known) or is_datatype(iri):
             continue

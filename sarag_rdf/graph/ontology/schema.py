@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+
+from sarag_rdf.graph.ontology.triples import local_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class Schema:
         """SHA-256 of the content in hexadecimal; part of the method of extractions."""
         content = repr((tuple(self.classes.values()), tuple(self.properties.values())))
         return hashlib.sha256(content.encode()).hexdigest()
+
+    def label_of(self, iris: Sequence[str]) -> str:
+        """The labels of classes, or the local names of datatypes: "city or country"."""
+        labels = {iri: self.classes[iri].label for iri in iris if iri in self.classes}
+        return " or ".join(labels.get(iri) or local_name(iri) for iri in iris)
 
     @cached_property
     def _superclasses(self) -> dict[str, frozenset[str]]:

@@ -1,1 +1,1 @@
-"""Extraction of statements in the terms of an ontology, without a language model."""
+"""Extraction that learns from the user's examples, beside names and phrases by spaCy."""
