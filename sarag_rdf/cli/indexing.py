@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
+from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
@@ -46,14 +47,14 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
         setting(
             "--extractor",
             harmless="inside",
-            help="spacy, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
-            "graph llm with an endpoint, else spacy.",
+            help="spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; "
+            "for a new graph llm with an endpoint, else spacy.",
         ),
         setting(
             "--examples",
             metavar="FILE",
-            help="Sentences with their statements (.jsonl), which spacy or llm learns from. The "
-            "same as examples=FILE in --extractor.",
+            help="Sentences with their statements (.jsonl), which the extractor learns from: with "
+            "spacy the same as learned:examples=FILE, with llm as llm:examples=FILE.",
         ),
         setting("--words", harmless=True, default=500, help="Words per chunk."),
         setting(
@@ -131,15 +132,16 @@ def extractor_for_index(
     The graph's own takes precedence over `llm`, so that an endpoint that is set for `ask` does not
     cause everything to be extracted again. It follows `schema`, by default that of the ontologies.
 
-    Raises `UsageError` for a graph of `budgeted` without --extractor: its options are not known.
+    Raises `UsageError` for a graph of `budgeted` or `learned` without --extractor: the options are
+    not known.
     """
     name = options["extractor"]
     if not name:
         known = kg.extractors()
-        if known == {"budgeted"}:
+        if known in ({"budgeted"}, {"learned"}):
             raise UsageError(
-                "the graph was extracted with budgeted: pass the same --extractor again, with its "
-                "options; another one would read its documents again"
+                f"the graph was extracted with {next(iter(known))}: pass the same --extractor "
+                "again, with its options; another one would read its documents again"
             )
         name = next(iter(known)) if len(known) == 1 else ""
         if name not in ("spacy", "llm"):
@@ -151,11 +153,13 @@ def _with_examples(name: str, file: str | None) -> str:
     """The extractor with the file of --examples."""
     if not file:
         return name
-    if name.partition(":")[0] not in ("spacy", "llm"):
+    extractor, colon, rest = name.partition(":")
+    if extractor not in ("spacy", "learned", "llm"):
         raise UsageError(f"--examples is for spacy and llm; {name} learns from no examples")
     if ":" in file:
         raise UsageError(f"--examples {file}: a path with a colon cannot be given: rename it")
-    return f"{name}:examples={file}"
+    learning = "learned" if extractor == "spacy" else extractor
+    return f"{learning}{colon}{rest}:examples={file}"
 
 
 @contextmanager
@@ -200,7 +204,7 @@ def echo_counts(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
 
 def echo_usage(extractor: Any) -> None:
     """Print the model calls of an extractor, their tokens and cost, if it made any."""
-    usage = getattr(extractor, "usage", None)
+    usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     if usage is not None and (usage.calls or usage.cached_calls):
         click.echo(
             f"{usage.calls} calls, {usage.cached_calls} from the cache, {usage.tokens_in} tokens "
@@ -210,10 +214,10 @@ def echo_usage(extractor: Any) -> None:
 
 def estimate_usage(plan: Any, extractor: Any, options: dict[str, Any]) -> Any:
     """The expected `Usage` of a plan; None for an extractor that calls no model endpoint."""
-    estimate = getattr(extractor, "estimate", None)
-    if estimate is None:
+    if not isinstance(extractor, Estimates):
         return None
-    return estimate(plan.documents, price_in=options["price_in"], price_out=options["price_out"])
+    prices = {name: options[name] for name in ("price_in", "price_out")}
+    return extractor.estimate(plan.documents, **prices)
 
 
 def echo_estimate(usage: Any) -> None:
@@ -299,7 +303,7 @@ def echo_report_json(report: Any, kg: KnowledgeGraph, extractor: Any) -> None:
     values = {field.name: getattr(report, field.name) for field in fields(report)}
     data = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
     data["problems"] = [asdict(problem) for problem in report.problems]
-    usage = getattr(extractor, "usage", None)
+    usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     data["usage"] = None if usage is None else asdict(usage)
     data["graph"] = graph_counts(kg)
     echo_json(data)

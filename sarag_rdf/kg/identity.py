@@ -37,7 +37,7 @@ from sarag_rdf.building.derive.relabel import relabelled
 from sarag_rdf.building.index.sync import IndexedSources
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.building.link.sssom import read_table, review_table
-from sarag_rdf.extraction.typed.phrases import PhraseMatcher
+from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
 from sarag_rdf.graph.ontologies import ontology_triples

@@ -21,7 +21,7 @@ from sarag_rdf.building.derive.decisions import (
     read_decisions,
 )
 from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
-from sarag_rdf.extraction.typed.induction import (
+from sarag_rdf.extraction.induction import (
     CountedPhrase,
     InducedProperty,
     ProposedClass,
@@ -30,7 +30,7 @@ from sarag_rdf.extraction.typed.induction import (
     local_names,
     write_turtle,
 )
-from sarag_rdf.extraction.typed.suggestions import PropertySuggester, Suggestion, TypedPhrase
+from sarag_rdf.extraction.suggestions import PropertySuggester, Suggestion, TypedPhrase
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.ontology.read import common_schema, schema_of

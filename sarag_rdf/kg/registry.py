@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,6 @@ from sarag_rdf.base.ports import (
     Retriever,
 )
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
-from sarag_rdf.extraction.typed.examples import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
@@ -82,6 +80,11 @@ def options_of(
         if not isinstance(chosen, strategy(kind, chosen.name)):
             raise UsageError(f"{type(chosen).__name__} is not a {kind}")
         return chosen.replaced(values) if values else chosen
+    if isinstance(chosen, str):
+        name, _, argument = chosen.partition(":")
+        options = strategy(kind, name)
+        if argument and options.argument:
+            return options.of({options.argument: argument, **(values or {})})
     spec = chosen if isinstance(chosen, Spec) else Spec.parse(chosen)
     return spec.read(strategy(kind, spec.name), values)
 
@@ -143,6 +146,22 @@ def make_embedder(
     )
 
 
+@dataclass(frozen=True)
+class ExtractionServices:
+    """`sarag_rdf.base.ports.Services` of one graph."""
+
+    llm: Callable[[], LLM]
+    concurrency: int
+    schema: Schema | None
+    embedder: Callable[[], Embedder | None]
+
+    def extractor(self, chosen: str | Options) -> Extractor:
+        """An extractor with these services."""
+        options = options_of("extractor", chosen)
+        extractor: Extractor = plugins.load("extractors", options.name).build(options, self)
+        return extractor
+
+
 def make_extractor(
     chosen: str | Options,
     llm: Callable[[], LLM],
@@ -151,46 +170,14 @@ def make_extractor(
     schema: Schema | None = None,
     embedder: Callable[[], Embedder] | None = None,
 ) -> Extractor:
-    """An extractor: ``spacy``, ``llm`` or ``budgeted`` with options, or ``openie:FILE``.
+    """An extractor by ``name:key=value`` or its options; openie as ``openie:FILE``.
 
-    All but the last follow a `schema` that has classes or properties, for which they may need the
-    embedder. Raises `UsageError` for examples without a schema, `InputError` for invalid ones.
+    It follows a `schema` that has classes or properties. Raises `UsageError` for an unknown name
+    or option, a bad value, or options that do not fit the graph.
     """
     schema = schema if schema and (schema.classes or schema.properties) else None
-    if isinstance(chosen, str) and chosen.startswith("openie:"):
-        read_file: Extractor = plugins.load("extractors", "openie")(
-            Path(chosen.removeprefix("openie:"))
-        )
-        return read_file
-    options = options_of("extractor", chosen)
-    make_named = plugins.load("extractors", options.name)
-    if options.name == "openie":
-        raise UsageError("openie needs a file: write openie:FILE")
-    if options.name == "budgeted":
-        make = partial(
-            make_extractor, llm=llm, concurrency=concurrency, schema=schema, embedder=embedder
-        )
-        name = f"openie:{options.openie}" if options.openie else "llm"
-        budgeted: Extractor = make_named(
-            make(name) if options.openie or options.share else None,
-            options,
-            rest=make("spacy") if options.rest == "spacy" else None,
-            embedder=embedder() if embedder else None,
-        )
-        return budgeted
-    if options.examples and schema is None:
-        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
-    examples = read_examples(Path(options.examples), schema) if options.examples and schema else ()
-    if options.name == "spacy":
-        is_learned = schema is not None and (options.learned or bool(examples))
-        model = embedder() if embedder and is_learned else None
-        offline: Extractor = make_named(options, schema, embedder=model, examples=examples)
-        return offline
-    model = embedder() if embedder and schema else None
-    by_model: Extractor = make_named(
-        llm(), concurrency, options, schema=schema, embedder=model, examples=examples
-    )
-    return by_model
+    services = ExtractionServices(llm, concurrency, schema, embedder or (lambda: None))
+    return services.extractor(chosen)
 
 
 def make_view(
