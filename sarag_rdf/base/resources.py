@@ -159,17 +159,17 @@ class Prompts:
         return digest.hexdigest()
 
 
-_CORE_PROMPTS = Prompts(_PACKAGE / "models" / "prompts")
-render_prompt = _CORE_PROMPTS.render
+CORE_PROMPTS = Prompts(_PACKAGE / "models" / "prompts")
+render_prompt = CORE_PROMPTS.render
 """`Prompts.render` of the core's templates."""
-prompt_hash = _CORE_PROMPTS.digest
+prompt_hash = CORE_PROMPTS.digest
 """`Prompts.digest` of the core's templates."""
 
 
 @cache
 def _prompt_templates(folder: Path) -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader([folder, _CORE_PROMPTS.folder]),
+        loader=jinja2.FileSystemLoader([folder, CORE_PROMPTS.folder]),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - prompts are plain text
         keep_trailing_newline=False,

@@ -282,7 +282,9 @@ class GraphReasoner:
     view: GraphView
 
     def answer(self, query: Query) -> Answer:
-        return self.strategy.answer(Conversation(query, self.gather, self.llm, self.view))
+        strategy = self.strategy
+        talk = Conversation(query, self.gather, self.llm, self.view, strategy.prompts)
+        return strategy.answer(talk)
 
 
 def make_reasoner(chosen: str | Options, gather: Gather, llm: LLM, view: GraphView) -> Reasoner:

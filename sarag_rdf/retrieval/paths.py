@@ -102,7 +102,8 @@ class Paths(RetrieverStrategy):
     )
 
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
-        return PathSearch(view, self).retrieve(query)
+        search = PathSearch(view, self)
+        return search.retrieved(query, *search.find(query.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +144,6 @@ class PathSearch:
         if self._options.model:
             return PathIndex(self.view, self.model)
         return self.view.derived(_packaged_index)
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if a text cannot be embedded, `StoreError` from the store."""
-        topics, paths = self.find(query.text)
-        return self.retrieved(query, topics, paths)
 
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""

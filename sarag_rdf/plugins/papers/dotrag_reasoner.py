@@ -26,6 +26,7 @@ from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, optio
 from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Section, Seed
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.dotrag import Division, DotRagSearch, EntityPath
 from sarag_rdf.retrieval.seeds import nearest_entities
 
@@ -67,6 +68,7 @@ class DotRag(ReasonerStrategy):
     """
 
     name = "dotrag"
+    prompts = PROMPTS
     t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
     h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
     tau: float = option(
