@@ -20,7 +20,7 @@ from sarag_rdf.kg.export.description import DatasetMetadata
 from sarag_rdf.kg.export.rdf import ExportParts
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.wikibase.write import WikibaseOptions
-from sarag_rdf.retrieval.dense import DenseOptions
+from sarag_rdf.retrieval.dense import Dense
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 from tests.strategies import RETRIEVERS
@@ -84,10 +84,10 @@ def test_the_facade_has_no_untyped_options() -> None:
         ("sarag", {"limit": None}, 12),
         ("dense:limit=3", {}, 3),
         ("dense:limit=3", {"limit": 2}, 2),
-        (DenseOptions(), {}, DEFAULT_LIMIT),
-        (DenseOptions(), {"limit": None}, 12),
-        (DenseOptions(), {"limit": 11}, 11),
-        (DenseOptions(limit=4), {}, 4),
+        (Dense(), {}, DEFAULT_LIMIT),
+        (Dense(), {"limit": None}, 12),
+        (Dense(), {"limit": 11}, 11),
+        (Dense(limit=4), {}, 4),
     ],
 )
 def test_a_question_returns_ten_documents_unless_it_says_otherwise(

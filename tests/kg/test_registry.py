@@ -15,8 +15,8 @@ from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_counter
-from sarag_rdf.retrieval.context.whole import WholeOptions
-from sarag_rdf.retrieval.rrf import RrfOptions
+from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.rrf import Rrf
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor, make_graph
@@ -266,14 +266,14 @@ def test_a_retriever_is_chosen_by_name_specification_or_options(kg: KnowledgeGra
     assert found.settings == {"k": 5}
     assert kg.search(QUESTION, retriever="rrf:k=5:limit=2") == found
     assert kg.search(QUESTION, retriever="rrf:k=7:limit=2", k=5) == found
-    assert kg.search(QUESTION, retriever=RrfOptions(k=5, limit=2)) == found
-    assert kg.search(QUESTION, retriever=RrfOptions(k=7, limit=2), k=5) == found
-    gathered = kg.gather(RrfOptions(k=5, limit=2), context=WholeOptions(documents=1))
+    assert kg.search(QUESTION, retriever=Rrf(k=5, limit=2)) == found
+    assert kg.search(QUESTION, retriever=Rrf(k=7, limit=2), k=5) == found
+    gathered = kg.gather(Rrf(k=5, limit=2), context=Whole(documents=1))
     assert len(gathered(Query(QUESTION)).context.excerpts) == 1
 
 
 def test_options_of_another_kind_of_strategy(kg: KnowledgeGraph) -> None:
-    assert problem(kg, retriever=WholeOptions()) == (  # type: ignore[arg-type]
+    assert problem(kg, retriever=Whole()) == (  # type: ignore[arg-type]
         f"unknown retriever 'whole': choose from {', '.join(RETRIEVERS)}"
     )
 
