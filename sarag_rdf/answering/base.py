@@ -38,10 +38,12 @@ NOTHING: Final = Context(())
 IF_SUFFICIENT: Final[Mapping[str, bool]] = {"sufficient": True}
 """The condition under which ``final_answer`` of `final_properties` is the answer."""
 _FENCE = 8
-_ABSTENTIONS = {
+_WORDS = {normalize_name(text) for text in ("unknown", "none", "n/a")}
+"""Abstentions that may be names, such as that of a film, in an answer with citations."""
+_ABSTENTIONS = _WORDS | {
     normalize_name(text)
     for text in (
-        *("", INSUFFICIENT, "insufficient", "unknown", "not known", "n/a", "none"),
+        *("", INSUFFICIENT, "insufficient", "not known"),
         *("I do not know", "I don't know", "not enough information"),
         *("not mentioned", "not specified"),
     )
@@ -77,13 +79,17 @@ def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:
     if not pending[1][-1:].isspace():
         words = words[:-1]
     answer = " ".join(words)
-    begun = normalize_name(answer.strip(" .!\"'"))
+    begun = _normalized(answer)
     return "" if any(text.startswith(begun) for text in _ABSTENTIONS) else answer
 
 
 def abstains(text: str) -> bool:
     """Whether the text of an answer states that there is no answer."""
-    return normalize_name(text.strip(" .!\"'")) in _ABSTENTIONS
+    return _normalized(text) in _ABSTENTIONS
+
+
+def _normalized(answer: str) -> str:
+    return normalize_name(answer.strip(" .!\"'"))
 
 
 class Conversation:
@@ -197,10 +203,16 @@ class Conversation:
         reasoning: str = "",
         citations: Sequence[Citation] = (),
         sufficient: bool = True,
+        is_cited: bool = False,
     ) -> Answer:
-        """The answer, with its evidence, usage and trace."""
+        """The answer, with its evidence, usage and trace.
+
+        With `is_cited`, the model itself cites documents with it: "None" and "Unknown" are then
+        names of things.
+        """
         bare = " ".join(text.split())
-        answered = sufficient and not abstains(bare)
+        is_name = is_cited and _normalized(bare) in _WORDS
+        answered = sufficient and (is_name or not abstains(bare))
         return Answer(
             outcome="answered" if answered else "insufficient",
             text=bare if answered else INSUFFICIENT,
@@ -221,6 +233,7 @@ class Conversation:
             reasoning=reasoning,
             citations=cited_in(reply, context),
             sufficient=reply["sufficient"],
+            is_cited=bool(reply.get("citations")),
         )
 
     def _retrieved(self) -> Retrieved:
