@@ -10,8 +10,7 @@ import click
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.cli.options import endpoint_options, kg_option, open_graph, sparql_options
-from sarag_rdf.cli.output import counted, open_output, progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import counted, note, open_output, progress_bars
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

@@ -17,9 +17,9 @@ from sarag_rdf import __version__
 from sarag_rdf.base.cache_errors import FirstOnly, lack_of_room
 from sarag_rdf.base.errors import SaragError, one_line
 from sarag_rdf.base.redaction import redacted
+from sarag_rdf.cli.output import add_verbosity_options
 from sarag_rdf.cli.settings import set_defaults, settings_files, settings_message
 from sarag_rdf.cli.trust import is_trusted
-from sarag_rdf.cli.verbosity import add_verbosity_options
 
 COMMANDS = {
     "index": "index documents into a knowledge graph",
@@ -52,10 +52,23 @@ COMMANDS = {
 INTERRUPTED = 130
 
 
+_MODULES = {
+    **dict.fromkeys(("index", "update", "sync", "delete"), "documents"),
+    **dict.fromkeys(("search", "ask"), "questions"),
+    **dict.fromkeys(("merge", "split", "retype", "link", "mappings"), "decisions"),
+    "ontology": "ontology",
+    **dict.fromkeys(("query", "describe", "stats"), "query"),
+    **dict.fromkeys(("validate", "fsck", "quarantine"), "checks"),
+    **dict.fromkeys(("serve", "token"), "server"),
+}
+"""The modules of commands that share one."""
+
+
 def _load(name: str) -> click.Command:
     """Import a command's module; ``_`` is appended to a name that is a Python keyword."""
-    module = f"{name}_" if keyword.iskeyword(name) else name
-    command: click.Command = importlib.import_module(f"sarag_rdf.cli.{module}").command
+    module = _MODULES.get(name) or (f"{name}_" if keyword.iskeyword(name) else name)
+    attribute = name if name in _MODULES else "command"
+    command: click.Command = getattr(importlib.import_module(f"sarag_rdf.cli.{module}"), attribute)
     add_verbosity_options(command)
     return command
 

@@ -16,17 +16,18 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
 from sarag_rdf.base.endpoints import user_folder
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import Harmless
 
 NAME: Final = "sarag.toml"
 Value = str | list[Any]
-Harmless = bool | Literal["inside"]
+
 _FILES: Final = "sarag_rdf.settings"
 _log = logging.getLogger(__name__)
 

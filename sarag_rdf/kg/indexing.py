@@ -25,7 +25,7 @@ from sarag_rdf.building.index.sync import plan_sync as plan_folder
 from sarag_rdf.building.index.sync import plan_update as plan_changed
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.kg.ontology import extractor_of
+from sarag_rdf.kg.ontologies import extractor_of
 from sarag_rdf.kg.session import Session
 
 log = logging.getLogger(__name__)

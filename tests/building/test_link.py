@@ -214,7 +214,7 @@ def test_links_follow_a_merge_and_come_back_with_its_undoing(
 ) -> None:
     kg.links.accept(kg.links.candidates("places"))
     before = [q for q in quads_of(folder) if graph_of(q) == MINTER.links_graph]
-    kg.identity.merge("Ulm", "Danube")
+    kg.decisions.merge("Ulm", "Danube")
     assert kg.fsck().in_order
     assert kg.validate().conforms
     moved = (entity("ulm"), EXACT, T + "danube")
@@ -222,7 +222,7 @@ def test_links_follow_a_merge_and_come_back_with_its_undoing(
     assert entity("danube") not in {subject for subject, _, _ in links(folder)}
     [mapping] = [m for m in kg.links.mappings().splitlines() if "danube" in m and "#" not in m[0]]
     assert "entity:ulm" in mapping
-    kg.identity.undo("Danube")
+    kg.decisions.undo("Danube")
     assert [q for q in quads_of(folder) if graph_of(q) == MINTER.links_graph] == before
 
 
@@ -234,11 +234,11 @@ def test_equal_links_of_merged_entities_are_one_until_the_merge_is_undone(
     kg.links.accept(matches)
     both = links(folder)
     assert len(both) == 2
-    kg.identity.merge("Ulm", "Danube")
+    kg.decisions.merge("Ulm", "Danube")
     assert links(folder) == {(entity("ulm"), EXACT, T + "danube")}
     assert kg.fsck().in_order
     assert kg.validate().conforms
-    kg.identity.undo("Danube")
+    kg.decisions.undo("Danube")
     assert links(folder) == both
     assert kg.validate().conforms
 

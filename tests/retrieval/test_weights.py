@@ -12,7 +12,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.ontology import check_file
+from sarag_rdf.kg.ontologies import check_file
 from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
