@@ -55,7 +55,7 @@ class SparqlEndpoint(Options):
     query_url: str = option("", "URL for SPARQL queries.")
     update_url: str = option("", "URL of the endpoint for SPARQL Update.")
     store_url: str = option("", "URL of the endpoint for the Graph Store Protocol.")
-    kind: GraphKind = option(  # noqa: RUF009 - a literal type is immutable
+    kind: GraphKind = option(
         "",
         "Kind of graph at the endpoint. Default: a graph that sarag wrote.",
         choices=("sarag", "wikibase", "wikibase-truthy", "skos", "rdf"),
