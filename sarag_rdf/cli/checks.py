@@ -35,6 +35,7 @@ _COUNTED = ("sources", "documents", "entities", "relationships", "quads")
 @json_option
 @click.option(
     "--engine",
+    "shacl_engine",
     type=click.Choice(ENGINES),
     default=None,
     show_default="shacl, or pyshacl where shacl is not installed",
@@ -49,7 +50,7 @@ def validate(**options: Any) -> int:
     With --on-violation quarantine, statements that violate them are no longer derived; see
     'sarag quarantine statements'. The exit code is then 1 if other violations remain.
     """
-    shapes, engine = options["shapes"], options["engine"]
+    shapes, engine = options["shapes"], options["shacl_engine"]
     if options["on_violation"] and not shapes:
         raise UsageError("--on-violation requires --shapes")
     with open_graph(options) as kg:
@@ -72,7 +73,7 @@ def validate(**options: Any) -> int:
 
 def _apply_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
     """Put statements into quarantine; returns 1 if violations remain."""
-    gate = kg.quarantine.apply_shapes(*options["shapes"], engine=options["engine"])
+    gate = kg.quarantine.apply_shapes(*options["shapes"], engine=options["shacl_engine"])
     data = {
         "quarantined": [decision.statement for decision in gate.quarantined],
         "violations": [asdict(violation) for violation in gate.remaining],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,25 +66,26 @@ def _review_options(what: str, rules: str) -> Decorator:
     )
 
 
-def action_of(options: Options, given: Mapping[str, bool], *, what: str = "") -> str:
-    """The one thing that a command shall do: a way that is `given`, or an option.
+def action_of(
+    options: Options, what: str, *, is_given: bool, is_complete: bool | None = None
+) -> str:
+    """The one thing that a command shall do: `what` its arguments say, or an option.
 
-    `what` has the ways in words. Raises `UsageError` for none, for several, and for a --note that
-    belongs to no decision.
+    Raises `UsageError` for none, for several, for arguments that are given and not complete, and
+    for a --note that belongs to no decision.
     """
     ways = {
-        **given,
+        what: is_given,
         "--rule": options.get("rule") is not None,
         "--accept": options.get("accept") is not None,
         "--list": options["listing"],
         "--undo": options["undo"] is not None or options["undo_all"],
     }
-    actions = [way for way, is_given in ways.items() if is_given]
-    if len(actions) != 1:
+    actions = [way for way, is_chosen in ways.items() if is_chosen]
+    if len(actions) != 1 or (is_given and is_complete is False):
         known = [way for way in ("--rule", "--accept") if way.lstrip("-") in options]
-        names = [what or next(iter(given)), *known, "--list", "--undo"]
-        raise UsageError(f"give {', or '.join(names)}")
-    if options.get("note") and actions[0] not in given:
+        raise UsageError(f"give {what}, or one of {', '.join([*known, '--list', '--undo'])}")
+    if options.get("note") and actions[0] != what:
         raise UsageError(f"--note is for a decision by hand: omit it with {actions[0]}")
     return actions[0]
 
@@ -157,9 +158,9 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
     table of tab-separated values. Write accept in the column decision, then merge these rows with
     --accept. --unreviewed merges them all; --undo takes the rule's name.
     """
-    if len(entities) not in (0, 2):
-        raise UsageError("give two entities: KEEP and MERGED")
-    action = action_of(options, {"KEEP and MERGED": bool(entities)})
+    action = action_of(
+        options, "KEEP and MERGED", is_given=bool(entities), is_complete=len(entities) == 2
+    )
     _check_review(options, action)
     if options["curate"] and not (options["review"] or options["dry_run"]):
         raise UsageError(
@@ -190,6 +191,8 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
     merged, skipped = len(accepted.decisions), accepted.skipped
     hint = "" if merged or not skipped else ": write accept in the column decision to merge a row"
     line = f"{merged} merged, {counted(skipped, 'row')} skipped{hint}"
+    if action == "--rule":
+        line = f"{merged} merged by {options['rule']}"
     return emit(options, {"merged": merged, "rows_skipped": skipped}, line)
 
 
@@ -230,10 +233,13 @@ def split(name: str | None, **options: Any) -> int:
     """
     other, sources, qualifier = options["other"], options["sources"], options["qualifier"]
     what = "NAME --from NAME, or NAME --in SOURCE --as QUALIFIER"
-    action = action_of(options, {what: bool(name or other or sources or qualifier)})
     is_complete = bool(other) != bool(sources and qualifier) and bool(sources) == bool(qualifier)
-    if action == what and not (name and is_complete):
-        raise UsageError(f"give {what}, --list or --undo")
+    action = action_of(
+        options,
+        what,
+        is_given=bool(name or other or sources or qualifier),
+        is_complete=bool(name) and is_complete,
+    )
     with open_graph(options) as kg:
         if action in ("--list", "--undo"):
             return list_or_undo(kg, "identity", action, options)
@@ -265,9 +271,7 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
     tab-separated or .csv. Write accept in the column decision, then decide these rows with
     --accept.
     """
-    if len(names) == 1:
-        raise UsageError("give NAME and CLASS")
-    action = action_of(options, {"NAME and CLASS": bool(names)})
+    action = action_of(options, "NAME and CLASS", is_given=bool(names), is_complete=len(names) > 1)
     _check_review(options, action)
     with open_graph(options) as kg:
         if action in ("--list", "--undo"):

@@ -179,7 +179,7 @@ def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     ontologies = options.get("ontologies", ())
     with open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
-            schema = kg.ontologies.schema_with(*ontologies) if ontologies else None
+            schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
             plan = kg.plan(inputs, how=how, extractor=extractor, **arguments)
             return _show_plan(plan, extractor, options)
@@ -197,7 +197,7 @@ def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
         if is_empty and not report.problems:
             names = ", ".join(map(str, inputs))
             _echo_problems([f"no documents in {names}: name a folder that contains some"])
-        _show_report(kg, report, extractor, options)
+        _show_report(kg, how, report, extractor, options)
         if options.get("shapes") and not is_empty:
             _check_shapes(kg, options)
     processed = report.added + report.updated + report.deleted + report.unchanged
@@ -227,8 +227,11 @@ def _extractor(
                 "extracted again"
             )
         name = next(iter(known), "llm" if endpoint_of(options) else "spacy")
-    examples = {"examples": options["examples"]} if options["examples"] else {}
-    return kg.extractor(name, schema=schema, **examples)
+    if not options["examples"]:
+        return kg.extractor(name, schema=schema)
+    if name.partition(":")[0] not in ("spacy", "llm"):
+        raise UsageError(f"--examples is for spacy and llm; {name} learns from no examples")
+    return kg.extractor(name, schema=schema, examples=options["examples"])
 
 
 def _add_ontologies(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
@@ -304,7 +307,7 @@ def _show_plan(plan: Plan, extractor: Any, options: dict[str, Any]) -> int:
 
 
 def _show_report(
-    kg: KnowledgeGraph, report: IndexReport, extractor: Any, options: dict[str, Any]
+    kg: KnowledgeGraph, how: How, report: IndexReport, extractor: Any, options: dict[str, Any]
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
     usage = getattr(extractor, "usage", None)
@@ -313,11 +316,12 @@ def _show_report(
     data["problems"] = [asdict(problem) for problem in report.problems]
     data["usage"] = None if usage is None else asdict(usage)
     data["graph"] = _counts(kg)
+    deleted = "" if how == "index" else f"{report.deleted} deleted, "
     called = usage is not None and (usage.calls or usage.cached_calls)
     emit(
         options,
         data,
-        f"{report.added} added, {report.updated} updated, {report.deleted} deleted, "
+        f"{report.added} added, {report.updated} updated, {deleted}"
         f"{report.unchanged} unchanged, {report.duplicates} duplicates, {len(report.problems)} not "
         f"indexed{_in_quarantine(report.quarantined)}",
         *_new_files(report.left_out),

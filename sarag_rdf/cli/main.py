@@ -173,7 +173,7 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):
+        if type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):
             return 0  # raised by click, when the reader of standard output has closed the pipe
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     except (click.Abort, KeyboardInterrupt):

@@ -373,7 +373,7 @@ def accept(table: Path | None, **options: Any) -> int:
     all relationships with these phrases are derived; no document is extracted again. Decisions
     also hold for documents that are indexed later, and can be undone.
     """
-    action = action_of(options, {"a TABLE": table is not None})
+    action = action_of(options, "a TABLE", is_given=table is not None)
     with open_graph(options) as kg:
         if table is None:
             return list_or_undo(kg, "phrases", action, options)

@@ -12,11 +12,12 @@ from typing import IO, Any
 
 import click
 
-from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.errors import SaragError, one_line
 from sarag_rdf.base.ports import Advance, Progress
 from sarag_rdf.base.temporary import replacing
 
 _QUIET = "sarag_rdf.quiet"
+_NOT_WRITABLE = (PermissionError, FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 def add_verbosity_options(command: click.Command) -> None:
@@ -124,24 +125,23 @@ def open_output(output: Path | None) -> Iterator[IO[bytes]]:
 def _replace_atomically(output: Path) -> Iterator[IO[bytes]]:
     """Write a temporary file and rename it at the end; a pipe or device is written directly.
 
-    Raises `UsageError` for a file that cannot be written.
+    Raises `SaragError` for a file that cannot be written.
     """
     is_special = output.exists() and not output.is_file()
-    with ExitStack() as stack:
-        try:
-            opened = output.open("wb") if is_special else replacing(output.resolve())
-            stream = stack.enter_context(opened)
-        except (PermissionError, FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise UsageError(
-                f"cannot write {output}: {error.strerror}: name a file in a folder that exists and "
-                "that you may write to"
-            ) from error
-        try:
+    try:
+        with ExitStack() as stack:
+            try:
+                opened = output.open("wb") if is_special else replacing(output.resolve())
+                stream = stack.enter_context(opened)
+            except _NOT_WRITABLE as error:
+                raise SaragError(
+                    f"cannot write {output}: {error.strerror}: name a file in a folder that exists "
+                    "and that you may write to"
+                ) from error
             yield stream
-            stack.close()
-        except OSError as error:
-            error.filename = str(output)
-            raise
+    except OSError as error:
+        error.filename = str(output)
+        raise
 
 
 @contextmanager

@@ -75,7 +75,7 @@ class Setting(click.Option):
                 raise UsageError(
                     f"{file.line(key)}: {key} = {json.dumps(value)} counts only if you trust this "
                     "file, since it decides where data goes, which files are used, or a limit: "
-                    f"read the file, then run sarag trust, or give {max(self.opts, key=len)}"
+                    f"read the file, then run sarag trust, or give --{key}"
                 )
         return super().process_value(ctx, value)
 

@@ -35,7 +35,7 @@ from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, read_meta, run_quads, today, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg import proposals as proposing
-from sarag_rdf.kg.entities import entities_of_name, find_entity
+from sarag_rdf.kg.entities import decided_entity, entities_of_name
 from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force
 from sarag_rdf.kg.proposals import BY_MODEL, CLASS_IN_NAME, ClassProposal, PhraseProposal
 from sarag_rdf.kg.session import Session
@@ -160,7 +160,7 @@ class Decisions:
             raise UsageError("give the class of the entity: see  sarag ontology show")
         with self._session.write(create=False) as reader:
             iris = proposing.classes_named(schema_in_force(reader), classes)
-            entity = find_entity(reader, name)
+            entity = decided_entity(reader, name)
             normalized = normalize_name(name)
             if name == entity:
                 normalized = _normalized(reader, reader.minter.mention_of_entity(entity))
@@ -399,7 +399,7 @@ def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
     merged_into = dict(decided.merges)
     decisions = []
     for merge in merges:
-        entities = [find_entity(reader, named) for named in (merge.entity, merge.other)]
+        entities = [decided_entity(reader, named) for named in (merge.entity, merge.other)]
         entity, other = map(reader.minter.mention_of_entity, entities)
         if entity == other:
             raise UsageError(f"'{merge.entity}' and '{merge.other}' are already the same entity")

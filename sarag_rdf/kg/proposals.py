@@ -44,7 +44,7 @@ from sarag_rdf.graph.ontology.terms import TermNames
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
-from sarag_rdf.kg.entities import find_entity
+from sarag_rdf.kg.entities import decided_entity
 from sarag_rdf.kg.session import Snapshot
 
 log = logging.getLogger(__name__)
@@ -260,7 +260,7 @@ def class_decision(reader: GraphReader, schema: Schema, row: TableRow) -> Decisi
         return None
     column = "name"
     try:
-        find_entity(reader, row["name"])
+        decided_entity(reader, row["name"])
         column = "class"
         [class_] = classes_named(schema, [row["class"]])
     except UsageError as error:

@@ -454,7 +454,7 @@ def test_a_rule_is_followed_without_review_only_if_that_is_said(
     where = ("--kg", tmp_path / "kg")
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(t, "", t) for t in OWN_ALIASES], extractor=Aliasing(OWN_ALIASES))
-    sarag("merge", "--unreviewed", *where).fails(2, "give KEPT and OTHER")
+    sarag("merge", "--unreviewed", *where).fails(2, "give KEEP and MERGED")
     sarag("merge", "A", "B", "--unreviewed", *where).fails(2, "requires --rule")
     sarag("merge", "--rule", "cluster", "--unreviewed", *where).fails(2, "--review FILE")
     out = sarag("merge", "--rule", "shared-alias", "--unreviewed", *where).out

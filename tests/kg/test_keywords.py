@@ -18,7 +18,6 @@ from sarag_rdf.documents.reader import read_paths
 from sarag_rdf.kg import keywords
 from sarag_rdf.kg.export.description import DatasetMetadata
 from sarag_rdf.kg.export.rdf import ExportParts
-from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.plugins.wikibase.write import WikibaseOptions
 from sarag_rdf.retrieval.dense import DenseOptions
@@ -67,13 +66,6 @@ def test_options_of_reading() -> None:
     reading = get_type_hints(keywords.ReadingKeywords).keys()
     assert reading == parameters
     assert get_type_hints(keywords.UpdateKeywords).keys() - reading == {"words", "overlap", "yes"}
-
-
-def test_the_facade_has_no_untyped_options() -> None:
-    for name, method in inspect.getmembers(KnowledgeGraph, inspect.isfunction):
-        for parameter in inspect.signature(method).parameters.values():
-            if parameter.kind is parameter.VAR_KEYWORD:
-                assert "Unpack[" in str(parameter.annotation), name
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
-from sarag_rdf.kg.phrases import COLUMNS
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
@@ -20,6 +19,7 @@ from sarag_rdf.building.derive.decisions import NO_PROPERTY
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.proposals import PHRASE_COLUMNS as COLUMNS
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
@@ -248,7 +248,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     assert listed["decision"].startswith("person 'was born in' geopolitical  states  ")
     assert sarag("ontology", "accept", "--undo", listed["iri"]).out == "1 undone\n"
     assert sarag("ontology", "accept").complaints == [
-        "sarag: give a TABLE, or one of --list, --undo, --undo-all"
+        "sarag: give a TABLE, or one of --list, --undo"
     ]
     assert sarag("ontology", "accept", "--undo-all").complaints == [
         "sarag: no decision: see sarag ontology accept --list"

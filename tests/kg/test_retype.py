@@ -212,7 +212,7 @@ def test_a_model_proposes_classes(tmp_path: Path) -> None:
         assert {proposal.rule for proposal in proposals} == {"by-model"}
         assert kg.decisions.list("classes") == []
         (tmp_path / "a.tsv").write_text(kg.decisions.table(proposals, "classes"), encoding="utf-8")
-        assert kg.decisions.accept(tmp_path / "a.tsv", "classes").decisions == []
+        assert kg.decisions.accept(tmp_path / "a.tsv", "classes").decisions == ()
 
 
 def test_entities_without_a_usable_reply_are_counted(
@@ -262,7 +262,7 @@ def test_errors_in_a_table_name_row_and_column(
     path = tmp_path / "classes.tsv"
     path.write_text(f"decision\tname\tclass\n{cells}\nyes\tUlm\ttown\n", encoding="utf-8")
     with pytest.raises(InputError, match=complaint) as caught:
-        kg.decisions.accept(path, "classes").decisions
+        kg.decisions.accept(path, "classes")
     assert str(caught.value).startswith(str(path))
     assert str(caught.value).endswith("Nothing was changed")
     assert kg.decisions.list("classes") == []
@@ -280,7 +280,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
         .complaints[0]
         .startswith("sarag: --rule decides nothing")
     )
-    sarag("retype", "Ulm", "person", "--dry-run").fails(2, "require --rule")
-    sarag("retype", "--undo", "Ulm", "--review", "t.tsv").fails(2, "require --rule")
+    sarag("retype", "Ulm", "person", "--dry-run").fails(2, "--dry-run requires --rule")
+    sarag("retype", "--undo", "Ulm", "--review", "t.tsv").fails(2, "--review requires --rule")
     assert sarag("merge", "--undo-all").complaints == ["sarag: no decision: see sarag merge --list"]
     assert sarag("retype", "--undo-all").out == "2 undone\n"
