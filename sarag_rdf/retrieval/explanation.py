@@ -27,7 +27,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.ontology.activation import weights_text
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
-from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network.kinds import SAME_AS
 from sarag_rdf.retrieval.view import GraphView
 

@@ -49,9 +49,9 @@ class Khop:
         question = view.vectors.embed_query(query.text)
         seeds = nearest_seeds(view.reader, view.vectors, question, options.k)
         rows = rows_of(entities, [seed.node for seed in seeds])
-        hops = neighbourhood(view.traversal, rows, options.n)
+        hops = neighbourhood(view.network, rows, options.n)
         inside = np.array(sorted(hops), dtype=np.int64)
-        closest = view.traversal.incoming(DESCRIBES, inside).source
+        closest = view.network.incoming(DESCRIBES, inside).source
         cosines = document_cosines(view, question)
         scores = np.full(len(cosines), -np.inf)
         scores[closest] = cosines[closest]

@@ -37,7 +37,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.explanation import (
     Explanation,
     Floats,
@@ -350,7 +350,7 @@ class Paths:
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         shares: dict[int, dict[str, float]] = defaultdict(dict)
         for kind, share in ((DESCRIBES, _DESCRIBES), (ABOUT, _ABOUT)):
-            for document, entity in self.view.traversal.incoming(kind, here).pairs().tolist():
+            for document, entity in self.view.network.incoming(kind, here).pairs().tolist():
                 iri = rows[entity]
                 shares[document][iri] = share * activation[iri]
         return {

@@ -104,7 +104,7 @@ class Topics:
 
     def __contains__(self, entity: object) -> bool:
         row = find(self._view.iris.entities, str(entity))
-        return row >= 0 and len(self._view.traversal.incoming(ABOUT, np.array([row]))) > 0
+        return row >= 0 and len(self._view.network.incoming(ABOUT, np.array([row]))) > 0
 
 
 _WORD = re.compile(r"\S+")

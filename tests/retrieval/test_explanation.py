@@ -181,7 +181,7 @@ def test_scores_of_the_examples_follow_from_the_report(examples: GraphReader) ->
     for question in EXAMPLE_QUESTIONS:
         report = reported(view, question)
         check(report)
-        assert len(report["documents"]) == len(view.network.documents) >= 44
+        assert len(report["documents"]) == len(view.iris.documents) >= 44
         assert len(report["entities"]) > 5
         lengths |= {len(document["chain"]) for document in report["documents"]}
     assert {1, 2, 3} <= lengths
@@ -196,7 +196,7 @@ def test_scores_of_a_sample_of_musique_follow_from_the_report(tmp_path: Path) ->
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(p.text, p.title, p.id) for p in passages], extractor=f"openie:{openie}")
     view = view_of(GraphReader(OxigraphStore.open(tmp_path / "kg" / "store"), MINTER))
-    assert len(view.network.documents) == 1890
+    assert len(view.iris.documents) == 1890
     questions = read_questions(SAMPLE / "questions_dev50.json").questions
     assert len(questions) == 50
     for question in questions:

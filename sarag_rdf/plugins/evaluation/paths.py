@@ -197,7 +197,7 @@ def _names(view: GraphView, iris: Iterable[str]) -> set[str]:
 def _neighbours(view: GraphView, iris: Iterable[str]) -> set[str]:
     entities = view.iris.entities
     rows = np.array(sorted(find(entities, iri) for iri in iris), dtype=np.int64)
-    edges = view.traversal.incident(RELATED_TO, rows[rows >= 0])
+    edges = view.network.incident(RELATED_TO, rows[rows >= 0])
     ends = np.unique(np.concatenate((edges.source, edges.target)))
     return {entities[row] for row in ends.tolist()}
 

@@ -27,15 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.arrays import Rows, find, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Seed, Step
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, document_cosines, retrieved
-from sarag_rdf.retrieval.network.edges import Rows
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
 from sarag_rdf.retrieval.relevance import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
@@ -96,7 +95,7 @@ class Division:
         frontier, seen = set(self.anchors), set[int]()
         for _ in range(steps):
             rows = np.array(sorted(frontier), dtype=np.int64)
-            edges = view.traversal.incident(RELATED_TO, rows)
+            edges = view.network.incident(RELATED_TO, rows)
             before = set(self._graph)
             triples = zip(
                 edges.source.tolist(), edges.target.tolist(), edges.statement.tolist(), strict=True
@@ -271,7 +270,7 @@ class DotRagSearch:
         rows = {find(view.iris.entities, names[row]): row for row in activation if chains[row]}
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         best: dict[int, int] = {}
-        for document, entity in view.traversal.incoming(DESCRIBES, here).pairs().tolist():
+        for document, entity in view.network.incoming(DESCRIBES, here).pairs().tolist():
             row, known = rows[entity], best.get(document)
             if known is None or activation[row] > activation[known]:
                 best[document] = row

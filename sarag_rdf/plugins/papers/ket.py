@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
-from sarag_rdf.retrieval.network.edges import Rows
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
 
@@ -70,7 +70,7 @@ class Ket:
         cosines = document_cosines(view, question)
         names = view.vectors.index("entity")
         rows, similarities = names.nearest_rows(question, _READ * options.k)
-        incident = view.traversal.incident(RELATED_TO, np.sort(rows))
+        incident = view.network.incident(RELATED_TO, np.sort(rows))
         is_related = np.isin(rows, np.concatenate([incident.source, incident.target]))
         rankings = (
             self._by_entities(question, rows[is_related], similarities[is_related], cosines),
@@ -102,7 +102,7 @@ class Ket:
         """
         view, k = self._view, self._options.k
         rows, similarities = rows[:k], similarities[:k]
-        edges = view.traversal.incident(RELATED_TO, np.sort(rows))
+        edges = view.network.incident(RELATED_TO, np.sort(rows))
         statements = np.unique(edges.statement)
         best = dict(zip(rows.tolist(), similarities.tolist(), strict=True))
         if len(statements):
@@ -120,7 +120,7 @@ class Ket:
     def _by_described(self, rows: Rows, weights: NDArray[np.floating], cosines: Floats) -> Rows:
         """Documents by the sum of the weights of entities that they describe, then by cosine."""
         order = np.argsort(rows)
-        edges = self._view.traversal.incoming(DESCRIBES, rows[order])
+        edges = self._view.network.incoming(DESCRIBES, rows[order])
         sums = np.zeros(len(cosines))
         positions = np.searchsorted(rows[order], edges.target)
         np.add.at(sums, edges.source, weights[order][positions])

@@ -27,7 +27,7 @@ from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.explanation import (
     Explanation,
     ScoredDocument,
@@ -145,7 +145,7 @@ class KgInfusedSearch:
         for round_ in range(1, options.n + 1):
             frontier = sorted(frontier, key=lambda row: (-activation[row], row))
             rows = np.array(sorted(frontier[: options.entities]), dtype=np.int64)
-            step = facts.traversal.incident if options.inverse else facts.traversal.outgoing
+            step = facts.network.incident if options.inverse else facts.network.outgoing
             edges = step(RELATED_TO, rows)
             cosines = facts.relationship_cosines(question, edges.statement)
             weights = calibrated(cosines, floor, ceiling)
@@ -220,7 +220,7 @@ class KgInfusedSearch:
         rows = {find(view.iris.entities, names[row]): row for row in reached.activation}
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         best: dict[int, int] = {}
-        for document, entity in view.traversal.incoming(DESCRIBES, here).pairs().tolist():
+        for document, entity in view.network.incoming(DESCRIBES, here).pairs().tolist():
             position, known = rows[entity], best.get(document)
             amount = reached.activation[position]
             if known is None or amount > reached.activation[known]:

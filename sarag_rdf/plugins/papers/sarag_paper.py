@@ -13,15 +13,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.arrays import Rows, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.base.types import EdgeKindName, Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, retrieved, weight_settings
-from sarag_rdf.retrieval.neighbourhood import identities_of, neighbourhood, relationships_among
-from sarag_rdf.retrieval.network.edges import Edges, Rows
+from sarag_rdf.retrieval.neighbourhood import neighbourhood
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
+from sarag_rdf.retrieval.network.network import Edges
 from sarag_rdf.retrieval.seeds import nearest_seeds
 from sarag_rdf.retrieval.view import GraphView
 
@@ -90,12 +90,12 @@ class SaragPaper:
         options = self._options
         question = self._vectors.embed_query(query.text)
         seeds = nearest_seeds(self._reader, self._vectors, question, options.k)
-        step, iris = self._view.traversal, self._view.iris
+        step, iris = self._view.network, self._view.iris
         start = rows_of(iris.entities, [seed.node for seed in seeds])
         hops = neighbourhood(step, start, options.n)
         inside = np.array(sorted(hops), dtype=np.int64)
         names = {int(row): iris.entities[row] for row in inside}
-        edges = relationships_among(step, inside)
+        edges = step.relationships_among(inside)
         cosines = self._view.relationship_cosines(question, edges.statement)
         distinct = self._distinct(edges, cosines)
         edges, cosines = edges.take(distinct), cosines[distinct]
@@ -112,11 +112,11 @@ class SaragPaper:
                 edges.statement.tolist(), edges.pairs().tolist(), cosines, strict=True
             )
         )
-        identical = identities_of(step, inside).pairs().tolist()
+        identical = step.identities_of(inside).pairs().tolist()
         weights = np.array([link.weight for link in links])[:, None] * np.ones(2)
         steering = self._view.steering(query)
         if steering is not None:
-            factors = steering.factors(RELATED_TO, edges, step.predicates)
+            factors = steering.factors(RELATED_TO, edges)
             weights = np.minimum(1.0, weights * factors.factor)
         joined = [
             (RELATED_TO.name, link.relationship, link.subject, link.object, *both)
