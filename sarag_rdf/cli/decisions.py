@@ -11,7 +11,6 @@ import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.tables import delimiter_for
-from sarag_rdf.building.link.candidates import CandidateOptions
 from sarag_rdf.cli.options import (
     Decorator,
     embedding_options,
@@ -27,9 +26,10 @@ from sarag_rdf.cli.options import (
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, open_output, progress_bars
+from sarag_rdf.kg.links import CandidateOptions
 
 if TYPE_CHECKING:
-    from sarag_rdf.building.derive.decisions import Decision, Subject
+    from sarag_rdf.kg.decisions import Decision, Subject
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 Options = dict[str, Any]

@@ -11,6 +11,7 @@ import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 from sarag_rdf.cli.options import (
+    base_option,
     embedding_options,
     endpoint_of,
     expansion_option,
@@ -27,8 +28,6 @@ from sarag_rdf.cli.output import counted, emit, note, progress_bars
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
-    from sarag_rdf.building.index.plan import Plan
-    from sarag_rdf.building.index.run import IndexReport
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.kg.graph import KnowledgeGraph
 
@@ -38,7 +37,6 @@ _READING = (
     *("max_chars", "max_file", "max_expansion", "max_seconds"),
 )
 
-base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
 _document_options = together(
     write_options,
     setting(
@@ -182,7 +180,7 @@ def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
             plan = kg.plan(inputs, how=how, extractor=extractor, **arguments)
-            return _show_plan(plan, extractor, options)
+            return _show_plan(how, plan, extractor, options)
         _add_ontologies(kg, options)
         extractor = _extractor(kg, how, options)
         method = extractor.method
@@ -267,7 +265,7 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
         )
 
 
-def _show_plan(plan: Plan, extractor: Any, options: dict[str, Any]) -> int:
+def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> int:
     """Print what would be done; returns 1 if --yes would be needed."""
     _echo_problems((*plan.problems, *plan.quarantined))
     usage = None
@@ -290,24 +288,27 @@ def _show_plan(plan: Plan, extractor: Any, options: dict[str, Any]) -> int:
         "estimate": None if usage is None else asdict(usage),
     }
     names = {"add": added, "update": updated, "delete": deleted}
-    calls = "0 calls, 0 tokens: this extractor calls no model endpoint"
+    estimate_lines = [f"about {_usage(usage)}"] if usage is not None else []
+    if how == "index":
+        documents = counted(len(plan.documents), "document")
+        calls = "0 calls, 0 tokens: this extractor calls no model endpoint"
+        estimate_lines = [f"{documents} to extract", *(estimate_lines or [calls])]
     emit(
         options,
         data,
         *(f"{what:6}  {one_line(name)}" for what, each in names.items() for name in each),
         f"would be {len(added)} added, {len(updated)} updated, {len(deleted)} deleted, "
         f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, {len(plan.problems)} not "
-        f"readable{_in_quarantine(len(plan.quarantined))}; "
-        f"{counted(len(plan.documents), 'document')} to extract",
+        f"readable{_in_quarantine(len(plan.quarantined))}",
         *_new_files(plan.left_out),
-        calls if usage is None else f"about {_usage(usage)}",
+        *estimate_lines,
     )
     _echo_problems([plan.refused] if plan.refused else [])
     return int(bool(plan.refused))
 
 
 def _show_report(
-    kg: KnowledgeGraph, how: How, report: IndexReport, extractor: Any, options: dict[str, Any]
+    kg: KnowledgeGraph, how: How, report: Any, extractor: Any, options: dict[str, Any]
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
     usage = getattr(extractor, "usage", None)

@@ -15,8 +15,8 @@ from sarag_rdf.base.tables import delimiter_for
 from sarag_rdf.base.types import SchemaUse, TermCount
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.decisions import action_of, list_or_undo, undo_options
-from sarag_rdf.cli.documents import base_option
 from sarag_rdf.cli.options import (
+    base_option,
     embedding_options,
     expansion_option,
     json_option,

@@ -155,6 +155,7 @@ read_options = together(kg_option, sparql_options)
 write_options = together(
     kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", **_SPARQL)
 )
+base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
 embedder_option = setting(
     "--embedder",
     help="Embedding model: a name or path (sentence-transformers), or openai:MODEL at the "

@@ -21,11 +21,11 @@ from sarag_rdf.base.vocab import PROV, SARAG
 from sarag_rdf.building.derive import decisions as stored
 from sarag_rdf.building.derive.decisions import (
     SUBJECTS,
-    Decision,
     PhraseSignature,
-    Subject,
     read_decisions,
 )
+from sarag_rdf.building.derive.decisions import Decision as Decision
+from sarag_rdf.building.derive.decisions import Subject as Subject
 from sarag_rdf.building.derive.incremental import refresh
 from sarag_rdf.building.derive.merge_rules import NEAR, RULES
 from sarag_rdf.building.index.sync import IndexedSources

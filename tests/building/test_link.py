@@ -137,7 +137,9 @@ def test_limits(kg: KnowledgeGraph) -> None:
     assert all((m.confidence or 0) >= 0.78 for m in sure)
     exact = kg.links.candidates("places", near="none")
     assert entity("budapest") not in {m.subject for m in exact}
-    with pytest.raises(UsageError, match="unknown similarity 'far': use one of characters"):
+    with pytest.raises(
+        UsageError, match="near of the search for candidates must be one of characters"
+    ):
         kg.links.candidates("places", near="far")
     with pytest.raises(UsageError, match=r"no such graph: 'place'.*did you mean places"):
         kg.links.candidates("place")
@@ -258,7 +260,7 @@ def test_undo_by_iri(kg: KnowledgeGraph, folder: Path, what: str) -> None:
 def test_undo_on_the_command_line(sarag: Sarag, folder: Path) -> None:
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.links.accept(kg.links.candidates("places"))
-    assert sarag("link", "--kg", folder, "--undo", T + "ada").out == "1 links removed\n"
+    assert sarag("link", "--kg", folder, "--undo", T + "ada").out == "1 link removed\n"
     sarag("link", "--kg", folder, "--undo").fails(2, "--undo --all")
     sarag("link", "--kg", folder, "--all").fails(2, "give one of")
     sarag("link", "--kg", folder, "--undo", T + "ada", "--all").fails(2, "--all requires --undo")

@@ -267,7 +267,7 @@ def test_a_comma_after_a_weight_separates(text: str, parts: list[str]) -> None:
 def test_on_the_command_line(folder: Path, sarag: Sarag) -> None:
     with graph(folder) as kg:
         search(kg)  # caches the vector of the question: the command has no such embedder
-    arguments = ("search", QUESTION, "--kg", folder, "--c", "0", "-k", "0", "-n", "1")
+    arguments = ("search", QUESTION, "--kg", folder, "--retriever", "sarag:c=0:k=0:n=1")
     found = sarag(*arguments, "--explain", "--weight", "teacher=2", "--weight", "Place=0")
     assert found.code == 0, found
     assert f"<{EX}teacher>=2" in found.out
