@@ -192,8 +192,8 @@ def queries_part() -> str:
             lines += [
                 "### Reading a graph",
                 "",
-                "The same names, values and variables in `queries/sarag/` and, for imported graphs, in "
-                "`queries/imported/`; the summary is that of `queries/sarag/`.",
+                "The same names, values and variables in `queries/sarag/` and, for imported "
+                "graphs, in `queries/imported/`; the summary is that of `queries/sarag/`.",
             ]
         else:
             lines += [f"### queries/{folder}"]
