@@ -41,6 +41,7 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Table, Vector
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.vectors.index import ExactIndex
+from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.corpus import Corpus, read_corpus
 from sarag_rdf.plugins.evaluation.problems import JudgedQuestion, locate_support
 from sarag_rdf.plugins.evaluation.questions import read_questions
@@ -49,7 +50,7 @@ from sarag_rdf.retrieval import relevance, sarag
 from sarag_rdf.retrieval.activation import NONE, Activation, Pass, Rates, Round, Spreading
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
 from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Network
-from sarag_rdf.retrieval.sarag import Sarag, SaragOptions
+from sarag_rdf.retrieval.sarag import Sarag
 from sarag_rdf.retrieval.view import GraphView
 
 KS = (2, 5, 10)
@@ -242,10 +243,10 @@ def _run(
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
 ) -> Run:
-    retriever = Sarag(view, SaragOptions(limit=max(KS), explain=False, **options))
+    retriever = Sarag(limit=max(KS), explain=False, **options)
     rankings: list[Ranking] = []
     for question in questions:
-        found = (d.document for d in retriever.retrieve(question.question.query).documents)
+        found = (d.document for d in retriever.retrieve(view, question.question.query).documents)
         rankings.append([corpus.index_of_part(d.title, d.text) for d in found])
     return Run(rankings, figures([q.supporting for q in questions], rankings, KS))
 
@@ -307,11 +308,11 @@ def load(folder: Path, stack: ExitStack) -> Graph:
     """Open a graph for as long as the stack lasts."""
     kg = stack.enter_context(sarag_rdf.open(folder))
     retriever = kg.retriever("sarag")
-    assert isinstance(retriever, Sarag)
+    assert isinstance(retriever, GraphRetriever)
     titled = kg.query(_TITLES_APART)
     assert isinstance(titled, Table)
     pairs = frozenset((document.value, entity.value) for document, entity in titled.rows)
-    return Graph(folder.name, retriever._view, pairs)
+    return Graph(folder.name, retriever.view, pairs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

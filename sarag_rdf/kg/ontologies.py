@@ -28,7 +28,7 @@ from sarag_rdf.building.derive.incremental import recompute
 from sarag_rdf.building.derive.phrase_uses import summarize_phrases
 from sarag_rdf.building.imports.run import import_name
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.extraction.typed.induction import (
+from sarag_rdf.extraction.induction import (
     CountedPhrase,
     InducedProperty,
     ProposedClass,

@@ -36,8 +36,8 @@ from sarag_rdf.building.derive.merge_rules import RULES, propose
 from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.building.derive.relabel import relabelled
 from sarag_rdf.building.link.match import EXACT, Match
-from sarag_rdf.extraction.typed.phrases import PhraseMatcher
-from sarag_rdf.extraction.typed.suggestions import PropertySuggester, Suggestion, TypedPhrase
+from sarag_rdf.extraction.phrases import PhraseMatcher
+from sarag_rdf.extraction.suggestions import PropertySuggester, Suggestion, TypedPhrase
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.terms import TermNames

@@ -24,7 +24,7 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.arrays import find
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import normalize_name, statement_iri
-from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import (
@@ -38,13 +38,13 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.explanation import (
+from sarag_rdf.retrieval.base import (
     Explanation,
     Floats,
+    RetrieverStrategy,
     ScoredDocument,
     best_documents,
     document_cosines,
-    retrieved,
 )
 from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.path_model import PathModel, packaged_model, read_model
@@ -68,8 +68,8 @@ _Span = tuple[tuple[int, int], Mapping[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathsOptions(RetrieverOptions):
-    """Options of `Paths`."""
+class Paths(RetrieverStrategy):
+    """Entities at the end of the relation path that a question asks for, and their documents."""
 
     name = "paths"
     hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=MOST_HOPS)
@@ -101,6 +101,9 @@ class PathsOptions(RetrieverOptions):
         True, "Read the entities between topic and answers, too.", recorded=False
     )
 
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        return PathSearch(view, self).retrieve(query)
+
 
 @dataclass(frozen=True, slots=True)
 class Topic:
@@ -121,14 +124,12 @@ class RankedPath:
     score: float
 
 
-class Paths:
-    """Entities at the end of the relation path that a question asks for, and their documents."""
+class PathSearch:
+    """The paths of one graph, with the vectors of their phrases."""
 
-    options = PathsOptions
-
-    def __init__(self, view: GraphView, options: PathsOptions | None = None) -> None:
+    def __init__(self, view: GraphView, options: Paths | None = None) -> None:
         self.view = view
-        self._options = options or PathsOptions()
+        self._options = options or Paths()
 
     @cached_property
     def model(self) -> PathModel:
@@ -322,7 +323,7 @@ class Paths:
             for iri in nodes
         }
         if not len(view.iris.documents):
-            return retrieved(view, query, "paths", self._options.settings(), [])
+            return self._options.result(view, query, [])
         question = view.vectors.embed_query(_MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
         amounts = self._telling(activation)
@@ -340,7 +341,7 @@ class Paths:
             {iri: chains.get(iri, ()) for iri in nodes},
             {iri: len(chains.get(iri, ())) for iri in nodes},
         )
-        result = retrieved(view, query, "paths", self._options.settings(), documents, explanation)
+        result = self._options.result(view, query, documents, explanation)
         return replace(result, paths=paths, names={**result.names, **self._sentences(result)})
 
     def _telling(self, activation: Mapping[str, float]) -> dict[int, tuple[float, str]]:

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Rows
-from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.network.kinds import DESCRIBES
 from sarag_rdf.retrieval.view import GraphView
 
@@ -40,8 +40,11 @@ _walks: WeakKeyDictionary[GraphView, dict[float, Walk]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
-class PprOptions(RetrieverOptions):
-    """Options of `Ppr`; the defaults are those of HippoRAG 2."""
+class Ppr(RetrieverStrategy):
+    """Documents by personalised PageRank, or by similarity in a graph without relationships.
+
+    The setting `order` records which. The first question to a graph compares all pairs of names.
+    """
 
     name = "ppr"
     k: int = option(
@@ -67,52 +70,36 @@ class PprOptions(RetrieverOptions):
         le=1.0,
     )
 
-
-class Ppr:
-    """Documents by personalised PageRank, or by similarity in a graph without relationships.
-
-    The setting `order` records which. The first question to a graph compares all pairs of names.
-    """
-
-    options = PprOptions
-
-    def __init__(self, view: GraphView, options: PprOptions | None = None) -> None:
-        self._view = view
-        self._options = options or PprOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        options = self._options
-        question = self._view.vectors.embed_query(query.text)
-        cosines = document_cosines(self._view, question)
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        question = view.vectors.embed_query(query.text)
+        cosines = document_cosines(view, question)
         scores, order = cosines, "similarity"
-        if self._view.iris.relationships:
-            documents = options.weight * _scaled(cosines)
-            reset = np.concatenate((documents, self._entities(question)))
-            rank = walk_of(self._view, options.synonyms).pagerank(reset, options.damping)
+        if view.iris.relationships:
+            documents = self.weight * _scaled(cosines)
+            reset = np.concatenate((documents, self._entities(view, question)))
+            rank = walk_of(view, self.synonyms).pagerank(reset, self.damping)
             scores, order = rank[: len(documents)], "pagerank"
-        settings = options.settings() | {"order": order}
-        best = best_documents(self._view, scores, options.limit, similarities=cosines)
-        return retrieved(self._view, query, "ppr", settings, best)
+        best = best_documents(view, scores, self.limit, similarities=cosines)
+        return self.result(view, query, best, settings={"order": order})
 
-    def _entities(self, question: Vector) -> Floats:
+    def _entities(self, view: GraphView, question: Vector) -> Floats:
         """The share of each entity in the restart."""
-        network, k = self._view.network, self._options.k
-        ends, cosines = self._nearest(question)
+        network, k = view.network, self.k
+        ends, cosines = self._nearest(view, question)
         rows, places = np.unique(ends, return_inverse=True)
         means = np.bincount(places, cosines) / np.bincount(places)
         best = np.argsort(-means, kind="stable")[:k]
-        reset = np.zeros(len(self._view.iris.entities))
+        reset = np.zeros(len(view.iris.entities))
         reset[rows[best]] = means[best] / network.frequencies(rows[best])
         return reset
 
-    def _nearest(self, question: Vector) -> tuple[Rows, Floats]:
+    def _nearest(self, view: GraphView, question: Vector) -> tuple[Rows, Floats]:
         """The ends of the k nearest relationships between entities, with their cosines."""
-        index, k = self._view.vectors.index("relationship"), self._options.k
+        index, k = view.vectors.index("relationship"), self.k
         count = k
         while True:
             rows, cosines = index.nearest_rows(question, count)
-            edges = self._view.network.stated(np.sort(rows))
+            edges = view.network.stated(np.sort(rows))
             if len(edges) >= k or len(rows) < count:
                 break
             count *= 2

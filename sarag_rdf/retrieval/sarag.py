@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Rows, rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Seed
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
-from sarag_rdf.retrieval.explanation import (
+from sarag_rdf.retrieval.base import (
     NOT_EXPLAINED,
     Explanation,
+    RetrieverStrategy,
     ScoredDocument,
-    retrieved,
     weight_settings,
 )
 from sarag_rdf.retrieval.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
@@ -48,8 +48,8 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SaragOptions(RetrieverOptions):
-    """Options of `Sarag`; none depends on the embedder."""
+class Sarag(RetrieverStrategy):
+    """Query-gated spreading activation over documents, entities and relationships."""
 
     name = "sarag"
     is_steered = True
@@ -88,48 +88,35 @@ class SaragOptions(RetrieverOptions):
         recorded=False,
     )
 
-
-class Sarag:
-    """Query-gated spreading activation over documents, entities and relationships."""
-
-    options = SaragOptions
-
-    def __init__(self, view: GraphView, options: SaragOptions | None = None) -> None:
-        self._view = view
-        self._options = options or SaragOptions()
-        self._rates = Rates(decay=self._options.decay)
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        view, options = self._view, self._options
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         question = view.vectors.embed_query(query.text)
         named = named_entities(view.names, query.text, Topics(view))
         relevance = Relevance(view, query.text, question, list(named))
         order = np.argsort(-relevance.scores(relevance.candidates), kind="stable")
-        nearest = relevance.candidates[order[: options.k]].tolist()
+        nearest = relevance.candidates[order[: self.k]].tolist()
         entities = rows_of(view.iris.entities, list(named)).tolist()
-        floor, ceiling = view.vectors.index("relationship").quantile(question, options.c)
+        floor, ceiling = view.vectors.index("relationship").quantile(question, self.c)
 
         def gate(rows: Rows) -> Floats:
             return calibrated(view.relationship_cosines(question, rows), floor, ceiling)
 
-        spreading = Spreading(view.network, gate, self._rates, view.steering(query))
+        spreading = Spreading(view.network, gate, Rates(self.decay), view.steering(query))
         rounds = spreading.rounds(
             Activation.of(dict.fromkeys(nearest, 1.0)),
             Activation.of(dict(zip(entities, named.values(), strict=True))),
-            options.n,
+            self.n,
             BEAM,
         )
-        documents, calibration = self._scored(relevance, rounds)
+        documents, calibration = self._scored(view, relevance, rounds)
         calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
-        settings = options.settings() | weight_settings(view, query)
         explanation = NOT_EXPLAINED
-        if options.explain:
+        if self.explain:
             documents, explanation = explained(view, question, spreading, rounds, documents)
-        return retrieved(view, query, "sarag", settings, documents, explanation, calibration)
+        weights = weight_settings(view, query)
+        return self.result(view, query, documents, explanation, calibration, weights)
 
     def _scored(
-        self, relevance: Relevance, rounds: Sequence[Round]
+        self, view: GraphView, relevance: Relevance, rounds: Sequence[Round]
     ) -> tuple[list[ScoredDocument], dict[str, float]]:
         """The best of the documents that are near or reached, and the scales of their z-scores.
 
@@ -138,7 +125,6 @@ class Sarag:
 
             score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t)))
         """
-        view, options = self._view, self._options
         touched = [rows for r in rounds for rows in (r.sources.rows, r.documents.rows)]
         rows = np.unique(np.concatenate([relevance.candidates, *touched]))
         scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
@@ -146,9 +132,9 @@ class Sarag:
         for number, round_ in enumerate(rounds, start=1):
             name, roots = f"activation_{number}", np.sqrt(round_.documents.at(rows))
             scales[name] = Scale.of_sparse(roots, len(view.iris.documents))
-            parts[name] = options.gain * scales[name].z(roots)
+            parts[name] = self.gain * scales[name].z(roots)
         activation = np.sum(list(parts.values()), axis=0)
-        few = promising(relevance, rows, activation, options.limit)
+        few = promising(relevance, rows, activation, self.limit)
         rows, parts = rows[few], {name: values[few] for name, values in parts.items()}
         similarity, named = relevance.cosines(rows)
         measures = {"similarity": similarity, "named": named, "words": relevance.words[rows]}
@@ -160,7 +146,7 @@ class Sarag:
         scores = np.sum(list(parts.values()), axis=0)
         amounts = np.stack([round_.documents.at(rows) for round_ in rounds])
         scored = []
-        for i in np.lexsort((rows, -scores))[: options.limit].tolist():
+        for i in np.lexsort((rows, -scores))[: self.limit].tolist():
             last = rounds[int(np.argmax(amounts[:, i]))].passes[4]
             at = last.largest(int(rows[i]))
             scored.append(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering.conversation import NO_EVIDENCE
+from sarag_rdf.answering.base import NO_EVIDENCE
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.ports import Reasoner
@@ -18,7 +18,7 @@ from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.plugins.papers.kg_infused_reasoner import NO_NOTE
-from sarag_rdf.plugins.papers.self_ask import SelfAsk, SelfAskOptions
+from sarag_rdf.plugins.papers.self_ask import SelfAsk
 from sarag_rdf.retrieval.question import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import told
@@ -377,7 +377,7 @@ def test_self_ask_with_facts(opened: KnowledgeGraph) -> None:
     assert (answer.text, answer.reasoning) == ("Danube", "Where is Orbis? Ulm")
     assert answer.citations
     with pytest.raises(UsageError, match="needs a graph to select statements from"):
-        SelfAsk(opened.gather("dense"), llm, options=SelfAskOptions(facts=True))
+        SelfAsk(opened.gather("dense"), llm, options=SelfAsk(facts=True))
 
 
 def better(answer: bool) -> dict[str, Any]:

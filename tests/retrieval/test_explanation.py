@@ -18,7 +18,7 @@ from sarag_rdf.base.types import Query, Source
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.registry import RETRIEVERS, make_embedder, make_retriever
+from sarag_rdf.kg.registry import make_embedder, make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.evaluation.corpus import read_corpus
@@ -28,6 +28,7 @@ from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.retrieval.graphs import MINTER, QUESTIONS, SqueezedEmbedder, larger_graph, view_of
 from tests.sample_graph import CapitalExtractor
+from tests.strategies import RETRIEVERS
 from tests.test_docs import skip_without_models
 
 SAMPLE = Path(os.environ.get("SARAG_TEST_MUSIQUE", "none"))

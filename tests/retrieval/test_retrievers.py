@@ -27,11 +27,12 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
+from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.retrieval.context.whole import Whole
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import MINTER, QUESTIONS, indexed, larger_graph, view_of
+from tests.strategies import RETRIEVERS
 from tests.typed_graph import typed_graph
 
 QUESTION = "who?"
@@ -203,7 +204,7 @@ def test_relationships_without_documents_have_sources() -> None:
     options = {"k": 1, "n": 2, "c": 0.0, "tau_a": 0.3, "tau_r": 0.45, "tau_d": 1.0}
     found = make_retriever("sarag-paper", view, options).retrieve(Query(QUESTION))
     assert not found.documents
-    context = Whole(len).build(found)
+    context = Whole().build(view, found, len)
     assert not context.excerpts
     [section] = context.sections
     assert {text: cited.document for text, cited in section.sources.items()} == {

@@ -18,7 +18,7 @@ from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS
-from sarag_rdf.extraction.typed.phrases import COPULA, WILDCARD, is_function_word, normalize_phrase
+from sarag_rdf.extraction.phrases import COPULA, WILDCARD, is_function_word, normalize_phrase
 
 _LOCAL_NAME = re.compile(r"[^\W\d_]\w*")
 

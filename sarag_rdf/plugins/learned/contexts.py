@@ -1,4 +1,4 @@
-"""The words around a candidate: what the sentence says of it.
+"""What a sentence says of its candidates, as vectors.
 
 The *path phrase* has the words between a candidate and the verb that governs it in the dependency
 tree, without names: "was built in" for a place. The *window* has the four words before and after
@@ -7,11 +7,19 @@ the candidate, which is replaced by a word for its kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, Token
 
-from sarag_rdf.extraction.typed.candidates import Candidate, CandidateKind
+from sarag_rdf.plugins.learned.candidates import Candidate, CandidateKind, find_candidates
+
+Floats = NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Floats]
+"""The unit vectors of texts, shape (texts, d)."""
 
 KIND_WORDS: dict[CandidateKind, str] = {
     "person": "person",
@@ -52,14 +60,9 @@ def sentences_of(doc: Doc) -> Iterator[Span]:
             yield doc[begin : sentence.end]
 
 
-def path_tokens(doc: Doc, candidate: Candidate) -> list[Token]:
-    """The tokens of the path phrase in the order of the text."""
-    return [doc[index] for index in sorted(_path(doc, candidate))]
-
-
 def path_phrase(doc: Doc, candidate: Candidate) -> str:
     """The path phrase, or the word "is" if the candidate has no governing words."""
-    return " ".join(token.lower_ for token in path_tokens(doc, candidate)) or "is"
+    return " ".join(doc[index].lower_ for index in sorted(_path(doc, candidate))) or "is"
 
 
 def _path(doc: Doc, candidate: Candidate) -> set[int]:
@@ -124,3 +127,80 @@ def window_words(sentence: Span, candidate: Candidate) -> tuple[list[str], list[
             words.append(token.lower_)
             weights.append(0.3 if token.is_stop else 1.0)
     return words, weights
+
+
+@dataclass(frozen=True)
+class SentenceVectors:
+    """The candidates of one sentence, and vectors of what it says of each, shape (candidates, d).
+
+    `paths` are of path phrases, `windows` of windows, `nouns` of their own common words, and
+    `names` of all their words.
+    """
+
+    sentence: Span
+    candidates: tuple[Candidate, ...]
+    phrases: tuple[str, ...]
+    paths: Floats
+    windows: Floats
+    nouns: Floats
+    names: Floats
+
+    @classmethod
+    def of_all(cls, sentences: Sequence[Span], embed: Embed) -> list[SentenceVectors]:
+        """The vectors of many sentences, whose texts are embedded together."""
+        found = [(sentence, tuple(find_candidates(sentence))) for sentence in sentences]
+        phrases = [tuple(path_phrase(s.doc, c) for c in own) for s, own in found]
+        weighted = [
+            (
+                [window_words(s, c) for c in own],
+                [_common_words(s.doc, c) for c in own],
+                [_words_of_name(c.text) for c in own],
+            )
+            for s, own in found
+        ]
+        words = {w for groups in weighted for group in groups for each, _ in group for w in each}
+        embed(sorted(words.union(*phrases)))
+        return [
+            cls(sentence, own, said, embed(said), *(mean_of_words(g, embed) for g in groups))
+            for (sentence, own), said, groups in zip(found, phrases, weighted, strict=True)
+        ]
+
+
+_Weighted = tuple[Sequence[str], Sequence[float]]
+"""Words with their weights."""
+
+
+def _common_words(doc: Doc, candidate: Candidate) -> tuple[list[str], list[float]]:
+    """The words of a candidate that are no names; the last one counts twice."""
+    tokens = [t for t in doc[candidate.begin : candidate.end] if t.is_alpha and t.pos_ != "PROPN"]
+    weights = [1.0] * len(tokens)
+    weights[-1:] = [2.0] * bool(tokens)
+    return [t.lower_ for t in tokens], weights
+
+
+def mean_of_words(phrases: Sequence[_Weighted], embed: Embed) -> Floats:
+    """Shape (phrases, d): unit weighted means of the vectors of single words; zero for no words."""
+    vocabulary = sorted({word for words, _ in phrases for word in words})
+    if not vocabulary:
+        return np.zeros((len(phrases), embed(["is"]).shape[1]), np.float32)
+    table = embed(vocabulary)
+    position = {word: row for row, word in enumerate(vocabulary)}
+    result = np.zeros((len(phrases), table.shape[1]), np.float32)
+    for row, (words, weights) in enumerate(phrases):
+        if words:
+            vector = np.array(weights, np.float32) @ table[[position[word] for word in words]]
+            result[row] = vector / max(1e-9, float(np.linalg.norm(vector)))
+    return result
+
+
+def vectors_of_names(names: Sequence[str], embed: Embed) -> Floats:
+    """Shape (names, d): means of the vectors of all words; the last one counts twice.
+
+    What a name is like, without what is said of it: "Cardiff" is near "Swansea".
+    """
+    return mean_of_words([_words_of_name(name) for name in names], embed)
+
+
+def _words_of_name(name: str) -> _Weighted:
+    words = re.findall(r"[^\W\d_]+", name.lower())
+    return words, [1.0] * (len(words) - 1) + [2.0] * bool(words)

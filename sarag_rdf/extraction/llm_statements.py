@@ -3,7 +3,7 @@
 The properties and classes of the schema are enumerations in the JSON schema of the reply, so that
 every statement conforms to the ontology. Of a large ontology only the properties nearest to the
 sentences and clauses of the text are in the prompt and in the enumeration, and those of its
-examples. Arguments are bound to the text (`sarag_rdf.extraction.typed.binding`) and literals are
+examples. Arguments are bound to the text (`sarag_rdf.extraction.binding`) and literals are
 normalised (`sarag_rdf.extraction.values`), never by the model.
 """
 
@@ -24,18 +24,18 @@ from typing import Any, Final
 import numpy as np
 
 from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.sentences import split_sentences
-from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Value
-from sarag_rdf.extraction.names import build_descriptions
-from sarag_rdf.extraction.typed.binding import BoundArgument, TextBinder
-from sarag_rdf.extraction.typed.examples import Example
-from sarag_rdf.extraction.typed.ranges import RangeKind, is_admitted, range_kind
-from sarag_rdf.extraction.values import XSD, ValueSpan, parse_value
+from sarag_rdf.base.types import Document, Extraction, Relation, Value
+from sarag_rdf.extraction.binding import BoundArgument, TextBinder
+from sarag_rdf.extraction.examples import Example
+from sarag_rdf.extraction.names import WordMatcher
+from sarag_rdf.extraction.statements import RangeKind, literal, range_kind, with_statements
+from sarag_rdf.extraction.values import ValueSpan
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.graph.ontology.triples import local_name
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""
@@ -44,7 +44,7 @@ _LONGEST_DEFINITION: Final = 80
 _LONGEST_ARGUMENT: Final = 160
 _LITERALS: Final[dict[RangeKind, str]] = {
     "date": "date", "duration": "duration", "number": "number", "string": "text", "url": "URL",
-    "coordinates": "coordinates",
+    "coordinates": "coordinates", "unsupported": "value",
 }  # fmt: skip
 """Kinds of literals as the prompt names them."""
 _FENCE: Final = 8
@@ -94,7 +94,7 @@ class StatementModel:
         self._lock = threading.RLock()
         self._property_labels = _distinct_labels(
             schema.properties.values(),
-            {p.iri: [_label(schema, d) for d in p.domains] for p in schema.properties.values()},
+            {p.iri: schema.label_of(p.domains) for p in schema.properties.values()},
         )
         self._class_labels = _distinct_labels(schema.classes.values(), {})
 
@@ -106,8 +106,30 @@ class StatementModel:
         properties = self._nearest_properties([*sentences, *_clauses(text)], examples)
         classes = self._nearest_classes([*names, *sentences]) if names else ()
         names = names if classes else ()
+        prompt = self._prompt(text, names, classes, properties, examples)
+        property_of = {self._property_labels[iri]: iri for iri in properties}
+        class_of = {self._class_labels[iri]: iri for iri in classes}
+        statement = object_of(
+            subject=string(_LONGEST_ARGUMENT),
+            property=one_of(property_of),
+            object=string(_LONGEST_ARGUMENT),
+        )
+        parts = {"statements": array_of(statement, max_statements(text), min_items=None)}
+        if names:
+            class_item = object_of(name=one_of(names), **{"class": one_of(class_of)})
+            parts = {"classes": array_of(class_item, len(names), min_items=None), **parts}
+        return Request(prompt, object_of(**parts), property_of, class_of)
+
+    def _prompt(
+        self,
+        text: str,
+        names: Sequence[str],
+        classes: Iterable[str],
+        properties: Iterable[str],
+        examples: Iterable[Example],
+    ) -> str:
         answers = [{"text": e.text, "answer": _answer(e, self._property_labels)} for e in examples]
-        prompt = render_prompt(
+        return render_prompt(
             PROMPT,
             document=text,
             names=names,
@@ -116,21 +138,19 @@ class StatementModel:
             examples=answers,
             fence=fence_for(text, *names, length=_FENCE),
         )
-        property_of = {self._property_labels[iri]: iri for iri in properties}
-        class_of = {self._class_labels[iri]: iri for iri in classes}
-        statement = object_of(
-            subject=string(_LONGEST_ARGUMENT),
-            property=one_of(property_of),
-            object=string(_LONGEST_ARGUMENT),
-        )
-        statements = array_of(statement, max_statements(text), min_items=None)
-        if not names:
-            return Request(prompt, object_of(statements=statements), property_of, class_of)
-        class_item = object_of(name=one_of(names), **{"class": one_of(class_of)})
-        schema = object_of(
-            classes=array_of(class_item, len(names), min_items=None), statements=statements
-        )
-        return Request(prompt, schema, property_of, class_of)
+
+    def count_words(self, document: Document) -> int:
+        """About the number of words of the prompt for a document, without any embedding."""
+        return self._words_around + len(document.titled_text.split())
+
+    @cached_property
+    def _words_around(self) -> int:
+        """The words of a prompt with the first properties and examples, and no text."""
+        properties = list(self._schema.properties)
+        if self._embedder is not None:
+            properties = properties[: self._most_properties]
+        examples = self._examples[: self._most_examples]
+        return len(self._prompt("", (), (), properties, examples).split())
 
     def extraction(
         self,
@@ -140,63 +160,25 @@ class StatementModel:
         reply: Mapping[str, Any],
         discarded: Counter[str] | None = None,
     ) -> Extraction:
-        """The extraction with the typed relations of the reply, whose arguments are mentions.
+        """The extraction with the statements and classes of the reply (`with_statements`).
 
-        Mentions get the classes of the reply, and those that the domains and ranges of their
-        statements imply unless they are superclasses of the former. Arguments that no mention
-        names become mentions. Statements that are discarded are counted by reason.
+        Statements that the text or the ontology does not admit are counted by reason.
         """
-        names = _MentionNames(extraction.mentions)
-        classes: dict[str, dict[str, None]] = {}
+        stated: dict[str, list[str]] = {}
         for item in reply.get("classes", ()):
-            if (name := names.find(item["name"])) and item["class"] in request.classes:
-                classes.setdefault(name, {})[request.classes[item["class"]]] = None
-        for mention in extraction.mentions:
-            for class_ in mention.classes:
-                classes.setdefault(mention.name, {})[class_] = None
-        mentions = {mention.name: mention for mention in extraction.mentions}
-        relations = []
-        for relation in self.relations(document, request, reply, names, classes, discarded):
-            property_ = self._schema.properties[relation.predicate]
-            arguments = [(relation.subject, property_.domains)]
-            if relation.value is None:
-                arguments.append((relation.object, property_.ranges))
-            for name, implied in arguments:
-                if name not in mentions:
-                    texts = build_descriptions(name, [relation.text])
-                    mentions[name] = Mention(name, descriptions=texts)
-                known = classes.setdefault(name, {})
-                is_class = len(implied) == 1 and implied[0] in self._schema.classes
-                if is_class and not self._schema.belongs(known, implied):
-                    known[implied[0]] = None
-            relations.append(relation)
-        return Extraction(
-            tuple(
-                replace(m, classes=tuple(sorted({*m.classes, *classes.get(m.name, ())})))
-                for m in mentions.values()
-            ),
-            (*extraction.relations, *relations),
-        )
-
-    def relations(
-        self,
-        document: Document,
-        request: Request,
-        reply: Mapping[str, Any],
-        names: _MentionNames | None = None,
-        classes: Mapping[str, Iterable[str]] | None = None,
-        discarded: Counter[str] | None = None,
-    ) -> Iterator[Relation]:
-        """The statements of a reply that the text and the ontology admit, in the reply's order.
-
-        `classes` are those that are known of names. What is discarded is counted by reason.
-        """
+            if item["class"] in request.classes:
+                stated.setdefault(item["name"], []).append(request.classes[item["class"]])
         counts = Counter[str]() if discarded is None else discarded
+        relations = self._relations(document, request, reply, counts)
+        return with_statements(extraction, relations, self._schema, stated=stated, discarded=counts)
+
+    def _relations(
+        self, document: Document, request: Request, reply: Mapping[str, Any], counts: Counter[str]
+    ) -> Iterator[Relation]:
+        """The statements of a reply whose arguments the text has, in the reply's order."""
         binder = TextBinder(document.titled_text)
         sentences = split_sentences(document.text) or split_sentences(document.title)
-        known = classes or {}
-        accepted: set[tuple[str, str, str]] = set()
-        valued: set[tuple[str, str]] = set()
+        matchers = [(sentence, WordMatcher(sentence)) for sentence in sentences]
         for item in reply["statements"]:
             iri = request.properties.get(item["property"])
             if iri is None:
@@ -208,51 +190,18 @@ class StatementModel:
                 counts["statements with an argument that the text does not contain"] += 1
                 continue
             fits, value = literal_of(property_, object_, binder)
-            fits = fits or iri in self._value_properties
-            subject_name = names.find(subject.name) if names else ""
-            subject_name = subject_name or subject.name
-            object_name = value.text if value else (names.find(object_.name) if names else "")
-            object_name = object_name or object_.name
-            ends = [(subject_name, property_.domains)]
-            if value is None:
-                ends.append((object_name, property_.ranges))
-            if not fits or not all(
-                self._schema.may_belong(known.get(name, ()), self._known_classes(admitted))
-                for name, admitted in ends
-            ):
+            if not fits and iri not in self._value_properties:
                 counts["statements that violate the domain or range of the property"] += 1
                 continue
-            if normalize_name(subject_name) == normalize_name(object_name):
-                counts["statements of a name about itself"] += 1
-                continue
-            key = (normalize_name(subject_name), iri)
-            statement = (*key, normalize_name(value.lexical if value else object_name))
-            if statement in accepted:
-                counts["repeated statements"] += 1
-                continue
-            if property_.is_functional and key in valued:
-                counts["further values of a functional property"] += 1
-                continue
-            accepted.add(statement)
-            valued.add(key)
-            text = _evidence(sentences, subject, object_)
-            yield Relation(
-                subject_name, property_.label, object_name, text, predicate=iri, value=value
-            )
-
-    def _known_classes(self, classes: Iterable[str]) -> list[str]:
-        """Those in the schema; a class that it does not describe admits everything."""
-        listed = list(classes)
-        return listed if all(class_ in self._schema.classes for class_ in listed) else []
+            text = _evidence(matchers, subject, object_)
+            name = value.text if value else object_.name
+            yield Relation(subject.name, property_.label, name, text, predicate=iri, value=value)
 
     def _line(self, iri: str) -> str:
         """A property as in the prompt: label, domain, range, definition."""
         property_ = self._schema.properties[iri]
-        domain = " or ".join(_label(self._schema, class_) for class_ in property_.domains)
-        kind = range_kind(property_)
-        range_ = _LITERALS.get(kind) or " or ".join(
-            _label(self._schema, class_) for class_ in property_.ranges
-        )
+        domain = self._schema.label_of(property_.domains)
+        range_ = _LITERALS.get(range_kind(property_)) or self._schema.label_of(property_.ranges)
         line = f"{self._property_labels[iri]}: {domain or 'anything'} -> {range_ or 'anything'}"
         definition = " ".join(property_.definition.split())
         if len(definition) > _LONGEST_DEFINITION:
@@ -381,17 +330,12 @@ def literal_of(
     spans = [s for s in binder.values if s.begin < object_.end and object_.begin < s.end]
     whole = next((s for s in spans if _is_at(s, object_)), None)
     if kind == "entity":
-        return whole is None or is_admitted(whole.kind, kind), None
-    if kind == "string":
-        return True, Value(object_.name, object_.name, XSD + "string")
-    if kind == "any":
-        if whole is not None:
-            return True, whole.value
-        literal = Value(object_.name, object_.name, XSD + "string")
-        return True, literal if property_.is_literal else None
-    value = next((v for s in spans if (v := _value_of(s, kind)) is not None), None)
-    if value is None and kind == "number":
-        value = parse_value(object_.name, "number")
+        return whole is None or whole.kind == "identifier", None
+    if kind in ("string", "any"):
+        value = literal(property_, object_.name, whole.value if whole else None)
+        return True, value
+    read = (literal(property_, s.value.text, s.value) for s in spans)
+    value = next(filter(None, read), None) or literal(property_, object_.name, None)
     return value is not None, value
 
 
@@ -402,38 +346,15 @@ def _is_at(span: ValueSpan, argument: BoundArgument) -> bool:
     )
 
 
-def _value_of(span: ValueSpan, kind: RangeKind) -> Value | None:
-    if not is_admitted(span.kind, kind):
-        return None
-    if kind == "number":
-        number = parse_value(span.value.text, "number")
-        is_number = span.value.datatype in (XSD + "integer", XSD + "decimal")
-        return span.value if is_number else number
-    return span.value
-
-
-class _MentionNames:
-    """Names of mentions by their normalised names and aliases."""
-
-    def __init__(self, mentions: Sequence[Mention]) -> None:
-        self._names = {
-            normalize_name(name): mention.name
-            for mention in reversed(mentions)
-            for name in (*mention.aliases, mention.name)
-        }
-
-    def find(self, name: str) -> str:
-        """The name of the mention, or nothing."""
-        return self._names.get(normalize_name(name), "")
-
-
-def _evidence(sentences: Sequence[str], subject: BoundArgument, object_: BoundArgument) -> str:
+def _evidence(
+    sentences: Sequence[tuple[str, WordMatcher]], subject: BoundArgument, object_: BoundArgument
+) -> str:
     """The first sentence with both arguments, else with the object, else the subject."""
 
-    def has(sentence: str, argument: BoundArgument) -> bool:
-        return f" {normalize_name(argument.name)} " in f" {normalize_name(sentence)} "
+    def rank(pair: tuple[str, WordMatcher]) -> int:
+        return 2 * pair[1].contains(object_.name) + pair[1].contains(subject.name)
 
-    return max(sentences, key=lambda s: 2 * has(s, object_) + has(s, subject), default="")
+    return max(sentences, key=rank, default=("", None))[0]
 
 
 def _bound_example(example: Example) -> Example | None:
@@ -472,17 +393,17 @@ def _answer(example: Example, labels: Mapping[str, str]) -> str:
 
 
 def _distinct_labels(
-    terms: Iterable[OntologyClass | OntologyProperty], domains: Mapping[str, Sequence[str]]
+    terms: Iterable[OntologyClass | OntologyProperty], domains: Mapping[str, str]
 ) -> dict[str, str]:
     """A label for each IRI; those that several share have the domain, or else the IRI, in brackets.
 
     Labels are distinct without regard to case.
     """
     terms = list(terms)
-    labels = {term.iri: " ".join(term.label.split()) or _local_name(term.iri) for term in terms}
+    labels = {term.iri: " ".join(term.label.split()) or local_name(term.iri) for term in terms}
     for detail in (
-        lambda iri: " or ".join(domains.get(iri, ())),
-        _local_name,
+        lambda iri: domains.get(iri, ""),
+        local_name,
         lambda iri: f"<{iri}>",
     ):
         counts = Counter(label.casefold() for label in labels.values())
@@ -490,16 +411,6 @@ def _distinct_labels(
             if counts[label.casefold()] > 1 and (text := detail(iri)):
                 labels[iri] = f"{label} ({text})"
     return labels
-
-
-def _label(schema: Schema, iri: str) -> str:
-    """The label of a class, or the local name of a datatype."""
-    known = schema.classes.get(iri)
-    return (known.label if known else "") or _local_name(iri)
-
-
-def _local_name(iri: str) -> str:
-    return re.split(r"[#/:]", iri.rstrip("#/"))[-1]
 
 
 def _description(property_: OntologyProperty) -> str:

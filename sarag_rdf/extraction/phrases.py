@@ -384,14 +384,13 @@ class PhraseMatcher:
         return self._entity_types[class_]
 
     def _types_upwards(self, class_: str) -> Iterator[EntityType]:
-        below = [c for c in self.schema.classes if class_ in self.schema.classes[c].parents]
         for iri in (class_, *sorted(self.schema.superclasses(class_) - {class_})):
             known = self.schema.classes.get(iri)
             label = known.label if known else iri
             if (type_ := nearest_type(label)) != "misc":
                 yield type_
                 return
-        for iri in below:
+        for iri in self.schema.subclasses.get(class_, ()):
             yield from self.entity_types(iri) - {"misc"}
 
     def _is_general(self, class_: str) -> bool:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.tables import read_text
 from sarag_rdf.graph.ontology.schema import Schema
 
@@ -54,6 +54,15 @@ def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
                 )
                 raise InputError(f"{path}, line {number}: {reason}") from error
     return tuple(examples)
+
+
+def examples_of(path: str | None, schema: Schema | None) -> tuple[Example, ...]:
+    """The examples in the file of an option, or none; raises `UsageError` without a schema."""
+    if path is None:
+        return ()
+    if schema is None:
+        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
+    return read_examples(Path(path), schema)
 
 
 def _property_names(schema: Schema) -> dict[str, str]:

@@ -17,7 +17,7 @@ import numpy as np
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Value
 from sarag_rdf.base.vocab import RDFS, XSD
-from sarag_rdf.extraction.typed.phrases import Argument, PhraseMatcher, normalize_phrase
+from sarag_rdf.extraction.phrases import Argument, PhraseMatcher, normalize_phrase
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 PHRASE_CONFIDENCE = 0.9

@@ -1,12 +1,11 @@
-"""Features of candidate statements, for the scorers of objects and of subjects.
+"""What objects and subjects of a property are like: features of pairs, for two classifiers.
 
-All are comparisons of texts by the embedder, or of kinds and positions; none is the identity of a
-name or of a property, so that a scorer that was trained on some ontologies applies to others.
+All are comparisons with labels and with examples by the embedder, or kinds and positions; none is
+the identity of a name or of a property.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,24 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
+from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.names import exact_text, soft_text
-from sarag_rdf.extraction.typed.candidates import ENTITY_KINDS, KINDS, Candidate
-from sarag_rdf.extraction.typed.contexts import KIND_WORDS
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
-from sarag_rdf.extraction.typed.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
-from sarag_rdf.extraction.typed.sentence_vectors import (
-    STOP_WORDS,
+from sarag_rdf.extraction.statements import RangeKind, range_kind
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.plugins.learned.candidates import ENTITY_KINDS, KINDS, Candidate, CandidateKind
+from sarag_rdf.plugins.learned.contexts import (
+    KIND_WORDS,
     Embed,
     Floats,
     SentenceVectors,
     vectors_of_names,
 )
-from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 _NEIGHBOURS = 7
-_CLASS_WORDS = ("person", "organization, company, team", "place, city, country", "work, film, book")
 _DEPENDENCIES = ("pobj", "dobj", "attr", "appos", "amod", "compound", "conj", "nsubj", "nsubjpass",
                  "poss", "ROOT", "nummod")  # fmt: skip
+_IDENTIFIER = frozenset[CandidateKind]({"identifier"})
+_ADMITTED: dict[RangeKind, frozenset[CandidateKind]] = {
+    "date": frozenset({"date"}),
+    "duration": frozenset({"duration"}),
+    "number": frozenset({"number", "quantity", "money", "duration", "date"}),
+    "string": ENTITY_KINDS | _IDENTIFIER | {"number", "quantity", "date"},
+    "url": frozenset({"url"}),
+    "coordinates": frozenset({"coordinates"}),
+    "entity": ENTITY_KINDS | _IDENTIFIER,
+    "any": frozenset(KINDS),
+    "unsupported": frozenset(),
+}
+"""Kind of range -> the kinds of candidates that may be objects."""
 
 
 @dataclass(frozen=True)
@@ -41,51 +51,40 @@ class SchemaVectors:
     """The properties of a schema with their vectors; the rows of all arrays are properties."""
 
     properties: tuple[OntologyProperty, ...]
-    ranges: tuple[RangeKind, ...]
     labels: Floats
-    full_labels: Floats
-    range_labels: Floats
-    domain_labels: Floats
-    words: tuple[tuple[str, ...], ...]
-    word_vectors: tuple[Floats, ...]
-    class_words: Floats
-    kind_words: Floats
+    typed_labels: Floats
+    """Of "domain label range"."""
+    ranges: Floats
+    domains: Floats
     domain_shares: Floats
+    """The share of the properties that have the same domain."""
+    kinds: Floats
+    """A row for each of `KINDS`."""
 
     @classmethod
     def of(cls, schema: Schema, embed: Embed) -> SchemaVectors:
-        """Vectors of the labels, of "domain label range", and of the single words of labels."""
         properties = tuple(schema.properties.values())
         labels = [p.label for p in properties]
-        domains = [_class_label(schema, p.domains) for p in properties]
-        ranges = [_class_label(schema, p.ranges) for p in properties]
-        words = tuple(tuple(w for w in label.split() if w not in STOP_WORDS) for label in labels)
-        full = [
-            " ".join(part for part in (d, label, r) if part)
-            for d, label, r in zip(domains, labels, ranges, strict=True)
+        domains = [schema.label_of(p.domains) for p in properties]
+        ranges = [schema.label_of(p.ranges) for p in properties]
+        typed = [
+            " ".join(filter(None, parts)) for parts in zip(domains, labels, ranges, strict=True)
         ]
-        counts = {domain: domains.count(domain) / len(domains) for domain in set(domains)}
         return cls(
             properties,
-            tuple(range_kind(p) for p in properties),
             embed(labels),
-            embed(full),
-            embed([r or "thing" for r in ranges]),
-            embed([d or "thing" for d in domains]),
-            words,
-            tuple(embed(list(w) or ["is"]) for w in words),
-            embed(list(_CLASS_WORDS)),
+            embed(typed),
+            embed([range_ or "thing" for range_ in ranges]),
+            embed([domain or "thing" for domain in domains]),
+            np.array([domains.count(d) / len(domains) for d in domains], np.float32),
             embed([KIND_WORDS[kind] for kind in KINDS]),
-            np.array([counts[d] for d in domains], np.float32),
         )
 
-
-def _class_label(schema: Schema, iris: Iterable[str]) -> str:
-    names = []
-    for iri in iris:
-        known = schema.classes.get(iri)
-        names.append(known.label if known else re.split(r"[#/:]", iri)[-1])
-    return " or ".join(names)
+    def admitted(self, candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
+        """Shape (candidates, properties): whether the kind of the candidate fits the range."""
+        kinds = [_ADMITTED[range_kind(property_)] for property_ in self.properties]
+        rows = [[candidate.kind in own for own in kinds] for candidate in candidates]
+        return np.array(rows, np.bool_).reshape(len(candidates), len(kinds))
 
 
 @dataclass(frozen=True)
@@ -135,8 +134,8 @@ class ExampleVectors:
     have a row for each property, as `counts`, the number of objects in the examples.
     """
 
-    path_vectors: Floats
-    window_vectors: Floats
+    paths: Floats
+    windows: Floats
     properties: NDArray[np.int64]
     kinds: NDArray[np.int64]
     origins: NDArray[np.int64]
@@ -183,8 +182,8 @@ class ExampleVectors:
                         objects.append((candidate.text, -1, origin))
                     for statement in own or (None,):
                         row = rows[statement.property] if statement else -1
-                        paths.append(vectors.path_vectors[index])
-                        windows.append(vectors.window_vectors[index])
+                        paths.append(vectors.paths[index])
+                        windows.append(vectors.windows[index])
                         labels.append(row)
                         origins.append(origin)
                         kinds.append(KINDS.index(candidate.kind))
@@ -227,8 +226,8 @@ class ExampleVectors:
         size = len(self.counts)
         return replace(
             self,
-            path_vectors=self.path_vectors[others],
-            window_vectors=self.window_vectors[others],
+            paths=self.paths[others],
+            windows=self.windows[others],
             properties=properties,
             kinds=self.kinds[others],
             origins=self.origins[others],
@@ -274,71 +273,39 @@ def align(candidates: Sequence[Candidate], example: Example) -> dict[int, list[E
     return aligned
 
 
-def admitted(sentence: SentenceVectors, schema: SchemaVectors) -> NDArray[np.bool_]:
-    """Shape (candidates, properties): whether the kind of the candidate fits the range."""
-    table = {(kind, range_): is_admitted(kind, range_) for kind in KINDS for range_ in RANGE_KINDS}
-    return np.array(
-        [[table[c.kind, r] for r in schema.ranges] for c in sentence.candidates], np.bool_
-    ).reshape(len(sentence.candidates), len(schema.properties))
-
-
 def object_features(
-    sentence: SentenceVectors,
-    schema: SchemaVectors,
-    examples: ExampleVectors | None,
-    embed: Embed,
+    sentence: SentenceVectors, schema: SchemaVectors, examples: ExampleVectors
 ) -> Floats:
     """Shape (candidates, properties, features)."""
     size, width = len(sentence.candidates), len(schema.properties)
-    mask = admitted(sentence, schema)
-    doc = sentence.sentence.doc
-    length = max(1, len(sentence.sentence))
+    mask = schema.admitted(sentence.candidates)
+    doc, span = sentence.sentence.doc, sentence.sentence
     own = np.array(
         [
             [
                 *(c.kind == kind for kind in KINDS),
                 c.is_lead, c.is_entity, c.is_chunk, c.is_quoted, c.dropped, c.end - c.begin,
-                (c.begin - sentence.sentence.start) / length,
+                (c.begin - span.start) / max(1, len(span)),
                 *(doc[c.head].dep_ == name for name in _DEPENDENCIES),
-                len(path.split()), length, size,
+                len(phrase.split()), len(span), size,
             ]
-            for c, path in zip(sentence.candidates, sentence.paths, strict=True)
+            for c, phrase in zip(sentence.candidates, sentence.phrases, strict=True)
         ],
         np.float32,
     )  # fmt: skip
-    property_ = np.array(
-        [
-            [*(r == kind for kind in RANGE_KINDS), len(words)]
-            for r, words in zip(schema.ranges, schema.words, strict=True)
-        ],
-        np.float32,
-    )
-    property_ = np.hstack(
-        (property_, schema.range_labels @ schema.class_words.T, schema.domain_shares[:, None])
-    )
-    path_label = sentence.path_vectors @ schema.labels.T
-    path_full = sentence.path_vectors @ schema.full_labels.T
-    window_label = sentence.window_vectors @ schema.labels.T
-    window_full = sentence.window_vectors @ schema.full_labels.T
-    text_range = sentence.text_vectors @ schema.range_labels.T
-    text_label = sentence.text_vectors @ schema.labels.T
-    kind_range = (
-        schema.kind_words[[KINDS.index(c.kind) for c in sentence.candidates]]
-        @ schema.range_labels.T
-    )
-    best_word, stem_path, stem_window = _word_features(sentence, schema, embed)
+    path = sentence.paths @ schema.labels.T
+    window, typed = (sentence.windows @ v.T for v in (schema.labels, schema.typed_labels))
+    kinds = schema.kinds[[KINDS.index(c.kind) for c in sentence.candidates]]
     pairs = [
-        path_label, path_full, window_label, window_full, text_range, text_label, kind_range,
-        best_word, stem_path, stem_window,
+        path, sentence.paths @ schema.typed_labels.T, window, typed,
+        sentence.nouns @ schema.ranges.T, sentence.nouns @ schema.labels.T,
+        kinds @ schema.ranges.T,
     ]  # fmt: skip
-    for matrix in (path_label, window_label, window_full, best_word, stem_window):
+    for matrix in (path, window, typed):
         pairs += _relative(matrix, mask)
-    pairs += _example_features(sentence, schema, examples, mask)
-    features = np.empty((size, width, own.shape[1] + property_.shape[1] + len(pairs)), np.float32)
-    features[:, :, : own.shape[1]] = own[:, None]
-    features[:, :, own.shape[1] : own.shape[1] + property_.shape[1]] = property_[None]
-    features[:, :, own.shape[1] + property_.shape[1] :] = np.stack(pairs, axis=2)
-    return features
+    pairs += _example_features(sentence, examples, width, mask)
+    tiled = np.broadcast_to(own[:, None], (size, width, own.shape[1]))
+    return np.concatenate([tiled, np.stack(pairs, axis=2)], axis=2, dtype=np.float32)
 
 
 def _relative(matrix: Floats, mask: NDArray[np.bool_]) -> list[Floats]:
@@ -347,52 +314,17 @@ def _relative(matrix: Floats, mask: NDArray[np.bool_]) -> list[Floats]:
     return [matrix - shown.max(axis=1, keepdims=True), matrix - shown.max(axis=0, keepdims=True)]
 
 
-def _stem(word: str) -> str:
-    return word[:5]
-
-
-def _word_features(
-    sentence: SentenceVectors, schema: SchemaVectors, embed: Embed
-) -> tuple[Floats, Floats, Floats]:
-    size, width = len(sentence.candidates), len(schema.properties)
-    best = np.zeros((size, width), np.float32)
-    stem_path = np.zeros((size, width), np.float32)
-    stem_window = np.zeros((size, width), np.float32)
-    vocabulary = sorted({word for words in sentence.words for word in words})
-    label_stems = [{_stem(w) for w in words} for words in schema.words]
-    if vocabulary:
-        vectors = embed(vocabulary)
-        table = np.stack([(vectors @ v.T).max(axis=1) for v in schema.word_vectors], axis=1)
-        position = {word: row for row, word in enumerate(vocabulary)}
-        for index, words in enumerate(sentence.words):
-            if words:
-                best[index] = table[[position[w] for w in words]].max(axis=0)
-    for index, words in enumerate(sentence.words):
-        stems = {_stem(w) for w in words}
-        window = {_stem(w) for w in sentence.windows[index]}
-        for column, label in enumerate(label_stems):
-            if label:
-                stem_path[index, column] = len(stems & label) / len(label)
-                stem_window[index, column] = len(window & label) / len(label)
-    return best, stem_path, stem_window
-
-
-EXAMPLE_FEATURES = 20
-CALIBRATED = (KINDS.index("noun"), *range(-EXAMPLE_FEATURES, 0))
-"""The features of objects by which the scorer is adjusted to examples (`Calibration`)."""
+_EXAMPLE_FEATURES = 20
 
 
 def _example_features(
-    sentence: SentenceVectors,
-    schema: SchemaVectors,
-    examples: ExampleVectors | None,
-    mask: NDArray[np.bool_],
+    sentence: SentenceVectors, examples: ExampleVectors, width: int, mask: NDArray[np.bool_]
 ) -> list[Floats]:
-    shape = len(sentence.candidates), len(schema.properties)
-    if examples is None or not len(examples.properties):
-        return [np.full(shape, np.nan, np.float32)] * EXAMPLE_FEATURES
-    path = sentence.path_vectors @ examples.path_vectors.T
-    window = sentence.window_vectors @ examples.window_vectors.T
+    shape = len(sentence.candidates), width
+    if not len(examples.properties):
+        return [np.full(shape, np.nan, np.float32)] * _EXAMPLE_FEATURES
+    path = sentence.paths @ examples.paths.T
+    window = sentence.windows @ examples.windows.T
     both: Floats = (path + window) * np.float32(0.5)
     result = []
     columns = {}
@@ -427,7 +359,7 @@ def _example_features(
             prior[kind, row] = same / max(1, (examples.kinds == kind).sum())
     result += [share[kinds], prior[kinds]]
     result.append(np.broadcast_to(np.log1p(examples.counts), shape).astype(np.float32))
-    names = examples.objects.similarities(sentence.name_vectors, sentence.candidates)
+    names = examples.objects.similarities(sentence.names, sentence.candidates)
     nearest, mean = _nearest(names, examples.objects.properties, shape[1])
     none = names[:, examples.objects.properties == -1].max(axis=1, initial=-1.0)[:, None]
     result += [nearest, mean, (nearest - none).astype(np.float32)]
@@ -478,7 +410,7 @@ class Subjects:
             and not any(v.begin <= c.begin and c.end <= v.end for v in values)
         ]
         candidates = tuple(sentence.candidates[index] for index in own)
-        vectors = sentence.name_vectors[own]
+        vectors = sentence.names[own]
         if not title:
             return cls(sentence.sentence, candidates, False, vectors)
         start = sentence.sentence.start
@@ -585,18 +517,14 @@ def subject_features(
     object_: Candidate,
     row: int,
     schema: SchemaVectors,
-    examples: ExampleVectors | None,
-    as_object: Floats,
+    examples: ExampleVectors,
 ) -> Floats:
-    """Shape (subjects, features), for one object and one property.
-
-    `as_object` is the best score of each subject candidate as an object of any property.
-    """
-    domain = schema.domain_labels[row]
-    kind_domain = schema.kind_words[subjects.kinds] @ domain
+    """Shape (subjects, features), for one object and one property."""
+    domain = schema.domains[row]
+    kind_domain = schema.kinds[subjects.kinds] @ domain
     shares = schema.domain_shares
     size = len(subjects.candidates)
-    of_property = [size, *(schema.class_words @ domain), shares[row], shares[row] >= shares.max()]
+    of_property = [size, shares[row], shares[row] >= shares.max()]
     places, clauses, capitals = subjects.fixed
     ways, around = subjects.of_object(object_)
     of_examples = [
@@ -608,7 +536,7 @@ def subject_features(
             ways,
             clauses,
             around,
-            np.stack([as_object, kind_domain, kind_domain - kind_domain.max()], axis=1),
+            np.stack([kind_domain, kind_domain - kind_domain.max()], axis=1),
             np.broadcast_to(np.array(of_property, np.float32), (size, len(of_property))),
             _floats(of_examples),
             capitals,
@@ -648,11 +576,9 @@ def _clause_subjects(doc: Doc, object_: Candidate) -> list[int]:
     return [i for i in dict.fromkeys(subjects) if i not in span]
 
 
-def _of_examples(
-    examples: ExampleVectors | None, row: int, c: Candidate, is_before: bool
-) -> list[float]:
+def _of_examples(examples: ExampleVectors, row: int, c: Candidate, is_before: bool) -> list[float]:
     """How often the subjects of the examples of a property are like this one."""
-    if examples is None or not len(examples.properties):
+    if not len(examples.properties):
         return [np.nan] * 6
     lead, first = float(examples.subject_leads[row]), float(examples.subject_first[row])
     return [
@@ -665,10 +591,10 @@ def _of_examples(
     ]
 
 
-def _like_example_subjects(examples: ExampleVectors | None, row: int, subjects: Subjects) -> Floats:
+def _like_example_subjects(examples: ExampleVectors, row: int, subjects: Subjects) -> Floats:
     """Shape (subjects, 3): how much a name is like the subjects of the examples of a property."""
     size = len(subjects.candidates)
-    if examples is None or not (examples.subjects.properties == row).any():
+    if not (examples.subjects.properties == row).any():
         return np.full((size, 3), np.nan, np.float32)
     names = examples.subjects.similarities(subjects.name_vectors, subjects.candidates)
     own = -np.sort(-names[:, examples.subjects.properties == row], axis=1)[:, :3]

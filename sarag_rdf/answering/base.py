@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from sarag_rdf.answering.following import FollowedLLM, partial_object
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, one_of, string
+from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.types import (
@@ -26,6 +29,7 @@ from sarag_rdf.base.types import (
     Subgraph,
     Usage,
 )
+from sarag_rdf.retrieval.view import GraphView
 
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""
@@ -83,10 +87,13 @@ def abstains(text: str) -> bool:
 
 
 class Conversation:
-    """The evidence, calls and costs of one question."""
+    """The evidence, calls and costs of one question, and the graph that it is about."""
 
-    def __init__(self, query: Query, gather: Gather, llm: LLM) -> None:
+    def __init__(
+        self, query: Query, gather: Gather, llm: LLM, view: GraphView | None = None
+    ) -> None:
         self.query = query
+        self._view = view
         self._gather = gather
         self._llm = llm
         self._evidence: list[Evidence] = []
@@ -94,6 +101,13 @@ class Conversation:
         self._usage = Usage()
         self._activations: list[Activation] = []
         self._followed = llm if isinstance(llm, FollowedLLM) else None
+
+    @property
+    def view(self) -> GraphView:
+        """The graph, for a reasoner that reads more of it than what `gather` returns."""
+        if self._view is None:
+            raise UsageError("this reasoner reads the graph: give the conversation its view")
+        return self._view
 
     @property
     def question(self) -> str:
@@ -208,15 +222,31 @@ class Conversation:
         return Retrieved(self.query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
 
 
-def from_evidence(
-    query: Query, gather: Gather, llm: LLM, step: Callable[[Conversation, Context], Answer]
-) -> Answer:
-    """Retrieve once, and answer by `step`; no call is made if nothing was found."""
-    talk = Conversation(query, gather, llm)
-    context = talk.gather().context
-    if context.is_empty:
-        return talk.answer("", reasoning=NO_EVIDENCE)
-    return step(talk, context)
+@dataclass(frozen=True, kw_only=True)
+class ReasonerStrategy(Options, ABC):
+    """Answers a question by a conversation with a model; its fields are its options.
+
+    Subclasses are found by the entry points ``sarag_rdf.reasoners``.
+    """
+
+    @abstractmethod
+    def answer(self, talk: Conversation) -> Answer:
+        """Answer the question of `talk`. Raises `EndpointError`, or what retrieval raises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromEvidence(ReasonerStrategy):
+    """Retrieves once, and answers by `step`; no call is made if nothing was found."""
+
+    def answer(self, talk: Conversation) -> Answer:
+        context = talk.gather().context
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
+        return self.step(talk, context)
+
+    @abstractmethod
+    def step(self, talk: Conversation, context: Context) -> Answer:
+        """The answer from a context that is not empty."""
 
 
 def format_facts(facts: Sequence[Mapping[str, str]]) -> str:
