@@ -15,7 +15,6 @@ from sarag_rdf.building.imports import restore as restoring
 from sarag_rdf.building.imports import run
 from sarag_rdf.building.imports.options import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.imports.suggest import column_profiles, suggested_mapping
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
@@ -26,6 +25,7 @@ from sarag_rdf.kg.export import description as void
 from sarag_rdf.kg.export.rdf import ExportParts, write_parts
 from sarag_rdf.kg.session import Session
 from sarag_rdf.plugins.papers.articles import ArticleReport, Wording, write_articles
+from sarag_rdf.plugins.tables.suggest import column_profiles, suggested_mapping
 from sarag_rdf.retrieval.path_model import packaged_model
 from sarag_rdf.retrieval.path_schema import (
     Hop,

@@ -28,7 +28,6 @@ from sarag_rdf.base.types import Answer, OnEvent, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
-from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.building.imports.options import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
 from sarag_rdf.building.index.plan import Inputs, Plan
@@ -74,6 +73,7 @@ from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, ru
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
 from sarag_rdf.plugins.papers.articles import ArticleReport
+from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.building.imports import run
-from sarag_rdf.building.imports.mapping import MappingFile, TermMap, TriplesMap
-from sarag_rdf.building.imports.suggest import content_words
-from sarag_rdf.building.imports.table import read_mapping
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.tables.mapping import MappingFile, TermMap, TriplesMap
+from sarag_rdf.plugins.tables.suggest import content_words
+from sarag_rdf.plugins.tables.table import read_mapping
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag

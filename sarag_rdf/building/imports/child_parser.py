@@ -12,10 +12,10 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import GraphStore, Progress
 from sarag_rdf.building.imports.options import ImportOptions, triples_of
-from sarag_rdf.building.imports.table import table_blocks
 from sarag_rdf.graph.store.child_parser import BLOCK, StatementBlock, run_in_child, triple_blocks
 from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, PositionProgress, unpacked
 from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
+from sarag_rdf.plugins.tables.table import table_blocks
 
 
 def parse_triples(

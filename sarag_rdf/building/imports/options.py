@@ -10,10 +10,10 @@ from pyoxigraph import Triple
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri
-from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import InputFile, unpacked
 from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
+from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.plugins.wikibase.dump import read_entities
 from sarag_rdf.plugins.wikibase.model import Entity, grouped_snaks, statements
 from sarag_rdf.plugins.wikibase.rdf import entity_triples, property_triples

@@ -22,12 +22,12 @@ from sarag_rdf.building.imports.profile import (
     profile_properties,
     used_properties,
 )
-from sarag_rdf.building.imports.wikidata5m import converted
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.store.child_parser import BLOCK
 from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
+from sarag_rdf.plugins.papers.wikidata5m import converted
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""

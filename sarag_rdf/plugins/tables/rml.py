@@ -10,7 +10,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import RDF
-from sarag_rdf.building.imports.mapping import (
+from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
     TermKind,
     TermMap,

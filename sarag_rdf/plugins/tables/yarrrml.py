@@ -11,7 +11,7 @@ import yaml
 from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import PREFIXES, RDF
-from sarag_rdf.building.imports.mapping import (
+from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
     TermKind,
     TermMap,

@@ -18,17 +18,17 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
-from sarag_rdf.building.imports.csvw import ROW, SOURCE_ROW, read_csvw
-from sarag_rdf.building.imports.mapping import (
+from sarag_rdf.graph.store.child_parser import StatementBlock
+from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
+from sarag_rdf.plugins.tables.csvw import ROW, SOURCE_ROW, read_csvw
+from sarag_rdf.plugins.tables.mapping import (
     CellRule,
     MappingFile,
     TermMap,
     TriplesMap,
     percent_encoded,
 )
-from sarag_rdf.building.imports.rml import read_rml
-from sarag_rdf.graph.store.child_parser import StatementBlock
-from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
+from sarag_rdf.plugins.tables.rml import read_rml
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
@@ -51,7 +51,7 @@ def read_mapping(
         return read_rml(mapping, table)
     if mapping.is_csvw:
         return read_csvw(mapping, table, header)
-    from sarag_rdf.building.imports.yarrrml import (
+    from sarag_rdf.plugins.tables.yarrrml import (
         read_yarrrml,  # PyYAML, which searches do not load
     )
 
