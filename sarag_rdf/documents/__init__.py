@@ -7,11 +7,11 @@ from sarag_rdf.documents.format import Duplicate, InputProblem
 from sarag_rdf.documents.reader import (
     FORMATS,
     MAX_CHARS,
-    LocatedOutcome,
+    Read,
+    ReadOptions,
     ReadOutcome,
-    key_prefix,
+    read,
     read_paths,
-    read_with_location,
 )
 from sarag_rdf.documents.walk import display_path
 
@@ -20,10 +20,10 @@ __all__ = [
     "MAX_CHARS",
     "Duplicate",
     "InputProblem",
-    "LocatedOutcome",
+    "Read",
+    "ReadOptions",
     "ReadOutcome",
     "display_path",
-    "key_prefix",
+    "read",
     "read_paths",
-    "read_with_location",
 ]

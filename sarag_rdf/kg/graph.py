@@ -30,7 +30,7 @@ from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
 from sarag_rdf.building.imports.options import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.index.plan import Inputs, Plan
+from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Plan, Request
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.ontology.read import common_schema
@@ -135,34 +135,34 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = indexing.WORDS,
-        overlap: int = indexing.OVERLAP,
+        words: int = WORDS,
+        overlap: int = OVERLAP,
         progress: Progress = silent,
         **reading: Unpack[ReadingKeywords],
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
         `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
-        words, and share `overlap` words with their neighbours. `reading` goes to `read_paths`
-        (root, language, max_chars). The report's `problems` list files that cannot be read. A run
-        that is interrupted keeps what it has committed. A source whose evidence does not conform
-        to the shapes is a problem too; it goes into the `quarantine`.
+        words, and share `overlap` words with their neighbours. `reading` are the fields of
+        `ReadOptions` (root, language, max_chars). The report's `problems` list files that cannot be
+        read. A run that is interrupted keeps what it has committed. A source whose evidence does
+        not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
-        return indexing.index(self.session, make, extractor, progress)
+        request = Request.of(inputs, "add", words=words, overlap=overlap, **reading)
+        return indexing.index(self.session, request, extractor, progress)
 
     def plan(
         self,
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = indexing.WORDS,
-        overlap: int = indexing.OVERLAP,
+        words: int = WORDS,
+        overlap: int = OVERLAP,
         **reading: Unpack[ReadingKeywords],
     ) -> Plan:
         """What `index` would do; nothing is written and no model is called."""
-        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
-        return indexing.plan(self.session, make, extractor)
+        request = Request.of(inputs, "add", words=words, overlap=overlap, **reading)
+        return indexing.plan(self.session, request, extractor)
 
     def update(
         self,
@@ -179,8 +179,8 @@ class KnowledgeGraph:
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        make = indexing.changed_sources(inputs, **options)
-        return indexing.index(self.session, make, extractor, progress, create=False)
+        request = Request.of(inputs, "update", **options)
+        return indexing.index(self.session, request, extractor, progress)
 
     def plan_update(
         self,
@@ -190,8 +190,8 @@ class KnowledgeGraph:
         **options: Unpack[UpdateKeywords],
     ) -> Plan:
         """What `update` would do; its `refused` says why it would need `yes`."""
-        make = indexing.changed_sources(inputs, **options)
-        return indexing.plan(self.session, make, extractor, create=False)
+        request = Request.of(inputs, "update", **options)
+        return indexing.plan(self.session, request, extractor)
 
     def sync(
         self,
@@ -208,8 +208,8 @@ class KnowledgeGraph:
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        make = indexing.folder_contents(folder, **options)
-        return indexing.index(self.session, make, extractor, progress)
+        request = Request.of(folder, "mirror", **options)
+        return indexing.index(self.session, request, extractor, progress)
 
     def plan_sync(
         self,
@@ -219,7 +219,7 @@ class KnowledgeGraph:
         **options: Unpack[UpdateKeywords],
     ) -> Plan:
         """What `sync` would do; its `refused` says why it would need `yes`."""
-        return indexing.plan(self.session, indexing.folder_contents(folder, **options), extractor)
+        return indexing.plan(self.session, Request.of(folder, "mirror", **options), extractor)
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent

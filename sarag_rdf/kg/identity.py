@@ -34,7 +34,7 @@ from sarag_rdf.building.derive.decisions import (
 from sarag_rdf.building.derive.incremental import refresh
 from sarag_rdf.building.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.building.derive.relabel import relabelled
-from sarag_rdf.building.index.sync import IndexedSources
+from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.building.link.sssom import read_table, review_table
 from sarag_rdf.extraction.typed.phrases import PhraseMatcher

@@ -65,7 +65,7 @@ def with_default_limit(retriever: str | Options, options: RetrieverKeywords) -> 
 
 
 class ReadingKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.documents.reader.read_paths`: how files are read."""
+    """Options of `sarag_rdf.documents.reader.ReadOptions`: how files are read."""
 
     root: str | Path | None
     max_chars: int

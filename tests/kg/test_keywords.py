@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.options import DEFAULT_LIMIT, declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.building.imports.options import ImportOptions
-from sarag_rdf.documents.reader import read_paths
+from sarag_rdf.documents.reader import ReadOptions
 from sarag_rdf.kg import keywords
 from sarag_rdf.kg.export.description import DatasetMetadata
 from sarag_rdf.kg.export.rdf import ExportParts
@@ -63,9 +63,8 @@ def test_options_of_dataclasses(typed: Any, options: Any, changed: dict[str, Any
 
 
 def test_options_of_reading() -> None:
-    parameters = inspect.signature(read_paths).parameters.keys() - {"paths"}
     reading = get_type_hints(keywords.ReadingKeywords).keys()
-    assert reading == parameters
+    assert reading == {field.name for field in dataclasses.fields(ReadOptions)}
     assert get_type_hints(keywords.UpdateKeywords).keys() - reading == {"words", "overlap", "yes"}
 
 
