@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_options,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rule",
     metavar="NAME",
-    help="Find pairs by a rule: same-words, initials, near, cluster or shared-alias.",
+    help=f"Find pairs by a rule: {', '.join(plugins('merge_rules'))}.",
 )
 @click.option(
     "--least",
@@ -88,8 +89,10 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
         raise UsageError(
             "--curate only comments on the pairs: add --review FILE or --dry-run to see them"
         )
-    if options["unreviewed"] and options["rule"] == "cluster":
-        raise UsageError("clusters are merged only after review: use --review FILE")
+    if options["unreviewed"] and load("merge_rules", options["rule"]).needs_review:
+        raise UsageError(
+            f"pairs of the rule {options['rule']} are merged only after review: use --review FILE"
+        )
     if action == "rule" and not any(
         options[option] for option in ("dry_run", "review", "unreviewed")
     ):

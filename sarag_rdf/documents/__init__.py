@@ -1,22 +1,21 @@
 """Reading documents: files, folders and standard input become sources.
 
-Each format has a module, and an entry in `sarag_rdf.documents.reader.FORMATS`.
+Formats are found by entry points of the group ``sarag_rdf.formats``.
 """
 
 from sarag_rdf.documents.format import Duplicate, InputProblem
 from sarag_rdf.documents.reader import (
-    FORMATS,
     MAX_CHARS,
     Read,
     ReadOptions,
     ReadOutcome,
     read,
     read_paths,
+    suffixes,
 )
 from sarag_rdf.documents.walk import display_path
 
 __all__ = [
-    "FORMATS",
     "MAX_CHARS",
     "Duplicate",
     "InputProblem",
@@ -26,4 +25,5 @@ __all__ = [
     "display_path",
     "read",
     "read_paths",
+    "suffixes",
 ]

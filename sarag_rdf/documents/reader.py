@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, cast
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.plugins import find, loadable, plugins
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import json_records, markdown, office, table, text
 from sarag_rdf.documents.format import (
     MAX_SECONDS,
     Duplicate,
@@ -215,15 +215,15 @@ class _PathReader:
 
     def _file(self, path: Path, key: str) -> Iterator[ReadOutcome]:
         name = display_path(path)
-        form = FORMATS.get(path.suffix.lower())
+        plugin = find("formats", path.suffix.lower().removeprefix("."))
         if path.suffix.lower() in RDF_SUFFIXES:
             command = f"sarag import {shlex.quote(name)} --as rdf"
             message = f"is a graph rather than a document: import it with  {command}"
             yield InputProblem(name, message)
             return
-        if form is None:
+        if plugin is None:
             suffix = display_path(Path(path.suffix)) if path.suffix else "no suffix"
-            message = f"unknown file type ({suffix}): convert it to one of {' '.join(FORMATS)}"
+            message = f"unknown file type ({suffix}): convert it to one of {' '.join(suffixes())}"
             yield InputProblem(name, message)
             return
         if clean(key) != key:
@@ -234,6 +234,7 @@ class _PathReader:
             yield Duplicate(name)
             return
         self.real_paths.add(real_path)
+        form: Format = plugin.load()
         try:
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
@@ -302,47 +303,25 @@ def _title_of(key: str) -> str:
     return string.capwords(stem) if stem.islower() else clean_line(stem)
 
 
-_MARKDOWN = Format(markdown.read, "text/markdown")
+def suffixes() -> tuple[str, ...]:
+    """The suffixes of the files that can be read, such as ``.txt``."""
+    return tuple(f".{name}" for name in plugins("formats"))
 
 
-def _read_html(opened: OpenInput) -> Iterator[Record]:
-    from sarag_rdf.documents import html
-
-    return html.read(opened)
-
-
-_HTML = Format(_read_html, "text/html")
-_JSON_LINES = Format(json_records.read_lines, "application/x-ndjson", is_streamed=True)
-_OOXML = "application/vnd.openxmlformats-officedocument."
-
-FORMATS: dict[str, Format] = {
-    ".txt": Format(text.read, "text/plain"),
-    ".md": _MARKDOWN,
-    ".markdown": _MARKDOWN,
-    ".html": _HTML,
-    ".htm": _HTML,
-    ".xhtml": Format(_read_html, "application/xhtml+xml"),
-    ".json": Format(json_records.read, "application/json"),
-    ".jsonl": _JSON_LINES,
-    ".ndjson": _JSON_LINES,
-    ".csv": Format(table.read_commas, "text/csv", is_streamed=True),
-    ".tsv": Format(table.read_tabs, "text/tab-separated-values", is_streamed=True),
-    ".pdf": Format(office.read, "application/pdf", is_text=False),
-    ".docx": Format(office.read, _OOXML + "wordprocessingml.document", is_text=False),
-    ".pptx": Format(office.read, _OOXML + "presentationml.presentation", is_text=False),
-    ".xlsx": Format(office.read, _OOXML + "spreadsheetml.sheet", is_text=False),
-    ".epub": Format(office.read, "application/epub+zip", is_text=False),
-}
-RDF_SUFFIXES = frozenset({".jsonld", ".ttl", ".nt", ".nq", ".trig", ".rdf", ".owl"})
+RDF_SUFFIXES = frozenset(
+    {".jsonld", ".ttl", ".turtle", ".nt", ".nq", ".n3", ".trig", ".rdf", ".owl", ".xml"}
+)
 """Suffixes of RDF files, which are imported with ``sarag import``."""
 
 
 def _stdin_format(name: str) -> Format:
     """The format with this name or suffix; raises `UsageError` if standard input cannot have it."""
     name = name.removeprefix(".").lower()
-    names = [suffix[1:] for suffix, form in FORMATS.items() if form.is_text]
-    if name not in names:
+    plugin = find("formats", name)
+    form: Format | None = plugin.load() if plugin else None
+    if form is None or not form.is_text:
+        names = [p.name for p, f in loadable("formats") if isinstance(f, Format) and f.is_text]
         raise UsageError(
             f"'{name}' is not a format of standard input: use one of {', '.join(names)}"
         )
-    return FORMATS[f".{name}"]
+    return form

@@ -28,7 +28,7 @@ from sarag_rdf.base.types import Answer, OnEvent, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
-from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
 from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Plan, Request
 from sarag_rdf.building.index.run import IndexReport
@@ -54,6 +54,7 @@ from sarag_rdf.kg.entities import (
 )
 from sarag_rdf.kg.exchange import read_only_dataset
 from sarag_rdf.kg.export.activation import activation_trig
+from sarag_rdf.kg.export.exporter import ExportReport
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.keywords import (
     DescriptionKeywords,
@@ -72,8 +73,6 @@ from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_stat
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.plugins.papers.articles import ArticleReport
-from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:
@@ -273,13 +272,10 @@ class KnowledgeGraph:
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
-        given: dict[str, Any] = {**options}
-        if given.get("mapping") is not None:
-            given["mapping"] = MappingFile.read(Path(given["mapping"]))
-        order = ImportOptions(kind, **given)
+        order = ImportOptions.of(kind, options)
         return exchange.import_graph(self.session, str(where), order, progress, embed=embed)
 
-    def suggest_mapping(self, where: str | Path) -> str:
+    def suggest_mapping(self, where: str | Path, kind: str = "table") -> str:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
@@ -289,6 +285,7 @@ class KnowledgeGraph:
         return exchange.suggest_mapping(
             self.session,
             str(where),
+            kind,
             schema if schema.properties else common_schema(),
             self.ontologies.prefixes(),
         )
@@ -537,15 +534,16 @@ class KnowledgeGraph:
         format_: str,
         output: IO[bytes],
         *,
-        rdf12: bool = False,
+        progress: Progress = silent,
         **parts: Unpack[ExportKeywords],
-    ) -> None:
-        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
+    ) -> ExportReport | None:
+        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
         `parts` are those of `ExportParts`; by default, everything but imported graphs. With
-        `rdf12`, relationships are reifiers of the links that they state.
+        `rdf12`, relationships are reifiers of the links that they state. Other formats have
+        options of their own, and may return a report.
         """
-        exchange.export(self.session, format_, output, rdf12=rdf12, **parts)
+        return exchange.export(self.session, format_, output, progress, **parts)
 
     def export_wikibase(
         self,
@@ -553,19 +551,15 @@ class KnowledgeGraph:
         output: IO[bytes],
         *,
         over: Sequence[str] = (DOCUMENTS,),
-        typed: int = 0,
-        table: Path | None = None,
         **settings: Unpack[WikibaseKeywords],
     ) -> None:
-        """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
+        """Write the parts in `over` as wikibase, wikibase-json or quickstatements; see `export`.
 
-        Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
-        file of own ids and ids in the target; `settings` are those of
-        `wikibase.WikibaseOptions`. New numbers are written to the graph, under its lock.
+        Phrases of at least `typed` statements get properties of their own (0: none). `table` has
+        own ids and ids in the target, for quickstatements: a file or a mapping. New numbers are
+        written to the graph, under its lock.
         """
-        exchange.export_wikibase(
-            self.session, format_, output, over=over, typed=typed, table=table, **settings
-        )
+        exchange.export(self.session, format_, output, over=over, **settings)
 
     def export_articles(
         self,
@@ -574,13 +568,14 @@ class KnowledgeGraph:
         over: Sequence[str] = (DOCUMENTS,),
         rewrite: bool = False,
         progress: Progress = silent,
-    ) -> ArticleReport:
+    ) -> Any:
         """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
 
         With `rewrite`, the language model writes them. The report counts statements in articles.
         """
-        llm = self.llm() if rewrite else None
-        return exchange.export_articles(self.session, output, over, llm, progress)
+        return exchange.export(
+            self.session, "articles", output, progress, over=over, rewrite=rewrite
+        )
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.

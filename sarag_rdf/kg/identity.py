@@ -18,12 +18,13 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
+from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import LLM, Progress, silent
 from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, write_table
 from sarag_rdf.base.tables import read_table as read_review_table
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import PROV, RDF, SARAG, SEMAPV, TYPE_CLASSES
-from sarag_rdf.building.derive.clusters import Member, curated, remarks
+from sarag_rdf.building.derive.curation import Member, curated, relabelled, remarks
 from sarag_rdf.building.derive.decisions import (
     SUBJECTS,
     Decision,
@@ -32,8 +33,7 @@ from sarag_rdf.building.derive.decisions import (
     read_decisions,
 )
 from sarag_rdf.building.derive.incremental import refresh
-from sarag_rdf.building.derive.merge_rules import NEAR, RULES, propose
-from sarag_rdf.building.derive.relabel import relabelled
+from sarag_rdf.building.derive.merge_rules import NEAR, MergeRule, propose
 from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.building.link.sssom import read_table, review_table
@@ -176,9 +176,6 @@ _TEXT = 300
 class Identity:
     """Decisions about entities: merges, splits and classes, which can be undone."""
 
-    rules = RULES
-    """Names of the merge rules."""
-
     def __init__(self, session: Session) -> None:
         self._session = session
 
@@ -206,13 +203,12 @@ class Identity:
     def proposals(self, rule: str, *, least: float = NEAR) -> list[Match]:
         """Merges that a rule proposes, for review: a row's subject would be merged into its object.
 
-        `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least`
-        is the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their
-        own names, not by those of entities that were merged into them. Raises `UsageError` for an
-        unknown rule.
+        `rule` is ``same-words``, ``initials``, ``near``, ``cluster``, ``shared-alias`` or that of
+        a plug-in; `least` is the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares
+        entities by their own names, not by those of entities that were merged into them. Raises
+        `UsageError` for an unknown rule.
         """
-        if rule not in RULES:
-            raise UsageError(f"unknown rule '{rule}': choose one of {', '.join(RULES)}")
+        chosen: MergeRule = load("merge_rules", rule)
         with self._session.read() as snapshot:
             nearest = partial(_nearest, snapshot)
             rows = [
@@ -225,7 +221,7 @@ class Identity:
                     tool=rule,
                     date=today(),
                 )
-                for proposal in propose(snapshot.own, rule, nearest, least)
+                for proposal in propose(snapshot.own, chosen, nearest, least)
             ]
             ends = {iri for row in rows for iri in row.pair}
             labels = entity_labels(select_parts(snapshot.own), ends)

@@ -19,10 +19,14 @@ from sarag_rdf.building.imports import run
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.tables.mapping import MappingFile, TermMap, TriplesMap
 from sarag_rdf.plugins.tables.suggest import content_words
-from sarag_rdf.plugins.tables.table import read_mapping
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
+
+
+def read_mapping(mapping: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+    return mapping.language.read(mapping, table, ())
+
 
 TABLES = Path(__file__).parent / "tables"
 EX = "https://museum.example.org/"
@@ -298,7 +302,7 @@ def test_rml_that_is_refused(
     ("content", "message"),
     [
         (b"", "objects.csv is empty"),
-        (b"id,title,maker,made,height,on display,notes,web\n", "no triples from objects.csv"),
+        (b"id,title,maker,made,height,on display,notes,web\n", "no triples in objects.csv"),
         (CSV.encode() + b"\xff,b\n", "after line .*: not UTF-8 text: save the table as UTF-8"),
         (CSV.encode() + b"a,b,c,d,e,f,g,h,i\n", "line 6: 9 cells for 8 columns"),
         (CSV.encode() + b'a,"b\n', "line 6: not a table"),
@@ -318,11 +322,11 @@ def test_tables_that_are_refused(
 def test_options_that_do_not_fit(kg: KnowledgeGraph, table: Path, mapping: Path) -> None:
     with pytest.raises(UsageError, match="a table needs --mapping FILE"):
         kg.import_graph(table, "table")
-    with pytest.raises(UsageError, match="--mapping applies only to tables"):
+    with pytest.raises(UsageError, match="'mapping' does not apply to --as rdf"):
         kg.import_graph(table, "rdf", mapping=mapping)
     with pytest.raises(UsageError, match="do not apply to tables"):
         kg.import_graph(table, "table", mapping=mapping, languages=["en"])
-    with pytest.raises(UsageError, match=r"objects\.csv is no mapping"):
+    with pytest.raises(UsageError, match=r"objects\.csv is not a mapping"):
         kg.import_graph(table, "table", mapping=table)
     with pytest.raises(UsageError, match="no such file"):
         kg.import_graph(table, "table", mapping=mapping.with_name("n.yml"))
@@ -453,7 +457,9 @@ def test_words_of_names() -> None:
 def test_the_command(sarag: Sarag, tmp_path: Path, table: Path, mapping: Path) -> None:
     ask = ("import", table, "--as", "table", "--no-vectors")
     sarag(*ask).fails(2, "a table needs --mapping FILE")
-    sarag(*ask, "--mapping", mapping, "--suggest-mapping", "s.yml").fails(2, "and no --mapping")
+    sarag(*ask, "--mapping", mapping, "--suggest-mapping", "s.yml").fails(
+        2, "either --suggest-mapping or --mapping"
+    )
     sarag("import", table, "--as", "rdf", "--suggest-mapping", "s.yml").fails(2, "needs --as table")
     result = sarag(*ask, "--suggest-mapping", "s.yml")
     assert result.code == 0

@@ -323,7 +323,7 @@ def test_rules_tell_pairs_that_can_be_reviewed_and_undone(
     people.identity.undo("same-words")
     people.identity.undo(made.iri(MINTER))
     assert stored(people) == before
-    with pytest.raises(UsageError, match="unknown rule"):
+    with pytest.raises(UsageError, match="unknown merge rule"):
         people.identity.proposals("guess")
 
 

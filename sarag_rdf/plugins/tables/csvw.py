@@ -21,17 +21,17 @@ from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import PREFIXES, RDF, WIKIBASE_SCHEMA, XSD
 from sarag_rdf.plugins.tables.mapping import (
+    ROW,
+    SOURCE_ROW,
     CellRule,
     MappingFile,
+    MappingLanguage,
     TermMap,
     TriplesMap,
     percent_encoded,
 )
 
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
-ROW: Final = "_row"
-"""The column of the number of a row, which templates may use."""
-SOURCE_ROW: Final = "_sourceRow"
 _INHERITED: Final = (
     *("aboutUrl", "propertyUrl", "valueUrl", "datatype", "lang", "null", "default", "separator"),
     "ordered",
@@ -166,7 +166,7 @@ class _Reader:
             raise self._error("tableSchema", "no columns that state anything: describe columns")
         cells = {c.header: self._rule(c) for c in self._columns if not c.is_virtual}
         return tuple(
-            TriplesMap("tableSchema", subject, tuple(pairs), cells)
+            TriplesMap("tableSchema", subject, tuple(pairs), cells, has_row_numbers=True)
             for subject, pairs in statements.items()
         )
 
@@ -526,3 +526,6 @@ def _merged(parts: list[str]) -> list[str]:
         else:
             merged += [variable, text]
     return merged
+
+
+LANGUAGE = MappingLanguage("CSVW metadata (.json)", (".json", ".jsonld"), read_csvw)

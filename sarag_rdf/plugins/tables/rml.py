@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import pyoxigraph as ox
@@ -12,6 +13,7 @@ from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import RDF
 from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
+    MappingLanguage,
     TermKind,
     TermMap,
     TriplesMap,
@@ -44,7 +46,11 @@ _KINDS: dict[str, TermKind] = {
 }
 
 
-def read_rml(file: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+def read_rml(
+    file: MappingFile,
+    table: str,
+    header: Sequence[str] = (),  # noqa: ARG001 - all languages have it
+) -> tuple[TriplesMap, ...]:
     """The triples maps of a mapping of `table`; raises `InputError`."""
     return _Reader(file, table).read()
 
@@ -186,3 +192,6 @@ def _datatype(literal: ox.Literal) -> str:
 def _local(iri: str) -> str:
     """The local name in one of the vocabularies of RML, else the IRI."""
     return next((iri.removeprefix(base) for base in _NAMESPACES if iri.startswith(base)), iri)
+
+
+LANGUAGE = MappingLanguage("RML (.ttl)", (".ttl", ".turtle", ".rml"), read_rml)

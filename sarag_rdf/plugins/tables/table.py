@@ -14,25 +14,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
-from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
+from sarag_rdf.building.imports.importer import Importer, ImportOptions
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.store.child_parser import StatementBlock
 from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
-from sarag_rdf.plugins.tables.csvw import ROW, SOURCE_ROW, read_csvw
 from sarag_rdf.plugins.tables.mapping import (
+    ROW,
+    SOURCE_ROW,
     CellRule,
     MappingFile,
     TermMap,
     TriplesMap,
+    described_languages,
     percent_encoded,
 )
-from sarag_rdf.plugins.tables.rml import read_rml
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
-MAX_MESSAGES = 5
 _DELIMITERS = (",", ";", "\t")
 _TABS = frozenset({".tsv", ".tab"})
 _Row = list[str]
@@ -43,34 +46,16 @@ _Texts = list[tuple[_Value, str]]
 """Functions that give the texts about the thing of a row, each with its language."""
 
 
-def read_mapping(
-    mapping: MappingFile, table: str, header: Sequence[str] = ()
-) -> tuple[TriplesMap, ...]:
-    """The triples maps of a mapping of the table with this name; raises `InputError`."""
-    if mapping.is_rml:
-        return read_rml(mapping, table)
-    if mapping.is_csvw:
-        return read_csvw(mapping, table, header)
-    from sarag_rdf.plugins.tables.yarrrml import (
-        read_yarrrml,  # PyYAML, which searches do not load
-    )
-
-    return read_yarrrml(mapping, table)
-
-
-def table_blocks(
-    file: InputFile, mapping: MappingFile, genid: str, size: int
+def _blocks(
+    file: InputFile, options: ImportOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
-    """The triples of a table in blocks of about `size`, without blank nodes.
-
-    The last block has the warnings. Raises `InputError`.
-    """
-    maps = () if mapping.is_csvw else read_mapping(mapping, file.name)
+    """The triples of a table in blocks of about `size`; the last block has the warnings."""
+    mapping: MappingFile = options.own["mapping"]
     with unpacked(file) as (stream, raw):
         rows = table_rows(file, stream)
         _, header = next(rows)
-        if mapping.is_csvw:
-            maps = read_mapping(mapping, file.name, header)
+        maps = mapping.language.read(mapping, file.name, header)
+        if any(m.has_row_numbers for m in maps):
             rows, header = _ruled(rows, header, maps), [*header, ROW, SOURCE_ROW]
         misfits = Misfits()
         compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
@@ -386,3 +371,38 @@ def _escaped(text: str) -> str:
         if _ESCAPED.search(text)
         else text
     )
+
+
+def _check(options: ImportOptions) -> None:
+    if options.own["mapping"] is None:
+        raise UsageError(
+            f"a table needs --mapping FILE: {described_languages()}; --suggest-mapping FILE writes "
+            "one"
+        )
+    if options.format or options.base_iri or options.languages:
+        raise UsageError(
+            "--format, --base-iri and --language do not apply to tables: omit them, and write them "
+            "in the mapping"
+        )
+
+
+def _suggest(file: InputFile, schema: Schema, base: str, prefixes: Mapping[str, str]) -> str:
+    from sarag_rdf.plugins.tables.suggest import column_profiles, suggested_mapping
+
+    return suggested_mapping(file.name, column_profiles(file), schema, base, prefixes)
+
+
+IMPORTER = Importer(
+    "a table (CSV or TSV) with a mapping",
+    _blocks,
+    settings=(
+        Setting(
+            "mapping",
+            "table: the mapping, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json).",
+            metavar="FILE",
+            read=MappingFile.read,
+        ),
+    ),
+    check=_check,
+    suggest=_suggest,
+)

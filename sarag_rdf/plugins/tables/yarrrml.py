@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import PREFIXES, RDF
 from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
+    MappingLanguage,
     TermKind,
     TermMap,
     TriplesMap,
@@ -60,7 +61,11 @@ class _Loader(yaml.BaseLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_yarrrml(file: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+def read_yarrrml(
+    file: MappingFile,
+    table: str,
+    header: Sequence[str] = (),  # noqa: ARG001 - all languages have it
+) -> tuple[TriplesMap, ...]:
     """The triples maps of a mapping of `table`; raises `InputError`."""
     return _Reader(file, table).read()
 
@@ -275,3 +280,6 @@ def _listed(value: Any) -> list[Any]:
 
 def _shown(value: Any) -> str:
     return one_line(str(value))[:60]
+
+
+LANGUAGE = MappingLanguage("YARRRML (.yml)", (".yml", ".yaml"), read_yarrrml)
