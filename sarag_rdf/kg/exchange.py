@@ -15,6 +15,7 @@ from sarag_rdf.building.imports import restore as restoring
 from sarag_rdf.building.imports import run
 from sarag_rdf.building.imports.importer import Importer, ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter, ExportReport
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
@@ -22,7 +23,6 @@ from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.export import description as void
-from sarag_rdf.kg.export.exporter import ExportedGraph, Exporter, ExportReport
 from sarag_rdf.kg.session import Session
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
 from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Plan, Request
 from sarag_rdf.building.index.run import IndexReport
+from sarag_rdf.graph.exporter import ExportReport
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
@@ -54,7 +55,6 @@ from sarag_rdf.kg.entities import (
 )
 from sarag_rdf.kg.exchange import read_only_dataset
 from sarag_rdf.kg.export.activation import activation_trig
-from sarag_rdf.kg.export.exporter import ExportReport
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.keywords import (
     DescriptionKeywords,

@@ -14,13 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
-from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
-from sarag_rdf.building.imports.importer import Importer, ImportOptions
-from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.graph.store.child_parser import StatementBlock
 from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
 from sarag_rdf.plugins.tables.mapping import (
@@ -30,7 +28,6 @@ from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
     TermMap,
     TriplesMap,
-    described_languages,
     percent_encoded,
 )
 
@@ -46,7 +43,7 @@ _Texts = list[tuple[_Value, str]]
 """Functions that give the texts about the thing of a row, each with its language."""
 
 
-def _blocks(
+def blocks(
     file: InputFile, options: ImportOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
     """The triples of a table in blocks of about `size`; the last block has the warnings."""
@@ -371,38 +368,3 @@ def _escaped(text: str) -> str:
         if _ESCAPED.search(text)
         else text
     )
-
-
-def _check(options: ImportOptions) -> None:
-    if options.own["mapping"] is None:
-        raise UsageError(
-            f"a table needs --mapping FILE: {described_languages()}; --suggest-mapping FILE writes "
-            "one"
-        )
-    if options.format or options.base_iri or options.languages:
-        raise UsageError(
-            "--format, --base-iri and --language do not apply to tables: omit them, and write them "
-            "in the mapping"
-        )
-
-
-def _suggest(file: InputFile, schema: Schema, base: str, prefixes: Mapping[str, str]) -> str:
-    from sarag_rdf.plugins.tables.suggest import column_profiles, suggested_mapping
-
-    return suggested_mapping(file.name, column_profiles(file), schema, base, prefixes)
-
-
-IMPORTER = Importer(
-    "a table (CSV or TSV) with a mapping",
-    _blocks,
-    settings=(
-        Setting(
-            "mapping",
-            "table: the mapping, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json).",
-            metavar="FILE",
-            read=MappingFile.read,
-        ),
-    ),
-    check=_check,
-    suggest=_suggest,
-)
