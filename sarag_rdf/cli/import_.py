@@ -102,7 +102,12 @@ def command(file: str | None, **options: Any) -> int:
 
 def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
     common = (f"--{name.replace('_', '-')}" for name in _COMMON if options[name])
-    own = (s.option for all_ in declared("importers").values() for s in all_ if options[s.name])
+    own = (
+        s.option
+        for all_ in declared("importers").values()
+        for s in all_
+        if options[s.name] != s.default
+    )
     for option in (*common, *own):
         raise UsageError(f"{option} cannot be combined with --as sarag: omit it")
     with progress_bars() as progress:
@@ -127,7 +132,7 @@ def _suggest(kg: Any, file: str, options: dict[str, Any]) -> int:
     if kind == RESTORED:
         raise UsageError("--suggest-mapping cannot be combined with --as sarag: omit it")
     for setting in declared("importers")[kind]:
-        if options[setting.name]:
+        if options[setting.name] != setting.default:
             raise UsageError(f"give either --suggest-mapping or {setting.option}")
     target: Path = options["suggest_mapping"]
     if target.exists():

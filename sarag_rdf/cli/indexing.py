@@ -131,17 +131,18 @@ def extractor_for_index(
     The graph's own takes precedence over `llm`, so that an endpoint that is set for `ask` does not
     cause everything to be extracted again. It follows `schema`, by default that of the ontologies.
 
-    Raises `UsageError` for a graph of `budgeted` without --extractor: its options are not known.
+    Raises `UsageError` for a graph of another extractor without --extractor: its options are not
+    known.
     """
     name = options["extractor"]
     if not name:
         known = kg.extractors()
-        if known == {"budgeted"}:
-            raise UsageError(
-                "the graph was extracted with budgeted: pass the same --extractor again, with its "
-                "options; another one would read its documents again"
-            )
         name = next(iter(known)) if len(known) == 1 else ""
+        if name not in ("", "spacy", "llm"):
+            raise UsageError(
+                f"the graph was extracted with {name}: pass the same --extractor again, with its "
+                "file or options; another one would extract its documents again"
+            )
         if name not in ("spacy", "llm"):
             name = "llm" if endpoint_of(options) else "spacy"
     return kg.extractor(_with_examples(name, options["examples"]), schema=schema)

@@ -99,6 +99,8 @@ class ImportKeywords(TypedDict, total=False):
     alias: Sequence[str]
     description: Sequence[str]
     mapping: str | Path | None
+    words: int
+    overlap: int
     max_expansion: int
     max_seconds: float
 

@@ -154,8 +154,9 @@ def test_rows_become_things(
     assert triples(kg, "objects") == expected()
     assert (report.name, report.kind, report.triples) == ("objects", "rdf", len(expected()))
     assert report.warnings == (
-        "column 'made': 1 value is no xsd:gYear and imported as text (first in line 4: 'c. 1750')",
-        "column 'web': 1 value is no IRI and imported as text (first in line 4: 'none')",
+        "column 'made': 1 value is not of type xsd:gYear and imported as text "
+        "(first in line 4: 'c. 1750')",
+        "column 'web': 1 value is not of type IRI and imported as text (first in line 4: 'none')",
     )
 
 
@@ -595,6 +596,36 @@ def test_activation_reaches_the_text_over_the_thing(
     text = next(d for d in found.documents if d.document.text.startswith("Engraved"))
     assert text.activation > 0
     assert [step.target for step in text.chain][-2:] == [f"{EX}object/o1", text.document.iri]
+
+
+def test_passages_have_the_size_that_is_asked_for(
+    kg: KnowledgeGraph, texts: tuple[Path, Path]
+) -> None:
+    table, mapping = texts
+    kg.import_graph(table, "table", mapping=mapping, words=6, overlap=2)
+    table_ = kg.query(
+        "PREFIX sarag: <https://w3id.org/sarag/ontology#> SELECT ?text { ?d sarag:text ?text }",
+        over=["notes"],
+    )
+    lengths = [len(row[0].value.split()) for row in table_.rows]  # type: ignore[union-attr]
+    assert max(lengths) == 6
+    assert len(lengths) > 2
+    with pytest.raises(UsageError, match="cannot share 6"):
+        kg.import_graph(table, "table", mapping=mapping, words=6, overlap=6)
+
+
+def test_warnings_about_many_columns_are_cut(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(25)]
+    table = written(tmp_path / "wide.csv", f"id,{','.join(names)}\na{',x' * 25}\n")
+    columns = ", ".join(f"[rdfs:comment, $({name}), xsd:integer]" for name in names)
+    mapping = written(
+        tmp_path / "wide.yml",
+        "mappings: {a: {sources: [[wide.csv~csv]], s: https://x.org/$(id), "
+        f"po: [[rdfs:label, $(id)], {columns}]}}}}",
+    )
+    warnings = kg.import_graph(table, "table", mapping=mapping).warnings
+    assert warnings[-1] == "and 5 more columns"
+    assert len(warnings) == 21
 
 
 def test_a_long_text_has_several_documents(kg: KnowledgeGraph, tmp_path: Path) -> None:

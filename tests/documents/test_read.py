@@ -270,6 +270,7 @@ def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.xyz", b"text", "unknown file type (.xyz)"),
+        *((f"a.{suffix}", b"text", "is a graph rather") for suffix in ("turtle", "n3", "xml")),
         ("README", b"text", "no suffix"),
         ("a.txt", b"", "is empty"),
         ("a.txt", b" \n\t ", "only white space"),

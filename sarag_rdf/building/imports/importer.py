@@ -105,19 +105,23 @@ class ImportOptions:
     @property
     def given(self) -> dict[str, Any]:
         """Option as messages name it -> value, for those that select or map triples."""
-        values = {s.option: self.own[s.name] for s in self.importer.settings}
-        return {o: v for o, v in {"--language": self.languages, **values}.items() if v}
+        own = {
+            setting.option: self.own[setting.name]
+            for setting in self.importer.settings
+            if self.own[setting.name] != setting.default
+        }
+        languages = self.rdf.languages
+        return {"--language": languages, **own} if languages else own
 
     @property
     def settings(self) -> str:
         """All options on which the imported graph depends, as a text for comparison."""
         paths = {role: ",".join(iris) for role, iris in self.paths.items() if iris}
-        own = {name: _text(value) for name, value in sorted(self.own.items()) if value}
+        own = {name: _text(value) for name, value in sorted(self.given.items())}
         values = {
             "as": self.kind,
             "format": self.format or "",
             "base": self.base_iri or "",
-            "languages": _text(self.rdf.languages),
             **paths,
             **own,
         }

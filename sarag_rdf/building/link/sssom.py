@@ -15,7 +15,7 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base import tables
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import namespace
-from sarag_rdf.base.vocab import OWL, SEMAPV, SKOS, SSSOM
+from sarag_rdf.base.vocab import OWL, SCHEMA, SEMAPV, SKOS, SSSOM
 from sarag_rdf.building.link.match import NO_MAPPING, PREDICATES, UNSPECIFIED, Match
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of
@@ -213,7 +213,7 @@ BUILT_IN = {
 _KNOWN = {
     "wd": "http://www.wikidata.org/entity/",
     "dbr": "http://dbpedia.org/resource/",
-    "schema": "http://schema.org/",
+    "schema": SCHEMA.base,
     "gnd": "https://d-nb.info/gnd/",
     "viaf": "http://viaf.org/viaf/",
 }

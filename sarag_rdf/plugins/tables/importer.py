@@ -11,7 +11,7 @@ from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.store.files import InputFile
 from sarag_rdf.plugins.tables.mapping import MappingFile, described_languages
 from sarag_rdf.plugins.tables.suggest import column_profiles, suggested_mapping
-from sarag_rdf.plugins.tables.table import blocks
+from sarag_rdf.plugins.tables.table import OVERLAP, WORDS, blocks
 
 
 def _check(options: ImportOptions) -> None:
@@ -20,6 +20,9 @@ def _check(options: ImportOptions) -> None:
             f"a table needs --mapping FILE: {described_languages()}; --suggest-mapping FILE writes "
             "one"
         )
+    words, overlap = options.own["words"], options.own["overlap"]
+    if not 0 <= overlap < words:
+        raise UsageError(f"passages of {words} words cannot share {overlap}: give other numbers")
     if options.format or options.base_iri or options.languages:
         raise UsageError(
             "--format, --base-iri and --language do not apply to tables: omit them, and write them "
@@ -41,6 +44,8 @@ IMPORTER = Importer(
             metavar="FILE",
             read=MappingFile.read,
         ),
+        Setting("words", "table: words of a passage of a text about a thing. Default: 500.", WORDS),
+        Setting("overlap", "table: words that such passages share. Default: 200.", OVERLAP),
     ),
     check=_check,
     suggest=_suggest,

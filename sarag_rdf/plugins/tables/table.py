@@ -33,6 +33,10 @@ from sarag_rdf.plugins.tables.mapping import (
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
+WORDS, OVERLAP = 500, 200
+"""Words of a passage of a text about a thing, and words that neighbouring passages share."""
+MAX_MESSAGES = 20
+"""Warnings about the columns of a table."""
 _DELIMITERS = (",", ";", "\t")
 _TABS = frozenset({".tsv", ".tab"})
 _Row = list[str]
@@ -54,7 +58,7 @@ def blocks(
         maps = mapping.language.read(mapping, file.name, header)
         if any(m.has_row_numbers for m in maps):
             rows, header = _ruled(rows, header, maps), [*header, ROW, SOURCE_ROW]
-        misfits = Misfits()
+        misfits, windows = Misfits(), (options.own["words"], options.own["overlap"])
         compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
         minter = Minter(genid.removesuffix("genid/"))
         lines: list[str] = []
@@ -65,7 +69,7 @@ def blocks(
                 if subject is None:
                     continue
                 for text_of, language in texts:
-                    lines += _passages(minter, subject, text_of(row), language)
+                    lines += _passages(minter, subject, text_of(row), language, windows)
                 for predicate_of, object_of, split in statements:
                     for part in (row,) if split is None else split(row):
                         object_ = object_of(part, number)
@@ -152,11 +156,13 @@ class Misfits:
     @property
     def messages(self) -> tuple[str, ...]:
         """One message for each column and type."""
-        return tuple(
-            f"column '{column}': {count} {'value is' if count == 1 else 'values are'} no {type_} "
-            f"and imported as text (first in {self._first[column, type_]})"
+        messages = [
+            f"column '{column}': {count} {'value is' if count == 1 else 'values are'} not of type "
+            f"{type_} and imported as text (first in {self._first[column, type_]})"
             for (column, type_), count in sorted(self._counts.items())
-        )
+        ]
+        more = len(messages) - MAX_MESSAGES
+        return (*messages[:MAX_MESSAGES], *([f"and {more} more columns"] if more > 0 else ()))
 
 
 def _compiled(
@@ -232,9 +238,11 @@ def _splitter(term: TermMap, known: dict[str, int], cells: Mapping[str, CellRule
     return split
 
 
-def _passages(minter: Minter, subject: str, text: str | None, language: str) -> Iterator[str]:
+def _passages(
+    minter: Minter, subject: str, text: str | None, language: str, windows: tuple[int, int]
+) -> Iterator[str]:
     """Documents about the thing of a row: windows of the words of a text, as in indexing."""
-    for begin, end in word_windows(text or ""):
+    for begin, end in word_windows(text or "", *windows):
         passage = (text or "")[begin:end]
         node = f"<{minter.document(subject[1:-1], begin, end, passage)}>"
         literal = f'"{_escaped(passage)}"' + (f"@{language}" if language else "")
