@@ -101,15 +101,11 @@ def command(file: str | None, **options: Any) -> int:
 
 
 def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
-    common = (f"--{name.replace('_', '-')}" for name in _COMMON if options[name])
-    own = (
-        s.option
-        for all_ in declared("importers").values()
-        for s in all_
-        if options[s.name] != s.default
-    )
-    for option in (*common, *own):
-        raise UsageError(f"{option} cannot be combined with --as sarag: omit it")
+    own = (setting for settings in declared("importers").values() for setting in settings)
+    given = [f"--{name.replace('_', '-')}" for name in _COMMON if options[name]]
+    given += [s.option for s in own if options[s.name] != s.default]
+    if given:
+        raise UsageError(f"{given[0]} cannot be combined with --as sarag: omit it")
     with progress_bars() as progress:
         quads = kg.restore(
             file,

@@ -119,9 +119,9 @@ def restore(
 ) -> int:
     """Load an export into an empty graph; returns the number of quads."""
     limits = (max_expansion, max_seconds)
-    base = restoring.exported_base(where, format_, *limits)
+    exported = restoring.exported_meta(where, format_, *limits)
     with session.write() as reader:
-        count = restoring.restore(reader.store, where, base, format_, progress, *limits)
+        count = restoring.restore(reader.store, where, exported, format_, progress, *limits)
     if embed:  # a block of its own: the base of the graph is now that of the export
         with session.write() as reader:
             session.vectors.build(reader, progress)

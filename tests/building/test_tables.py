@@ -469,7 +469,7 @@ def test_the_command(sarag: Sarag, tmp_path: Path, table: Path, mapping: Path) -
     assert sarag(*ask, "--mapping", "s.yml", "--name", "a").code == 0
     result = sarag(*ask, "--mapping", mapping)
     assert result.code == 0
-    assert "column 'made': 1 value is no xsd:gYear" in result.err
+    assert "column 'made': 1 value is not of type xsd:gYear" in result.err
     assert "objects: 21 triples imported as rdf" in result.out
 
 
