@@ -79,7 +79,7 @@ def quads(kg: KnowledgeGraph) -> set[Quad]:
 
 def without_records(found: Iterable[Quad]) -> set[Quad]:
     """What stays the same whatever is in quarantine."""
-    passing = (MINTER.runs_graph, MINTER.meta_graph, MINTER.quarantine_graphs)
+    passing = (MINTER.runs_graph, MINTER.meta_graph, MINTER.graph("quarantine"))
     return {q for q in found if not str(q.graph_name)[1:-1].startswith(passing)}
 
 

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
@@ -248,7 +247,7 @@ def test_a_kind_is_embedded_when_a_retriever_needs_it_and_follows_from_then_on(
     folder = tmp_path / "kg" / "cache" / "vectors"
     with sarag_rdf.open(tmp_path / "kg", embedder=embedder, endpoint=None, progress=progress) as kg:
         kg.index(documents)
-        assert sorted(kind for kind in KINDS if (folder / f"{kind}.json").exists()) == [
+        assert sorted(kind for kind in KINDS if (folder / f"{kind}.arrays").exists()) == [
             "document",
             "relationship",
         ]
@@ -373,27 +372,3 @@ def test_other_arrays_follow_too(tmp_path: Path) -> None:
     assert [int(again.cached_arrays(name, not_made)["x"][0]) for name in "abcde"] == [2, 1, 5, 2, 1]
     nothing = GraphVectors(reader, HashEmbedder(), store, "3", Delta("2", "3", touched))
     assert nothing.cached_arrays("c", not_made, lambda *_: None)["x"] == 5
-
-
-def test_a_large_graph_is_searched_in_clusters(
-    documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "kg" / "cache" / "vectors"
-    monkeypatch.setenv("SARAG_EXACT_UP_TO", "1")
-    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.index(documents)
-        clustered = sorted(path.name for path in folder.glob("near-*.json"))
-        assert clustered == ["near-document.json"]
-        found = [d.document.iri for d in kg.search("Who lies on the Aare?").documents]
-        for _ in range(2):
-            kg.search("Who lies on the Aare?", retriever="khop")
-            kg.index(documents)
-        assert sorted(path.name for path in folder.glob("near-*.json")) == [
-            "near-description.json",
-            *clustered,
-        ]
-        assert [d.document.iri for d in kg.search("Who lies on the Aare?").documents] == found
-    monkeypatch.setenv("SARAG_EXACT_UP_TO", "many")
-    refused = pytest.raises(UsageError, match="must be a number of vectors, not 'many'")
-    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg, refused:
-        kg.search("Aare")

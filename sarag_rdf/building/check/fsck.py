@@ -128,9 +128,9 @@ def check_parts(
     source_graphs = {minter.source_graph(source): source for source in sources}
     records = {minter.quarantine_graph(source) for source in quarantined}
     for graph in sorted(existing):
-        if graph.startswith(minter.source_graphs) and graph not in source_graphs:
+        if minter.kind_of(graph) == "sources" and graph not in source_graphs:
             yield Finding("orphans", f"<{graph}> has no source", _source_remedy(reader, graph))
-        if graph.startswith(minter.quarantine_graphs) and graph not in records:
+        if minter.kind_of(graph) == "quarantine" and graph not in records:
             yield Finding("orphans", f"<{graph}> has no quarantined source", _drop_command(graph))
     for graph, source in sorted(source_graphs.items()):
         if graph not in existing:
@@ -144,7 +144,7 @@ def check_parts(
                 f"the same sarag import again, or sarag import --drop {imported.name}",
             )
     for graph in sorted(existing - {imported.graph for imported in imports}):
-        if graph.startswith(minter.imported_graphs):
+        if minter.kind_of(graph) == "imported":
             yield Finding("orphans", f"<{graph}> is not a known import", _drop_command(graph))
     ontologies = {ontology.graph: ontology.name for ontology in stored_ontologies(reader)}
     for graph in sorted(ontologies.keys() - existing):
@@ -152,7 +152,7 @@ def check_parts(
         remedy = f"sarag ontology remove {name}"
         yield Finding("ontologies", f"the triples of '{name}' are missing", remedy)
     for graph in sorted(existing - ontologies.keys()):
-        if graph.startswith(minter.ontology_graphs):
+        if minter.kind_of(graph) == "ontologies":
             yield Finding("orphans", f"<{graph}> is not a known ontology", _drop_command(graph))
     for entity in dangling_link_subjects(reader):
         message = f"dangling link: <{entity}> is not an entity"
@@ -181,19 +181,10 @@ def check_shapes(reader: GraphReader) -> Iterator[Finding]:
 def foreign_graphs(reader: GraphReader, graphs: Iterable[GraphSize]) -> Iterator[str]:
     """Notes on graphs that sarag does not use; on an endpoint, only on those below its base IRI."""
     minter = reader.minter
-    used = {
-        *(minter.kg_graph, minter.meta_graph, minter.runs_graph),
-        *(minter.links_graph, minter.decisions_graph, minter.numbers_graph),
-        minter.entailed_graph,
-    }
-    prefixes = (
-        *(minter.source_graphs, minter.quarantine_graphs),
-        *(minter.imported_graphs, minter.ontology_graphs),
-    )
     for size in graphs:
-        if size.graph in used or size.graph.startswith(prefixes):
-            continue
-        if size.graph.startswith(minter.graphs) or not reader.store.is_shared:
+        if minter.kind_of(size.graph) is None and (
+            size.graph.startswith(minter.graphs) or not reader.store.is_shared
+        ):
             yield f"<{size.graph}> is not used by sarag: {_count(size.quads, 'quad')}"
 
 

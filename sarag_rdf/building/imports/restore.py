@@ -52,7 +52,7 @@ def exported_meta(
             f"{len(bases)}"
         )
     (base,) = bases
-    if not all(name.startswith(Minter(base).ontology_graphs) for name in with_blank_nodes):
+    if not all(name.startswith(Minter(base).graph("ontologies")) for name in with_blank_nodes):
         raise InputError(
             f"{file.name} is not an export of sarag: it has blank nodes outside ontologies"
         )
@@ -98,7 +98,7 @@ def restore(
                     yield _skolemized(quad, genid)
 
         store.load(data())
-    restored = _without_missing(store, metadata, Minter(base).ontology_graphs)
+    restored = _without_missing(store, metadata, Minter(base).graph("ontologies"))
     store.apply(Change(insert=tuple(restored)))
     return count - len(metadata) + len(restored)
 

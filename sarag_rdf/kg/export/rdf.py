@@ -251,7 +251,7 @@ def _blank_nodes(store: GraphStore, minter: Minter, graphs: Iterable[str]) -> Bl
     skolem = re.compile(re.escape(f"{minter.base}genid/") + "([0-9a-f]{32})")
     nodes = {}
     for graph in graphs:
-        if graph.startswith(minter.ontology_graphs):
+        if minter.kind_of(graph) == "ontologies":
             for quad in store.quads(graph):
                 if match := skolem.fullmatch(iri(quad.subject)):
                     nodes[match[0]] = ox.BlankNode(f"b{match[1]}")
@@ -294,13 +294,13 @@ def graph_names(store: GraphStore, under: str = "") -> list[str]:
 def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> GraphSelection:
     """The graphs of parts, without quarantine; raises `UsageError` for an unknown graph."""
     names = graph_names(store, minter.graphs)
-    names = [n for n in names if not n.startswith(minter.quarantine_graphs)]
-    imported = [name for name in names if name.startswith(minter.imported_graphs)]
+    names = [n for n in names if minter.kind_of(n) != "quarantine"]
+    imported = [name for name in names if minter.kind_of(name) == "imported"]
     requested = set(_check_names(parts.graphs, names))
     if parts.documents:
-        requested.update(name for name in names if name.startswith(minter.source_graphs))
+        requested.update(name for name in names if minter.kind_of(name) == "sources")
     if parts.ontologies:
-        requested.update(name for name in names if name.startswith(minter.ontology_graphs))
+        requested.update(name for name in names if minter.kind_of(name) == "ontologies")
     if not (parts.documents or parts.entities or parts.ontologies or parts.graphs):
         requested.update(set(names).difference(imported))
     if parts.imported:
