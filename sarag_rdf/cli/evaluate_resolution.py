@@ -64,12 +64,12 @@ def command(**options: Any) -> None:
         for rule in (DEFAULT, *(chosen or plugins("merge_rules"))):
             merged = 0
             if rule != DEFAULT:
-                proposals = kg.identity.proposals(rule, least=options["least"])
-                merged = len(kg.identity.merge_rows(proposals)) if proposals else 0
+                proposals = kg.decisions.propose_merges(rule, least=options["least"])
+                merged = len(kg.decisions.accept(proposals).decisions) if proposals else 0
             predicted = groups(mentions, _entities(kg))
             scores = {"pairs": pairwise(gold, predicted), "b_cubed": b_cubed(gold, predicted)}
             if merged:
-                kg.identity.undo(rule)
+                kg.decisions.undo(rule)
             figures = {
                 measure: {
                     name: round(100 * getattr(score, name), 1)

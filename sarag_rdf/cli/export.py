@@ -10,8 +10,7 @@ import click
 from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.cli.exchange import given_settings, options_of
 from sarag_rdf.cli.options import endpoint_options, kg_option, open_graph, sparql_options
-from sarag_rdf.cli.output import open_output, progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import note, open_output, progress_bars
 
 
 @click.command(name="export", epilog="Example:  sarag export --format turtle --output graph.ttl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self, Unpack
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
@@ -30,11 +30,10 @@ from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
 from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Plan, Request
+from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Mode, Plan, Request
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.graph.exporter import ExportReport
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
@@ -42,7 +41,7 @@ from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
 from sarag_rdf.graph.store.shacl import ValidationReport
 from sarag_rdf.kg import exchange, fsck, indexing, registry
-from sarag_rdf.kg.entailment import Entailment
+from sarag_rdf.kg.decisions import Decisions
 from sarag_rdf.kg.entities import (
     MAX_NODES,
     MAX_STATEMENTS,
@@ -55,7 +54,6 @@ from sarag_rdf.kg.entities import (
 )
 from sarag_rdf.kg.exchange import read_only_dataset
 from sarag_rdf.kg.export.activation import activation_trig
-from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.keywords import (
     DescriptionKeywords,
     ExportKeywords,
@@ -67,8 +65,7 @@ from sarag_rdf.kg.keywords import (
     with_default_limit,
 )
 from sarag_rdf.kg.links import Links
-from sarag_rdf.kg.ontology import Ontologies, extractor_of
-from sarag_rdf.kg.phrases import Phrases
+from sarag_rdf.kg.ontologies import Ontologies, extractor_of, phrase_schema
 from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
@@ -78,6 +75,9 @@ from sarag_rdf.retrieval.question import question_of
 if TYPE_CHECKING:
     import rdflib
     from networkx import MultiDiGraph
+
+
+_MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
 
 
 class KnowledgeGraph:
@@ -90,11 +90,10 @@ class KnowledgeGraph:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.links = Links(self.session)
-        self.identity = Identity(self.session)
-        self.ontologies = Ontologies(self.session)
-        self.phrases = Phrases(self.session)
-        self.entailment = Entailment(self.session)
+        self.decisions = Decisions(session)
+        self.links = Links(session)
+        self.ontologies = Ontologies(session)
+        self.quarantine = Quarantine(session)
 
     def __repr__(self) -> str:
         return f"<KnowledgeGraph {self.session.location}>"
@@ -155,13 +154,14 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = WORDS,
-        overlap: int = OVERLAP,
-        **reading: Unpack[ReadingKeywords],
+        how: Literal["index", "update", "sync"] = "index",
+        **options: Unpack[UpdateKeywords],
     ) -> Plan:
-        """What `index` would do; nothing is written and no model is called."""
-        request = Request.of(inputs, "add", words=words, overlap=overlap, **reading)
-        return indexing.plan(self.session, request, extractor)
+        """What `index`, `update` or `sync` would do; nothing is written and no model is called.
+
+        Its `refused` says why it would need `yes`.
+        """
+        return indexing.plan(self.session, Request.of(inputs, _MODES[how], **options), extractor)
 
     def update(
         self,
@@ -181,17 +181,6 @@ class KnowledgeGraph:
         request = Request.of(inputs, "update", **options)
         return indexing.index(self.session, request, extractor, progress)
 
-    def plan_update(
-        self,
-        inputs: Inputs | Iterable[Inputs],
-        *,
-        extractor: str | Extractor = "spacy",
-        **options: Unpack[UpdateKeywords],
-    ) -> Plan:
-        """What `update` would do; its `refused` says why it would need `yes`."""
-        request = Request.of(inputs, "update", **options)
-        return indexing.plan(self.session, request, extractor)
-
     def sync(
         self,
         folder: str | Path,
@@ -210,16 +199,6 @@ class KnowledgeGraph:
         request = Request.of(folder, "mirror", **options)
         return indexing.index(self.session, request, extractor, progress)
 
-    def plan_sync(
-        self,
-        folder: str | Path,
-        *,
-        extractor: str | Extractor = "spacy",
-        **options: Unpack[UpdateKeywords],
-    ) -> Plan:
-        """What `sync` would do; its `refused` says why it would need `yes`."""
-        return indexing.plan(self.session, Request.of(folder, "mirror", **options), extractor)
-
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
     ) -> tuple[str, ...]:
@@ -234,10 +213,6 @@ class KnowledgeGraph:
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """Keys, or else IRIs, of the sources that `delete` would delete."""
         return indexing.plan_delete(self.session, sources)
-
-    def quarantine(self) -> Quarantine:
-        """The sources whose evidence does not conform to the shapes."""
-        return Quarantine(self.session)
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """Title (or an empty string) and text of every document, each once, by IRI."""
@@ -281,12 +256,13 @@ class KnowledgeGraph:
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         wants to be checked by a person.
         """
-        schema = self.ontologies.schema()
+        with self.session.read(missing_ok=True) as snapshot:
+            schema = phrase_schema(snapshot.own)
         return exchange.suggest_mapping(
             self.session,
             str(where),
             kind,
-            schema if schema.properties else common_schema(),
+            schema,
             self.ontologies.prefixes(),
         )
 
@@ -523,8 +499,16 @@ class KnowledgeGraph:
         """The language model that answers and extracts."""
         return self.session.models.llm()
 
-    def extractor(self, extractor: str | Extractor, *, schema: Schema | None = None) -> Extractor:
-        """The extractor of that name; it follows `schema`, by default that of the ontologies."""
+    def extractor(
+        self, extractor: str | Extractor, *, schema: Schema | None = None, **options: Any
+    ) -> Extractor:
+        """The extractor of that name with options; an object as it is.
+
+        It follows `schema`, by default that of the ontologies.
+        """
+        if isinstance(extractor, str) and options:
+            chosen = registry.options_of("extractor", extractor, options)
+            return extractor_of(self.session, chosen, schema)
         return extractor_of(self.session, extractor, schema)
 
     # Export and description

@@ -14,7 +14,7 @@ from sarag_rdf.building.index.plan import plan as plan_request
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.kg.ontology import extractor_of
+from sarag_rdf.kg.ontologies import extractor_of
 from sarag_rdf.kg.session import Session
 
 log = logging.getLogger(__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import types
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -17,7 +16,6 @@ from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.documents.reader import ReadOptions
 from sarag_rdf.kg import keywords
 from sarag_rdf.kg.export.description import DatasetMetadata
-from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.retrieval.dense import DenseOptions
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -76,13 +74,6 @@ def test_options_of_reading() -> None:
     reading = get_type_hints(keywords.ReadingKeywords).keys()
     assert reading == {field.name for field in dataclasses.fields(ReadOptions)}
     assert get_type_hints(keywords.UpdateKeywords).keys() - reading == {"words", "overlap", "yes"}
-
-
-def test_the_facade_has_no_untyped_options() -> None:
-    for name, method in inspect.getmembers(KnowledgeGraph, inspect.isfunction):
-        for parameter in inspect.signature(method).parameters.values():
-            if parameter.kind is parameter.VAR_KEYWORD:
-                assert "Unpack[" in str(parameter.annotation), name
 
 
 @pytest.mark.parametrize(

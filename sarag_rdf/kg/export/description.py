@@ -18,6 +18,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import namespace, sha256_hex
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Change, Term
 from sarag_rdf.base.redaction import holds_password
 from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
@@ -381,18 +382,16 @@ def dump_of(text: str) -> Dump:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetMetadata:
-    """Metadata that users set: `license` and `homepage` are IRIs, `publisher` an IRI or a name.
+@dataclass(frozen=True)
+class DatasetMetadata(Options):
+    """Metadata that users set; None leaves a value unchanged, and an empty text removes it."""
 
-    None leaves a value unchanged, and an empty text removes it.
-    """
-
-    title: str | None = None
-    description: str | None = None
-    license: str | None = None
-    publisher: str | None = None
-    homepage: str | None = None
+    name = "a description"
+    title: str | None = option(None, "Title of the dataset.")
+    description: str | None = option(None, "Description of the dataset, in a sentence or two.")
+    license: str | None = option(None, "IRI of the licence.")
+    publisher: str | None = option(None, "IRI or name of the publisher.")
+    homepage: str | None = option(None, "IRI of the home page.")
 
 
 def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:

@@ -10,14 +10,33 @@ from pyoxigraph import Triple
 
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import Change, Extractor
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.terms import iri_or_literal
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG
+from sarag_rdf.building.derive.decisions import VALUE_TYPE
+from sarag_rdf.building.derive.entailed_graph import (
+    axioms_of,
+    entailment_metadata,
+    new_metadata,
+    recorded_graphs,
+)
 from sarag_rdf.building.derive.incremental import recompute
+from sarag_rdf.building.derive.phrase_uses import summarize_phrases
 from sarag_rdf.building.imports.run import import_name
 from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.extraction.typed.induction import (
+    CountedPhrase,
+    InducedProperty,
+    ProposedClass,
+    ProposedProperty,
+    induce_properties,
+    local_names,
+    write_turtle,
+)
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
     StoredOntology as StoredOntology,
@@ -38,7 +57,7 @@ from sarag_rdf.graph.ontology.read import (
     schema_of,
 )
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.parts import select_parts
+from sarag_rdf.graph.parts import imported_graphs, select_parts
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
@@ -68,8 +87,30 @@ class OntologyReport:
     findings: tuple[OntologyFinding, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EntailmentStatus:
+    """Whether entailment is on, for which parts, and the number of entailed triples."""
+
+    over: tuple[str, ...] = ()
+    triples: int = 0
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.over)
+
+
+MOST_INDUCED = 2000
+"""Number of phrases from which an ontology is induced, the most important ones."""
+_INDUCED_CLASSES = {
+    "person": "Person",
+    "organization": "Organization",
+    "geopolitical": "Place",
+    "time": "Time",
+}
+
+
 class Ontologies:
-    """The ontologies of a graph, each in a named graph of its own."""
+    """The ontologies of a graph, each in a named graph of its own, and what follows from them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -166,12 +207,18 @@ class Ontologies:
                 _apply(reader, recompute(reader, (known[name].graph,), ()), metadata)
             self._session.vectors.carry_over(reader)
 
-    def schema(self, *names: str) -> Schema:
-        """The schema of the ontologies with these names, or of all, read together.
+    def schema(self, *names: str, more: Sequence[str | Path] = ()) -> Schema:
+        """The schema in force, or that of the ontologies with these names.
 
-        Without a graph or without ontologies it is empty. Raises `UsageError` for unknown names.
+        `more` are files of ontologies that are read with it. Without a graph it is that of the
+        packaged ontology. Raises `UsageError` for unknown names.
         """
-        return schema_of(self._triples(names))
+        with self._session.read(missing_ok=True) as snapshot:
+            if names:
+                _check_names(names, {stored.name for stored in stored_ontologies(snapshot.own)})
+                return schema_of(ontology_triples(snapshot.own, names))
+            added = [t for location in more for t in read_ontology(str(location)).triples]
+            return schema_in_force(snapshot.own, added)
 
     def use(self, *names: str, over: str = DOCUMENTS) -> SchemaUse:
         """How the classes and properties of these ontologies, or of all, are used in the graph.
@@ -189,16 +236,10 @@ class Ontologies:
                 if [part.name for part in parts] != [over]:
                     raise UsageError(f"'{over}' is not one imported graph: give its name")
                 return schema_use(reader, parts[0].graphs["kg"])
-            schema = self.used_schema(*names)
+            schema = self.schema(*names)
             return schema_use(
                 reader, reader.minter.kg_graph, schema.classes.keys(), schema.properties.keys()
             )
-
-    def used_schema(self, *names: str) -> Schema:
-        """The schema that extraction follows: `schema`, or the packaged one if none is stored."""
-        with self._session.read(missing_ok=True) as snapshot:
-            is_packaged = not names and not stored_ontologies(snapshot.own)
-        return common_schema() if is_packaged else self.schema(*names)
 
     def vocabulary(self) -> dict[str, tuple[str, tuple[str, ...]]]:
         """IRI -> kind (class or property) and names of the terms that queries may use.
@@ -209,7 +250,7 @@ class Ontologies:
         with self._session.read() as snapshot:
             if snapshot.reader.over is not None:
                 return {}
-        schema = self.used_schema()
+        schema = self.schema()
         classes = {
             class_.iri: ("class", (class_.label, *class_.alternatives))
             for class_ in schema.classes.values()
@@ -220,38 +261,93 @@ class Ontologies:
         }
         return classes | properties
 
-    def schema_with(self, *locations: str | Path) -> Schema:
-        """The schema that the graph would have with the ontologies in these files."""
-        triples = [*self._triples(())]
-        for location in locations:
-            triples += read_ontology(str(location)).triples
-        return schema_of(triples)
+    def induce(self, *, namespace: str = "", least: int = 2) -> str:
+        """An ontology proposed from the corpus itself, as Turtle to be edited.
 
-    def _triples(self, names: Sequence[str]) -> tuple[Triple, ...]:
-        with self._session.read(missing_ok=True) as snapshot:
-            if names:
-                known = {ontology.name for ontology in stored_ontologies(snapshot.own)}
-                _check_names(names, known)
-            return tuple(ontology_triples(snapshot.reader, names))
+        It has one property for each cluster of phrases with at least `least` relationships, with
+        the phrases, and examples of sentences that state it. Its terms are in `namespace`, by
+        default ``ontology/`` below the base of the graph. Raises `UsageError` for an invalid
+        namespace, and if no phrase is frequent enough.
+        """
+        with self._session.read() as snapshot:
+            reader = snapshot.own
+            meta = read_meta(reader.store)
+            embedder = self._session.models.embedder(meta.embedding_model if meta else "")
+            phrases = [
+                CountedPhrase(*summary.signature, summary.count, summary.examples)
+                for summary in summarize_phrases(reader)[:MOST_INDUCED]
+            ]
+            base = namespace or f"{reader.minter.base}ontology/"
+        if not base.endswith(("#", "/")) or not is_iri(base):
+            raise UsageError(f"invalid namespace '{base}': give an IRI that ends in # or /")
+        properties = induce_properties(phrases, embedder, least=least)
+        if not properties:
+            raise UsageError(
+                f"no phrase has {least} relationships: index more documents, or lower --least"
+            )
+        return _turtle(base, properties)
+
+    # Entailment
+
+    def entailment(self) -> EntailmentStatus:
+        """For which parts entailments are materialised, and how many triples they have."""
+        with self._session.read() as snapshot:
+            return _status(snapshot.own)
+
+    def entail(self, over: Sequence[str] = (DOCUMENTS,)) -> EntailmentStatus:
+        """Materialise what follows from some parts now and after each write; none to stop.
+
+        `over` names ``documents`` and imported graphs. Without any, the entailed triples are
+        deleted. Raises `UsageError` for an unknown name and for a graph without an ontology,
+        `MissingDependencyError` without the extra ``entailment``, and `EntailmentError` beyond a
+        limit.
+        """
+        with self._session.write(create=False) as reader:
+            graphs = _graphs_of(reader, over)
+            if graphs and not axioms_of(reader, graphs).triples:
+                raise UsageError(
+                    "nothing follows from the ontologies of this graph: add one with subclasses, "
+                    "subproperties, domains or inverses, such as  sarag ontology add common"
+                )
+            before = entailment_metadata(reader)
+            after = new_metadata(reader.minter, graphs) if graphs else ()
+            if {*before} != {*after}:
+                reader.store.apply(with_revision(reader, Change((), before, after)))
+                self._session.vectors.carry_over(reader)
+            return _status(reader)
+
+
+def schema_in_force(reader: GraphReader, added: Sequence[Triple] = ()) -> Schema:
+    """The schema that extraction follows: that of the stored ontologies, with `added` triples.
+
+    It is that of the packaged ontology if they have no class and no property.
+    """
+    schema = schema_of((*ontology_triples(reader), *added))
+    return schema if schema.classes or schema.properties else common_schema()
+
+
+def phrase_schema(reader: GraphReader) -> Schema:
+    """The schema in force, or the packaged one if that has no property for phrases to state."""
+    schema = schema_in_force(reader)
+    return schema if schema.properties else common_schema()
 
 
 def extractor_of(
-    session: Session, extractor: str | Extractor, schema: Schema | None = None
+    session: Session, extractor: str | Options | Extractor, schema: Schema | None = None
 ) -> Extractor:
     """The extractor of that name, or the one given.
 
     A named one follows `schema`, by default that of the graph's ontologies except the packaged one,
     which is the default of extractors.
     """
-    if not isinstance(extractor, str):
+    if not isinstance(extractor, str | Options):
         return extractor
     with session.read(missing_ok=True) as snapshot:
         names = [ontology.name for ontology in stored_ontologies(snapshot.own)]
         meta = read_meta(snapshot.own.store)
     own = [name for name in names if name != PACKAGED]
     if schema is None and own:
-        stored = Ontologies(session).schema(*own)
-        schema = stored if stored.classes or stored.properties else None
+        schema = Ontologies(session).schema(*own)
     return session.models.extractor(extractor, schema, meta.embedding_model if meta else "")
 
 
@@ -340,3 +436,50 @@ def _refuse_documents(file: OntologyFile) -> None:
                 f"{file.name} has statements about documents or entities of sarag (<{term.value}>):"
                 " restore an export with  sarag import --as sarag"
             )
+
+
+def _turtle(namespace: str, properties: Sequence[InducedProperty]) -> str:
+    def class_name(type_: str) -> str:
+        return _INDUCED_CLASSES.get(type_, "")
+
+    types = {type_ for p in properties for type_ in (p.subject_type, p.object_type)}
+    proposed = [
+        ProposedProperty(
+            name, _label(p, properties), p.phrases, p.inverse_phrases,
+            class_name(p.subject_type), class_name(p.object_type),
+            p.object_type == VALUE_TYPE, p.sentences, p.count,
+        )
+        for name, p in zip(local_names(properties, class_name), properties, strict=True)
+    ]  # fmt: skip
+    classes = [
+        ProposedClass(name, name.lower())
+        for type_, name in _INDUCED_CLASSES.items()
+        if type_ in types
+    ]
+    return write_turtle(namespace, classes, proposed)
+
+
+def _label(property_: InducedProperty, properties: Sequence[InducedProperty]) -> str:
+    """The label, with the types of the arguments if another property has the same label."""
+    if sum(other.label == property_.label for other in properties) == 1:
+        return property_.label
+    return f"{property_.label} ({property_.subject_type}, {property_.object_type})"
+
+
+def _graphs_of(reader: GraphReader, over: Sequence[str]) -> list[str]:
+    known = {imported.name: imported.graph for imported in imported_graphs(reader)}
+    known[DOCUMENTS] = reader.minter.kg_graph
+    unknown = [name for name in over if name not in known]
+    if unknown:
+        raise UsageError(f"no such part: '{unknown[0]}': use {', '.join(sorted(known))}")
+    return sorted({known[name] for name in over})
+
+
+def _status(reader: GraphReader) -> EntailmentStatus:
+    graphs = recorded_graphs(reader.minter, entailment_metadata(reader))
+    if not graphs:
+        return EntailmentStatus()
+    names = {imported.graph: imported.name for imported in imported_graphs(reader)}
+    names[reader.minter.kg_graph] = DOCUMENTS
+    triples = sum(1 for _ in reader.store.quads(reader.minter.entailed_graph))
+    return EntailmentStatus(tuple(sorted(names.get(graph, graph) for graph in graphs)), triples)
