@@ -21,7 +21,7 @@ from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
@@ -64,9 +64,9 @@ def write(reader: GraphReader, seeds: dict[int, int], drop: Sequence[int] = ()) 
         text, title = f"{' '.join(names)} {seed % 4}", names[seed % 3] if seed % 2 else ""
         iri = MINTER.document(source_of(number), 0, len(text), text)
         document = Document(iri, source_of(number), title, text, 0, len(text))
-        quads += source_quads(
+        quads += SourceGraph(
             MINTER, Source(text, title), source_of(number), METHOD, [(document, found)]
-        )
+        ).quads
     dropped = [MINTER.source_graph(source_of(number)) for number in (*seeds, *drop)]
     Writer(reader).commit(dropped, quads, [source_of(number) for number in seeds])
 

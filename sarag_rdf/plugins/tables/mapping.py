@@ -9,30 +9,58 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.plugins import loadable
 from sarag_rdf.base.tables import read_bytes
 
 MAX_BYTES = 1 << 20
 """Largest mapping in bytes."""
-_SUFFIXES = frozenset({".ttl", ".turtle", ".rml", ".yml", ".yaml", ".json", ".jsonld"})
 _COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
 TermKind = Literal["iri", "literal", "blank"]
+ROW: Final = "_row"
+"""The column of the number of a row, which templates may use."""
+SOURCE_ROW: Final = "_sourceRow"
+"""The column of the number of a row, where the first line of the table is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappingLanguage:
+    """A language of mappings: an entry point of the group ``sarag_rdf.mapping_languages``.
+
+    `summary` names it with a suffix, as in ``RML (.ttl)``. `read` makes the triples maps of a
+    mapping, for the table of this name with this first line; it raises `InputError`.
+    """
+
+    summary: str
+    suffixes: tuple[str, ...]
+    read: Callable[[MappingFile, str, Sequence[str]], tuple[TriplesMap, ...]]
+
+
+def languages() -> list[MappingLanguage]:
+    """The mapping languages that are installed."""
+    return [found for _, found in loadable("mapping_languages") if not isinstance(found, Exception)]
+
+
+def described_languages() -> str:
+    """The languages for a message: ``RML (.ttl), YARRRML (.yml) or ...``."""
+    *first, last = [language.summary for language in languages()]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 @dataclass(frozen=True, slots=True)
 class MappingFile:
-    """The content of a mapping.
-
-    RML in Turtle (``.ttl``), YARRRML (``.yml``, ``.yaml``) or CSVW metadata (``.json``).
-    """
+    """The content of a mapping, which its digest stands for when imports are compared."""
 
     name: str
     content: bytes
+
+    def __str__(self) -> str:
+        return self.sha256
 
     @property
     def sha256(self) -> str:
@@ -40,22 +68,19 @@ class MappingFile:
         return hashlib.sha256(self.content).hexdigest()
 
     @property
-    def is_rml(self) -> bool:
-        """Whether the mapping is RML in Turtle."""
-        return Path(self.name).suffix.lower() in (".ttl", ".turtle", ".rml")
-
-    @property
-    def is_csvw(self) -> bool:
-        """Whether the mapping is metadata of CSV on the Web; else it is YARRRML."""
-        return Path(self.name).suffix.lower() in (".json", ".jsonld")
+    def language(self) -> MappingLanguage:
+        """The language, by the suffix of the name; raises `UsageError` for an unknown one."""
+        suffix = Path(self.name).suffix.lower()
+        for language in languages():
+            if suffix in language.suffixes:
+                return language
+        raise UsageError(f"{self.name} is not a mapping: give {described_languages()}")
 
     @classmethod
-    def read(cls, path: Path) -> MappingFile:
-        """Read a file; raises `UsageError` for one that is no mapping, or cannot be read."""
-        if path.suffix.lower() not in _SUFFIXES:
-            raise UsageError(
-                f"{path} is no mapping: give RML (.ttl), YARRRML (.yml) or CSVW metadata (.json)"
-            )
+    def read(cls, given: str | Path) -> MappingFile:
+        """Read a file. Raises `UsageError` for one that is not a mapping, or cannot be read."""
+        path = Path(given)
+        _ = cls(str(path), b"").language
         if not path.is_file():
             raise UsageError(f"no such file: {path}")
         return cls(path.name, read_bytes(path, MAX_BYTES))
@@ -112,13 +137,15 @@ class CellRule:
 class TriplesMap:
     """The subject that a row becomes, and its statements as pairs of predicate and object.
 
-    `cells` are the rules of columns whose cells are not values as they stand.
+    `cells` are the rules of columns whose cells are not values as they stand; with
+    `has_row_numbers`, the map may use the columns `ROW` and `SOURCE_ROW`.
     """
 
     name: str
     subject: TermMap
     statements: tuple[tuple[TermMap, TermMap], ...]
     cells: Mapping[str, CellRule] = field(default_factory=dict)
+    has_row_numbers: bool = False
 
     @property
     def terms(self) -> Iterator[TermMap]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import pyoxigraph as ox
@@ -10,8 +11,9 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import RDF
-from sarag_rdf.building.imports.mapping import (
+from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
+    MappingLanguage,
     TermKind,
     TermMap,
     TriplesMap,
@@ -44,7 +46,11 @@ _KINDS: dict[str, TermKind] = {
 }
 
 
-def read_rml(file: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+def read_rml(
+    file: MappingFile,
+    table: str,
+    header: Sequence[str] = (),  # noqa: ARG001 - all languages have it
+) -> tuple[TriplesMap, ...]:
     """The triples maps of a mapping of `table`; raises `InputError`."""
     return _Reader(file, table).read()
 
@@ -129,7 +135,7 @@ class _Reader:
         if parent is None:
             return self._term(node, "literal")
         if parent not in self._subjects:
-            raise self._error(parent, "is no triples map")
+            raise self._error(parent, "is not a triples map")
         return self._subjects[parent]
 
     def _constant(self, node: Any, term: Any) -> TermMap:
@@ -161,7 +167,7 @@ class _Reader:
             except ValueError as error:
                 raise self._error(node, str(error)) from error
             if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
-                raise self._error(node, f"'{template.value}' is no IRI")
+                raise self._error(node, f"'{template.value}' is not an IRI")
         else:
             raise self._error(node, "has no rml:reference, rr:template or rr:constant")
         is_template = kind == "iri" and template is not None
@@ -186,3 +192,6 @@ def _datatype(literal: ox.Literal) -> str:
 def _local(iri: str) -> str:
     """The local name in one of the vocabularies of RML, else the IRI."""
     return next((iri.removeprefix(base) for base in _NAMESPACES if iri.startswith(base)), iri)
+
+
+LANGUAGE = MappingLanguage("RML (.ttl)", (".ttl", ".turtle", ".rml"), read_rml)

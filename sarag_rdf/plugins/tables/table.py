@@ -1,7 +1,7 @@
 """Tables (CSV, TSV) as triples, row by row, as a mapping says.
 
 Works in constant memory: a table may have any number of rows. Empty cells give no statement. A cell
-that does not fit the datatype or is no IRI becomes a text, and is reported. A text about a thing
+that does not fit the datatype or is not an IRI becomes a text, with a warning. A text about a thing
 (``sarag:text``) becomes documents about it.
 """
 
@@ -18,21 +18,25 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
-from sarag_rdf.building.imports.csvw import ROW, SOURCE_ROW, read_csvw
-from sarag_rdf.building.imports.mapping import (
+from sarag_rdf.building.imports.importer import ImportOptions
+from sarag_rdf.graph.store.child_parser import StatementBlock
+from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
+from sarag_rdf.plugins.tables.mapping import (
+    ROW,
+    SOURCE_ROW,
     CellRule,
     MappingFile,
     TermMap,
     TriplesMap,
     percent_encoded,
 )
-from sarag_rdf.building.imports.rml import read_rml
-from sarag_rdf.graph.store.child_parser import StatementBlock
-from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
-MAX_MESSAGES = 5
+WORDS, OVERLAP = 500, 200
+"""Words of a passage of a text about a thing, and words that neighbouring passages share."""
+MAX_MESSAGES = 20
+"""Warnings about the columns of a table."""
 _DELIMITERS = (",", ";", "\t")
 _TABS = frozenset({".tsv", ".tab"})
 _Row = list[str]
@@ -43,36 +47,18 @@ _Texts = list[tuple[_Value, str]]
 """Functions that give the texts about the thing of a row, each with its language."""
 
 
-def read_mapping(
-    mapping: MappingFile, table: str, header: Sequence[str] = ()
-) -> tuple[TriplesMap, ...]:
-    """The triples maps of a mapping of the table with this name; raises `InputError`."""
-    if mapping.is_rml:
-        return read_rml(mapping, table)
-    if mapping.is_csvw:
-        return read_csvw(mapping, table, header)
-    from sarag_rdf.building.imports.yarrrml import (
-        read_yarrrml,  # PyYAML, which searches do not load
-    )
-
-    return read_yarrrml(mapping, table)
-
-
-def table_blocks(
-    file: InputFile, mapping: MappingFile, genid: str, size: int
+def blocks(
+    file: InputFile, options: ImportOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
-    """The triples of a table in blocks of about `size`, without blank nodes.
-
-    The last block has the warnings. Raises `InputError`.
-    """
-    maps = () if mapping.is_csvw else read_mapping(mapping, file.name)
+    """The triples of a table in blocks of about `size`; the last block has the warnings."""
+    mapping: MappingFile = options.own["mapping"]
     with unpacked(file) as (stream, raw):
         rows = table_rows(file, stream)
         _, header = next(rows)
-        if mapping.is_csvw:
-            maps = read_mapping(mapping, file.name, header)
+        maps = mapping.language.read(mapping, file.name, header)
+        if any(m.has_row_numbers for m in maps):
             rows, header = _ruled(rows, header, maps), [*header, ROW, SOURCE_ROW]
-        misfits = Misfits()
+        misfits, windows = Misfits(), (options.own["words"], options.own["overlap"])
         compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
         minter = Minter(genid.removesuffix("genid/"))
         lines: list[str] = []
@@ -83,7 +69,7 @@ def table_blocks(
                 if subject is None:
                     continue
                 for text_of, language in texts:
-                    lines += _passages(minter, subject, text_of(row), language)
+                    lines += _passages(minter, subject, text_of(row), language, windows)
                 for predicate_of, object_of, split in statements:
                     for part in (row,) if split is None else split(row):
                         object_ = object_of(part, number)
@@ -111,7 +97,7 @@ def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]
     try:
         first = text.readline(MAX_CELL)
         if "\0" in first:
-            raise InputError(f"{file.name} is no text: save the table as CSV")
+            raise InputError(f"{file.name} is not text: save the table as CSV")
         delimiter = "\t" if file.suffix in _TABS else max(_DELIMITERS, key=first.count)
         reader = csv.reader(_chained(first, text), delimiter=delimiter, strict=True)
         width = 0
@@ -170,11 +156,13 @@ class Misfits:
     @property
     def messages(self) -> tuple[str, ...]:
         """One message for each column and type."""
-        return tuple(
-            f"column '{column}': {count} {'value is' if count == 1 else 'values are'} no {type_} "
-            f"and imported as text (first in {self._first[column, type_]})"
+        messages = [
+            f"column '{column}': {count} {'value is' if count == 1 else 'values are'} not of type "
+            f"{type_} and imported as text (first in {self._first[column, type_]})"
             for (column, type_), count in sorted(self._counts.items())
-        )
+        ]
+        more = len(messages) - MAX_MESSAGES
+        return (*messages[:MAX_MESSAGES], *([f"and {more} more columns"] if more > 0 else ()))
 
 
 def _compiled(
@@ -250,9 +238,11 @@ def _splitter(term: TermMap, known: dict[str, int], cells: Mapping[str, CellRule
     return split
 
 
-def _passages(minter: Minter, subject: str, text: str | None, language: str) -> Iterator[str]:
+def _passages(
+    minter: Minter, subject: str, text: str | None, language: str, windows: tuple[int, int]
+) -> Iterator[str]:
     """Documents about the thing of a row: windows of the words of a text, as in indexing."""
-    for begin, end in word_windows(text or ""):
+    for begin, end in word_windows(text or "", *windows):
         passage = (text or "")[begin:end]
         node = f"<{minter.document(subject[1:-1], begin, end, passage)}>"
         literal = f'"{_escaped(passage)}"' + (f"@{language}" if language else "")
@@ -305,7 +295,7 @@ def _term_maker(
         if _IRI.fullmatch(text):
             return f"<{text}>"
         if misfits is None:
-            raise InputError(f"{file.name}, line {line}: '{text[:60]}' is no IRI")
+            raise InputError(f"{file.name}, line {line}: '{text[:60]}' is not an IRI")
         misfits.add(", ".join(term.columns), "IRI", text, line)
         return f'"{_escaped(text)}"'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,9 @@ import yaml
 from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import PREFIXES, RDF
-from sarag_rdf.building.imports.mapping import (
+from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
+    MappingLanguage,
     TermKind,
     TermMap,
     TriplesMap,
@@ -60,7 +61,11 @@ class _Loader(yaml.BaseLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_yarrrml(file: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+def read_yarrrml(
+    file: MappingFile,
+    table: str,
+    header: Sequence[str] = (),  # noqa: ARG001 - all languages have it
+) -> tuple[TriplesMap, ...]:
     """The triples maps of a mapping of `table`; raises `InputError`."""
     return _Reader(file, table).read()
 
@@ -115,7 +120,7 @@ class _Reader:
         if value == "":
             return {}
         if not isinstance(value, Mapping):
-            raise self._error(location, f"'{_shown(value)}' is no mapping of YAML")
+            raise self._error(location, f"'{_shown(value)}' is not a mapping of YAML")
         if location in ("prefixes", "mappings", "sources"):
             return dict(value)
         unknown = [key for key in value if key not in _KEYS]
@@ -125,7 +130,7 @@ class _Reader:
 
     def _text(self, value: Any, location: str) -> str:
         if not isinstance(value, str):
-            raise self._error(location, f"'{_shown(value)}' is no text")
+            raise self._error(location, f"'{_shown(value)}' is not a text")
         return value
 
     def _check_sources(self, mapping: Mapping[str, Any], location: str) -> None:
@@ -225,7 +230,7 @@ class _Reader:
         if type_.endswith("~lang"):
             language = type_.removesuffix("~lang")
             if not language.replace("-", "").isalnum():
-                raise self._error(location, f"'{language}' is no language tag")
+                raise self._error(location, f"'{language}' is not a language tag")
             return replace(term, kind="literal", is_template=False, language=language)
         datatype = self._expanded(type_)
         self._check_prefix(type_, datatype, location)
@@ -260,7 +265,7 @@ class _Reader:
         """Raise an error if an IRI, or the start of one, begins with a prefix that is unknown."""
         scheme = iri.partition(":")[0]
         if not (is_iri(iri) and (scheme in _SCHEMES or iri.startswith(f"{scheme}://"))):
-            raise self._error(location, f"'{text}' is no IRI: declare its prefix")
+            raise self._error(location, f"'{text}' is not an IRI: declare its prefix")
 
     def _expanded(self, text: str) -> str:
         prefix, colon, local = text.partition(":")
@@ -275,3 +280,6 @@ def _listed(value: Any) -> list[Any]:
 
 def _shown(value: Any) -> str:
     return one_line(str(value))[:60]
+
+
+LANGUAGE = MappingLanguage("YARRRML (.yml)", (".yml", ".yaml"), read_yarrrml)

@@ -22,11 +22,13 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.base.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
+from sarag_rdf.building.imports.importer import Importer, rdf_blocks
 from sarag_rdf.graph.store.files import READ_ERRORS, input_file, unpacked
-from sarag_rdf.plugins.wikibase.vocabulary import WIKIBASE, WIKIDATA
 
 _LANGUAGE = "en"
-_DIRECT = WIKIDATA.removesuffix("entity/") + "prop/direct/"
+_ENTITIES = "http://www.wikidata.org/entity/"
+_DIRECT = "http://www.wikidata.org/prop/direct/"
+_WIKIBASE = "http://wikiba.se/ontology#"
 _SUFFIXES = {".txt", ".tsv", ".gz", ".bz2", ".xz"}
 _ENTITY, _RELATION = re.compile(r"Q[1-9]\d*"), re.compile(r"P[1-9]\d*")
 _ID = re.compile(r"[QP][1-9]\d*")
@@ -152,14 +154,14 @@ def _property(id_: str) -> list[str]:
     """The declaration of a relation, by which its statements are read."""
     node = _node(id_)
     return [
-        f"{node} {RDF.type} {WIKIBASE.Property}",
-        f"{node} {WIKIBASE.propertyType} {WIKIBASE.WikibaseItem}",
-        f"{node} {WIKIBASE.directClaim} {NamedNode(_DIRECT + id_)}",
+        f"{node} {RDF.type} <{_WIKIBASE}Property>",
+        f"{node} <{_WIKIBASE}propertyType> <{_WIKIBASE}WikibaseItem>",
+        f"{node} <{_WIKIBASE}directClaim> {NamedNode(_DIRECT + id_)}",
     ]
 
 
 def _node(id_: str) -> NamedNode:
-    return NamedNode(WIKIDATA + id_)
+    return NamedNode(_ENTITIES + id_)
 
 
 def _literal(text: str) -> Literal:
@@ -168,6 +170,11 @@ def _literal(text: str) -> Literal:
 
 def _unreadable(location: str, expected: str) -> InputError:
     return InputError(
-        f"{location} is not {expected}, separated by tabs: check that the folder holds the files "
+        f"{location} is not {expected}, separated by tabs: check that the folder has the files "
         "of Wikidata5M and no others"
     )
+
+
+IMPORTER = Importer(
+    "the folder of Wikidata5M", rdf_blocks, vocabulary="wikibase", converted=converted
+)
