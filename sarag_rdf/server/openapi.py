@@ -322,9 +322,7 @@ def _question_operations(method: Literal["search", "ask"]) -> Json:
 def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
     """Parameter -> JSON Schema with a description."""
     presets = {
-        name: class_.presets
-        for name, class_ in strategies("retriever").items()
-        if class_.presets
+        name: class_.presets for name, class_ in strategies("retriever").items() if class_.presets
     }
     schemas: dict[str, Json] = {
         "q": {"type": "string", "description": "The question."},
