@@ -31,7 +31,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.papers": {"base", "graph", "extraction", "retrieval", "answering", "building"},
     "plugins.tables": {"base", "graph", "building"},
     "plugins.wikibase": {"base", "graph", "extraction", "building"},
-    "kg": {"base", "graph", "models", "extraction", "retrieval", "answering", "building", "plugins.papers"},
+    "kg": {
+        "base",
+        "graph",
+        "models",
+        "extraction",
+        "retrieval",
+        "answering",
+        "building",
+        "plugins.papers",
+    },
     "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "plugins.learned", "kg"},
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
@@ -207,7 +216,11 @@ def classes_with(method: str, path: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("group", "methods"),
-    [("retrievers", ("retrieve",)), ("reasoners", ("answer", "step")), ("extractors", ("extract",))],
+    [
+        ("retrievers", ("retrieve",)),
+        ("reasoners", ("answer", "step")),
+        ("extractors", ("extract",)),
+    ],
 )
 def test_every_strategy_has_a_file_of_its_own(group: str, methods: tuple[str, ...]) -> None:
     classes = [loaded for _, loaded in loadable(group)]
