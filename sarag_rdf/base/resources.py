@@ -172,11 +172,19 @@ class Prompts:
         """Render a template with special tokens defused; a missing variable raises."""
         return defused(_prompt_templates(self.folder).get_template(f"{name}.j2").render(**values))
 
+    def has(self, name: str) -> bool:
+        """Whether the folder itself has a template of that name."""
+        return (self.folder / f"{name}.j2").is_file()
+
     def digest(self, *names: str) -> str:
-        """SHA-256 of templates, which is part of the identity of what a model was asked for."""
+        """SHA-256 of templates, which is part of the identity of what a model was asked for.
+
+        The core's are read where the folder has none of that name.
+        """
         digest = hashlib.sha256()
         for name in names:
-            digest.update((self.folder / f"{name}.j2").read_bytes() + b"\0")
+            folder = self.folder if self.has(name) else CORE_PROMPTS.folder
+            digest.update((folder / f"{name}.j2").read_bytes() + b"\0")
         return digest.hexdigest()
 
 

@@ -21,9 +21,9 @@ from sarag_rdf.base.types import Context, Evidence, Extraction, Mention, Query, 
 from sarag_rdf.plugins.papers.graph_walk import GraphWalk
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import answer_of
+from tests.papers.test_graph_walk import made, met, shown
 from tests.retrieval.graphs import Content
 from tests.retrieval.sample import found_for, view_with, words
-from tests.retrieval.test_graph_walk import made, met, shown
 
 PAPER = GraphWalk.of({"preset": "paper"})
 NAMES = [f"{letter}{rest}" for letter in "BCDFGHKL" for rest in ("ama", "ola")]

@@ -8,8 +8,8 @@ import pytest
 
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.kg.registry import make_retriever
+from tests.papers.test_kg_infused_search import ADA, BEA, CID, DAN, EVE, graph
 from tests.retrieval.graphs import indexed, view_of
-from tests.retrieval.test_kg_infused import ADA, BEA, CID, DAN, EVE, graph
 from tests.retrieval.test_retrievers import TableEmbedder
 
 
