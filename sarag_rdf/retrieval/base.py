@@ -198,7 +198,7 @@ def retrieved(
 
 
 def weight_settings(view: GraphView, query: Query) -> dict[str, float | int | str]:
-    """The activation weights of a search as a setting of its result; none if there are none."""
+    """The activation weights of a search as a setting of its result, if there are any."""
     text = weights_text(view.rules(query))
     return {"weights": text} if text else {}
 

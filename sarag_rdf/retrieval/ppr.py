@@ -111,7 +111,7 @@ class Ppr(RetrieverStrategy):
 
 
 def walk_of(view: GraphView, synonyms: float) -> Walk:
-    """The walk over the documents and then the entities of a graph, made once for each view."""
+    """The walk over the documents and then the entities of a graph, computed once for each view."""
     walks = _walks.setdefault(view, {})
     if synonyms not in walks:
         network, first = view.network, len(view.iris.documents)

@@ -136,8 +136,3 @@ def calibrated(
     if not ceiling > floor:
         return np.zeros(len(values))
     return np.clip((values - floor) / (ceiling - floor), 0.0, 1.0)
-
-
-def quantile(values: Sequence[float], q: float) -> float:
-    """The q-quantile with linear interpolation, 0 for no values; `q` in [0, 1]."""
-    return float(np.quantile(np.asarray(values, dtype=np.float64), q)) if len(values) else 0.0
