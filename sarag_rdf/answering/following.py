@@ -47,7 +47,7 @@ class FollowedLLM:
         max_tokens: int,
         words: Words | None = None,
     ) -> Reply:
-        """The same; `words` of the answer are reported as they are written, if the model streams."""
+        """The same; `words` of the answer are reported as they come, if the model streams."""
         self.tell(AnswerEvent("call", name))
         if words is None or not isinstance(self._llm, StreamingLLM):
             return self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)

@@ -134,7 +134,7 @@ class Pass:
         return np.lexsort((-self.amount, self.edges.target))
 
     def largest(self, target: int, without: int = -1) -> int:
-        """The position of the largest amount to a node, except from `without`; -1 if none arrived."""
+        """The position of the largest amount to a node, except from `without`, or -1."""
         targets, order = self.edges.target, self._order
         begin = np.searchsorted(targets, target, "left", sorter=order)
         end = np.searchsorted(targets, target, "right", sorter=order)
