@@ -28,10 +28,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.types import Arrival, NodeType, Step
 from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EdgeKind
-from sarag_rdf.retrieval.network.network import Edges, Floats, Network
+from sarag_rdf.retrieval.network.network import Edges, Network
 from sarag_rdf.retrieval.network.steering import EdgeFactors, Steering
 
 Chain = tuple[Step, ...]

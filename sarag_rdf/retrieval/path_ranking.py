@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, embed_queries
 from sarag_rdf.retrieval.path_model import FEATURES, PathModel
 from sarag_rdf.retrieval.path_schema import Hop, HopSequence, PathSchema, read_schema
 from sarag_rdf.retrieval.view import GraphView
 
-Floats = NDArray[np.float64]
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
 _MOST_VECTORS: Final = 20_000
