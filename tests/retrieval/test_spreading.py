@@ -45,7 +45,11 @@ class WholeNetwork(ArrayNetwork):
     def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
         return Edges.union(self.edges(kind))
 
-    incoming = incident = outgoing
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        return self.outgoing(kind, targets)
+
+    def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
+        return self.outgoing(kind, nodes)
 
 
 def columns(passed: Pass) -> list[tuple[object, ...]]:
