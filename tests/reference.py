@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from sarag_rdf.base.resources import query_file, query_names
-from sarag_rdf.cli.main import COMMANDS, cli
+from sarag_rdf.cli.main import cli, command_names, summary
 from sarag_rdf.cli.settings import Setting
 
 ROOT = Path(__file__).parent.parent
@@ -123,10 +123,10 @@ def commands_part() -> str:
 def _overview() -> str:
     """What each command is for; a group links to its commands."""
     lines = ["| command | purpose |", "| --- | --- |"]
-    for name, purpose in COMMANDS.items():
+    for name in command_names():
         inner = [full for full, _ in commands() if full.split()[0] == name]
         links = ", ".join(f"[{full}](#sarag-{full.replace(' ', '-')})" for full in inner)
-        lines.append(f"| {links} | {purpose} |")
+        lines.append(f"| {links} | {summary(name)} |")
     return "\n".join([*lines, ""])
 
 

@@ -4,6 +4,7 @@
 
     SaragError                        exit code 1
     ├── UsageError                    exit code 2: an invalid option or argument
+    ├── PluginError                   a plug-in that cannot be imported
     ├── InputError                    an unreadable document, table or JSON file
     │   └── ExtractionFormatError     extraction JSON of the wrong shape
     ├── StoreError                    the graph's store
@@ -56,6 +57,7 @@ __all__ = [
     "ModelError",
     "ModelMismatchError",
     "NotAGraphError",
+    "PluginError",
     "QueryError",
     "RateLimitError",
     "RemoteAuthError",
@@ -108,6 +110,10 @@ class UsageError(SaragError):
     """An invalid option or argument."""
 
     exit_code = 2
+
+
+class PluginError(SaragError):
+    """A plug-in of an installed package that cannot be imported."""
 
 
 class InputError(SaragError):

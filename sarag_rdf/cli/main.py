@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -15,13 +16,14 @@ import click
 
 from sarag_rdf import __version__
 from sarag_rdf.base.cache_errors import FirstOnly, lack_of_room
-from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.errors import PluginError, SaragError, one_line
+from sarag_rdf.base.plugins import find, load, plugins
 from sarag_rdf.base.redaction import redacted
 from sarag_rdf.cli.settings import set_defaults, settings_files, settings_message
 from sarag_rdf.cli.trust import is_trusted
 from sarag_rdf.cli.verbosity import add_verbosity_options
 
-COMMANDS = {
+_COMMANDS = {
     "index": "index documents into a knowledge graph",
     "update": "re-index documents that have changed",
     "delete": "delete documents from the graph",
@@ -40,40 +42,65 @@ COMMANDS = {
     "split": "declare that names refer to different entities",
     "retype": "decide the class of an entity",
     "serve": "serve a SPARQL endpoint, search and answers over HTTP",
-    "mcp": "offer a graph to agents over the Model Context Protocol",
     "token": "make a token for a server",
     "trust": "let the settings file of a folder set everything",
     "validate": "validate the graph against its SHACL shapes",
     "fsck": "check the consistency of a graph, and repair it",
     "quarantine": "manage sources that do not conform to the shapes",
     "stats": "print counts of the graph's contents",
-    "evaluate": "evaluate retrieval and answers on questions with known answers",
 }
 INTERRUPTED = 130
 
 
+def command_names() -> tuple[str, ...]:
+    """The names of all commands: this package's, then those of plug-ins."""
+    return (*_COMMANDS, *(name for name in plugins("commands") if name not in _COMMANDS))
+
+
 def _load(name: str) -> click.Command:
-    """Import a command's module; ``_`` is appended to a name that is a Python keyword."""
-    module = f"{name}_" if keyword.iskeyword(name) else name
-    command: click.Command = importlib.import_module(f"sarag_rdf.cli.{module}").command
+    """Import a command; ``_`` is appended to the module of a name that is a Python keyword."""
+    if name in _COMMANDS:
+        module = f"{name}_" if keyword.iskeyword(name) else name
+        command: click.Command = importlib.import_module(f"sarag_rdf.cli.{module}").command
+    else:
+        command = load("commands", name)
     add_verbosity_options(command)
     return command
+
+
+def summary(name: str) -> str:
+    """One line of what a command does, or why it cannot be loaded."""
+    if name in _COMMANDS:
+        return _COMMANDS[name]
+    try:
+        help_text = _load(name).get_short_help_str(limit=200)
+    except PluginError as error:
+        return str(error)
+    return help_text[:1].lower() + help_text[1:].rstrip(".")
 
 
 class LazyGroup(click.Group):
     """Imports a command's module when it is called: ``sarag --help`` loads no model."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+        return list(command_names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        return _load(cmd_name)
+        is_known = cmd_name in _COMMANDS or find("commands", cmd_name)
+        return _load(cmd_name) if is_known else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, summary(name)) for name in command_names()])
+
+
+def _loaded() -> dict[str, click.Command]:
+    """All commands whose module can be imported."""
+    commands = {}
+    for name in command_names():
+        with suppress(PluginError):
+            commands[name] = _load(name)
+    return commands
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -99,7 +126,7 @@ def cli(ctx: click.Context, config: Path | None) -> None:
     """  # noqa: D301 - click reads the backspace
     files = settings_files(config, is_trusted)
     if files:
-        set_defaults(ctx, files, {name: _load(name) for name in COMMANDS})
+        set_defaults(ctx, files, _loaded())
 
 
 def main(arguments: list[str] | None = None) -> None:

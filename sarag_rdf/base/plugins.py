@@ -1,0 +1,122 @@
+"""What can be plugged in: found by entry points, imported when it is first named.
+
+A distribution declares its plug-ins in its ``pyproject.toml``, and so does this one::
+
+    [project.entry-points."sarag_rdf.retrievers"]
+    nearest = "my_package.nearest:Nearest"
+
+`GROUPS` has the groups, with what an entry point of each stands for. Looking up a name reads the
+metadata of this distribution first, and that of all others only if the name is not found there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, distributions
+from typing import Any, Final
+
+from sarag_rdf.base.errors import PluginError, UsageError
+
+GROUPS: Final[Mapping[str, str]] = {
+    "retrievers": "retriever",
+    "contexts": "context",
+    "reasoners": "reasoner",
+    "extractors": "extractor",
+    "formats": "document format",
+    "importers": "importer",
+    "exporters": "export format",
+    "mapping_languages": "mapping language",
+    "merge_rules": "merge rule",
+    "vector_engines": "vector engine",
+    "commands": "command",
+    "doors": "door of the server",
+}
+"""Group, without the prefix ``sarag_rdf.``, and what one of its plug-ins is called."""
+_OWN: Final = "sarag-rdf"
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A plug-in that is installed: its group and name, and the distribution that it comes from."""
+
+    group: str
+    name: str
+    package: str
+    version: str
+    entry: EntryPoint
+
+    def load(self) -> Any:
+        """What the entry point names. Raises `PluginError` if it cannot be imported."""
+        try:
+            return self.entry.load()
+        except Exception as error:
+            kind = GROUPS[self.group]
+            raise PluginError(
+                f"the {kind} '{self.name}' of the package {self.package} {self.version} cannot be "
+                f"loaded: {type(error).__name__}: {error} (update or uninstall that package)"
+            ) from error
+
+
+@cache
+def _own(group: str) -> Mapping[str, Plugin]:
+    """Plug-ins of this distribution, in the order of its ``pyproject.toml``."""
+    try:
+        own = distribution(_OWN)
+    except PackageNotFoundError as error:
+        raise PluginError(
+            "the package sarag-rdf is not installed, so that nothing is known of its parts: run "
+            "pip install ."
+        ) from error
+    entries = own.entry_points.select(group=f"sarag_rdf.{group}")
+    return {e.name: Plugin(group, e.name, _OWN, own.version, e) for e in entries}
+
+
+@cache
+def _others(group: str) -> Mapping[str, Plugin]:
+    """Plug-ins of other distributions, by name; of two with one name the first on the path."""
+    found: dict[str, Plugin] = {}
+    for other in distributions():
+        package = other.metadata["Name"]
+        if package == _OWN:
+            continue
+        for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
+            plugin = Plugin(group, entry.name, package, other.version, entry)
+            found.setdefault(entry.name, plugin)
+    return dict(sorted(found.items()))
+
+
+def plugins(group: str) -> Mapping[str, Plugin]:
+    """All plug-ins of a group by name: those of this package first. None of them is imported.
+
+    The name of a plug-in of this package cannot be taken by another package.
+    """
+    own = _own(group)
+    return {**own, **{name: other for name, other in _others(group).items() if name not in own}}
+
+
+def find(group: str, name: str) -> Plugin | None:
+    """The plug-in of that name, if there is one."""
+    return _own(group).get(name) or _others(group).get(name)
+
+
+def load(group: str, name: str) -> Any:
+    """What the plug-in of that name stands for, imported if need be.
+
+    Raises `UsageError` with the names that there are, and `PluginError` if it cannot be imported.
+    """
+    plugin = find(group, name)
+    if plugin is None:
+        names = ", ".join(plugins(group)) or "none is installed"
+        raise UsageError(f"unknown {GROUPS[group]} '{name}': choose from {names}")
+    return plugin.load()
+
+
+def loadable(group: str) -> Iterator[tuple[Plugin, Any | PluginError]]:
+    """Each plug-in of a group with what it stands for, or with the error that it raises."""
+    for plugin in plugins(group).values():
+        try:
+            yield plugin, plugin.load()
+        except PluginError as error:
+            yield plugin, error
