@@ -208,7 +208,14 @@ def substituted(question: str, answers: Sequence[str]) -> str:
 
 
 def joined(first: Context, second: Context) -> Context:
-    """Both contexts merged and relabelled; a document in both appears once, with all its spans."""
+    """Both contexts merged and relabelled; a document in both appears once, with all its spans.
+
+    The tokens of the second one count by the share of its text that the first does not have.
+    """
+    known = set(first.texts)
+    sizes = {text: len(text) for text in second.texts}
+    new = sum(size for text, size in sizes.items() if text not in known)
+    tokens = first.tokens + round(second.tokens * new / max(1, sum(sizes.values())))
     shown: dict[str, set[tuple[int, int]]] = {}
     for excerpt in (*first.excerpts.values(), *second.excerpts.values()):
         shown.setdefault(excerpt.document.iri, set()).update(excerpt.spans)
@@ -223,4 +230,4 @@ def joined(first: Context, second: Context) -> Context:
                 excerpts[f"D{number}"] = Excerpt(excerpt.document, tuple(sorted(spans)))
         if excerpts or section.relationships or section.descriptions:
             sections.append(replace(section, excerpts=excerpts))
-    return Context(tuple(sections), first.tokens + second.tokens, second.builder)
+    return Context(tuple(sections), tokens, second.builder)

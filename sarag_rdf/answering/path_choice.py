@@ -11,7 +11,8 @@ from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.json_schema import object_of, one_of
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
-from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, RelationPath, Section
+from sarag_rdf.base.types import Answer, Evidence, Excerpt, RelationPath, Section
+from sarag_rdf.retrieval.context.base import measured
 from sarag_rdf.retrieval.paths import Paths, PathSearch
 
 _SHOWN: Final = 4
@@ -77,7 +78,7 @@ class PathChoice(ReasonerStrategy):
             if ranked.entity
         }
         section = Section("", excerpts, ())
-        talk.add(Evidence(evidence, Context((section,) if excerpts else (), 0, self.name)))
+        talk.add(Evidence(evidence, measured((section,) if excerpts else (), self.name)))
         return talk.answer(
             "; ".join(answer.name for answer in chosen.answers),
             reasoning=f"{chosen.text} ({chosen.topic_name})",

@@ -30,7 +30,6 @@ from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import (
     Answer,
-    Context,
     Evidence,
     Excerpt,
     RankedDocument,
@@ -38,6 +37,7 @@ from sarag_rdf.base.types import (
     Section,
     Subgraph,
 )
+from sarag_rdf.retrieval.context.base import measured
 
 PROMPT = "sparql_typed"
 
@@ -203,7 +203,7 @@ class SparqlTyped(ReasonerStrategy):
             talk.query, SparqlTyped.name, {}, ranked, (), (), (), Subgraph((), {}, ())
         )
         section = Section("", excerpts, texts)
-        return Evidence(retrieved, Context((section,), 0, SparqlTyped.name))
+        return Evidence(retrieved, measured((section,), SparqlTyped.name))
 
     def _from_passages(self, talk: Conversation, reason: str) -> Answer:
         """The answer of `single`, whose evidence is retrieved."""

@@ -84,8 +84,8 @@ def _written(value: Any) -> str:
 def _echo(kind: str, plugin: Plugin, class_: Any) -> None:
     formatter = click.HelpFormatter(width=100, max_width=100)
     name = _ARGUMENTS.get(plugin.name, plugin.name)
-    with formatter.section(f"--{kind} {name}  [{plugin.package} {plugin.version}]"):
-        formatter.write_text(_summary(class_))
+    with formatter.section(f"--{kind} {name}"):
+        formatter.write_text(f"{_summary(class_)} ({plugin.package} {plugin.version})")
         rows = [
             (
                 f"{option.name}={_written(option.default)}".rstrip("="),

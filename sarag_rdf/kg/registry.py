@@ -26,6 +26,7 @@ from sarag_rdf.base.ports import (
     Reasoner,
     Retriever,
 )
+from sarag_rdf.base.resources import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader
@@ -282,7 +283,17 @@ class GraphReasoner:
     view: GraphView
 
     def answer(self, query: Query) -> Answer:
-        return self.strategy.answer(Conversation(query, self.gather, self.llm, self.view))
+        strategy = self.strategy
+        talk = Conversation(query, self.gather, self.llm, self.view, strategy.prompts)
+        return strategy.answer(talk)
+
+
+def prompts_with(name: str) -> Prompts:
+    """The prompts of the installed reasoners that have a template of that name, or the core's."""
+    for options in strategies("reasoner").values():
+        if issubclass(options, ReasonerStrategy) and options.prompts.has(name):
+            return options.prompts
+    return CORE_PROMPTS
 
 
 def make_reasoner(chosen: str | Options, gather: Gather, llm: LLM, view: GraphView) -> Reasoner:

@@ -185,8 +185,7 @@ def retrieved(
                 d.parts,
                 d.arrivals,
             )
-            for rank, d in enumerate(documents, start=1)
-            if d.iri in texts
+            for rank, d in enumerate((d for d in documents if d.iri in texts), start=1)
         ),
         tuple(map(with_text, explanation.relationships)),
         seeds,

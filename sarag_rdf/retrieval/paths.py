@@ -102,7 +102,8 @@ class Paths(RetrieverStrategy):
     )
 
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
-        return PathSearch(view, self).retrieve(query)
+        search = PathSearch(view, self)
+        return search.retrieved(query, *search.find(query.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +144,6 @@ class PathSearch:
         if self._options.model:
             return PathIndex(self.view, self.model)
         return self.view.derived(_packaged_index)
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if a text cannot be embedded, `StoreError` from the store."""
-        topics, paths = self.find(query.text)
-        return self.retrieved(query, topics, paths)
 
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""
@@ -277,18 +273,20 @@ class PathSearch:
         result = self.view.reader.store.query(text)
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
-        via = {
-            row[0].value: tuple(row[1].value.split()) if len(row) > 1 and row[1] else ()
-            for row in result.rows
-            if row[0] is not None and row[0].value != path.topic.seed.node
-        }
+        via, walks = {}, 0
+        for row in result.rows:
+            values = dict(zip(result.variables, row, strict=True))
+            answer, between, count = (values.get(name) for name in ("answer", "via", "walks"))
+            walks += int(count.value) if count else 0
+            if answer is not None and answer.value != path.topic.seed.node:
+                via[answer.value] = tuple(between.value.split()) if between else ()
         labels = entity_labels(self.view.reader, via)
         answers = sorted(
             (PathAnswer(iri, labels[iri][0], nodes) for iri, nodes in via.items() if iri in labels),
             key=lambda answer: (answer.name, answer.iri),
         )
         relation_path = self._described(path)
-        is_cut = len(result.rows) > options.answers
+        is_cut = len(result.rows) > options.answers or walks >= options.walks
         return replace(
             relation_path, sparql=text, answers=tuple(answers[: options.answers]), is_cut=is_cut
         )

@@ -47,7 +47,7 @@ class GraphView:
         `facts` is the view of another graph whose statements are activated (KG-Infused RAG), if
         it is not this one.
         """
-        self.facts: GraphView = facts or self
+        self._facts = facts
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
@@ -56,6 +56,11 @@ class GraphView:
         self._documents: dict[str, Document] = {}
         self._steering: dict[str, Steering] = {}
         self._derived: dict[Any, Any] = {}
+
+    @property
+    def facts(self) -> GraphView:
+        """The view of the graph whose statements are activated."""
+        return self._facts or self
 
     def derived(self, make: Callable[[GraphView], _Derived]) -> _Derived:
         """What `make` computes from this revision; it is called once."""

@@ -78,7 +78,7 @@ def answer_of(
     view: GraphView | None = None,
 ) -> Answer:
     """What a reasoner answers."""
-    return reasoner.answer(Conversation(query, gather, llm, view))
+    return reasoner.answer(Conversation(query, gather, llm, view, reasoner.prompts))
 
 
 def told(answer: Answer) -> list[str]:

@@ -197,3 +197,11 @@ def test_sentences_of_a_document_in_both_contexts_are_all_shown() -> None:
         ("a", {"D1": ((0, 3), (8, 12))})
     ]
     assert (both.tokens, both.builder) == (5, "test")
+
+
+def test_a_document_in_both_contexts_counts_once() -> None:
+    both = joined(context_of(CLUB), context_of(CLUB))
+    assert (both.tokens, len(both.excerpts)) == (7, 1)
+    assert joined(context_of(CLUB), context_of(ADA)).tokens == 14
+    assert joined(EMPTY, context_of(ADA)).tokens == 7
+    assert joined(context_of(ADA), EMPTY).tokens == 7

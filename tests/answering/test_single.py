@@ -81,6 +81,14 @@ def test_words_for_nothing_are_no_answer(text: str) -> None:
     assert abstains(text)
 
 
+@pytest.mark.parametrize("text", ["None", "Unknown"])
+def test_a_name_that_looks_like_nothing_is_an_answer_with_its_citations(text: str) -> None:
+    answer = ask(final_answer=text, citations=["D1"])
+    assert (answer.outcome, answer.text, answer.citations) == ("answered", text, (CITE_CLUB,))
+    assert ask(final_answer=text, citations=[]).outcome == "insufficient"
+    assert ask(final_answer=text, citations=["D1"], sufficient=False).outcome == "insufficient"
+
+
 @pytest.mark.parametrize("text", ["no", "No.", "0", "Unknown Pleasures", "None of them", "???"])
 def test_words_that_only_look_like_nothing_are_an_answer(text: str) -> None:
     assert not abstains(text)

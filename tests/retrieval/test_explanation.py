@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.evaluation.corpus import read_corpus
 from sarag_rdf.plugins.evaluation.questions import read_questions
+from sarag_rdf.retrieval.base import ScoredDocument, retrieved
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
@@ -287,3 +290,23 @@ def test_squeezing_changes_what_the_published_thresholds_find() -> None:
         for embedder in (HashEmbedder(), SqueezedEmbedder(HashEmbedder(), 0.4))
     )
     assert len(moved["documents"]) > len(plain["documents"])
+
+
+def test_ranks_have_no_gap_where_a_document_was_deleted_meanwhile() -> None:
+    view = view_of(larger_graph(1))
+    [first, second] = view.iris.documents[:2]
+    documents = [ScoredDocument(iri, 1.0) for iri in (first, "urn:deleted", second)]
+    found = retrieved(view, Query(QUESTIONS[0]), "test", {}, documents)
+    assert [(d.document.iri, d.rank) for d in found.documents] == [(first, 1), (second, 2)]
+
+
+def test_a_view_is_freed_without_a_garbage_collection() -> None:
+    view = view_of(larger_graph(1))
+    view.network.frequencies(np.array([0]))
+    freed = weakref.ref(view)
+    gc.disable()
+    try:
+        del view
+        assert freed() is None
+    finally:
+        gc.enable()

@@ -360,3 +360,10 @@ def test_an_empty_graph_has_no_paths() -> None:
     assert read_schema(reader) == PathSchema()
     topics, paths = PathSearch(view_of(reader)).find("who directed [Winter Harbour]?")
     assert (topics, paths) == ([], ())
+
+
+def test_walks_beyond_their_limit_are_cut(kg: KnowledgeGraph) -> None:
+    hops = DIRECTOR.reverse, LANGUAGE
+    assert not followed(kg, "Ines Falcato", *hops).is_cut
+    found = followed(kg, "Ines Falcato", *hops, walks=1)
+    assert (len(found.answers), found.is_cut) == (1, True)

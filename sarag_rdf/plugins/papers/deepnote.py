@@ -15,6 +15,7 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import boolean, object_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.kg_infused_reasoner import PROSE, KgInfused, one_line
 
 
@@ -26,6 +27,7 @@ class DeepNote(ReasonerStrategy):
     """
 
     name = "deepnote"
+    prompts = PROMPTS
     steps: int = option(
         3, "Maximum number of further searches, each with three calls.", ge=1, le=MAX_HOPS
     )

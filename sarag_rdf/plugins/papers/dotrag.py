@@ -230,7 +230,8 @@ class DotRagSearch(RetrieverStrategy):
                 for row, cosine in zip(several, cosines, strict=True):
                     links[row] = Link(iris.relationships[row], *ends, "", cosine, path.weight)
                 nearest = links[several[int(np.argmax(cosines))]].relationship
-                amounts = path.weight, path.weight, path.weight
+                share = path.weight if number == 1 else 1.0  # of the activation before
+                amounts = share, path.weight, path.weight
                 kinds: Any = "related_to", "entity", "entity"
                 steps.append(Step(number, *ends, nearest, *amounts, *kinds))
                 chains.setdefault(other, tuple(steps))

@@ -23,10 +23,12 @@ from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
-from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Section, Seed
+from sarag_rdf.base.types import Answer, Evidence, Excerpt, Section, Seed
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.dotrag import Division, DotRagSearch, EntityPath
+from sarag_rdf.retrieval.context.base import measured
 from sarag_rdf.retrieval.seeds import nearest_entities
 
 _ANCHORS: Final = 3
@@ -67,6 +69,7 @@ class DotRag(ReasonerStrategy):
     """
 
     name = "dotrag"
+    prompts = PROMPTS
     t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
     h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
     tau: float = option(
@@ -267,7 +270,7 @@ class DotRag(ReasonerStrategy):
                 )
             }
             section = Section("", excerpts, tuple(search.texts[path] for path in search.kept))
-            context = Context((section,), 0, self.name)
+            context = measured((section,), self.name)
             talk.add(Evidence(evidence, context))
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)

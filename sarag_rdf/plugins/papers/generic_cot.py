@@ -18,6 +18,7 @@ from sarag_rdf.answering.base import (
 from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import max_tokens_option
 from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
 
 STEPS = 5
 
@@ -27,6 +28,7 @@ class GenericCot(FromEvidence):
     """One call that splits the question, answers the parts, and then the whole."""
 
     name = "generic-cot"
+    prompts = PROMPTS
     max_tokens: int = max_tokens_option(1024)
 
     def step(self, talk: Conversation, context: Context) -> Answer:

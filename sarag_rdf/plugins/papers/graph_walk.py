@@ -18,17 +18,11 @@ from sarag_rdf.base.types import Citation, Context, Document, Excerpt, Retrieved
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.retrieval.context.base import Budget, ContextStrategy
 from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.seeds import STOP_WORDS
 from sarag_rdf.retrieval.view import GraphView
 
 LONG = 5
 """Letters from which on a word of the question may match a part of a name."""
-STOP_WORDS = frozenset(
-    "a an the of in on at to from by for with and or is are was were be been do does did has have "
-    "had who whom whose what which when where why how that this these those it its as into about "
-    "after before between during first last many much more most name named called country city "
-    "state place person people where there their year".split()
-)
-"""Words that match nothing: too common in questions, whatever they ask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, optio
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Activation, Answer, Context, Seed, Selection, Statement
 from sarag_rdf.graph.texts import entity_labels, statements_from
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.seeds import Start, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
@@ -45,6 +46,7 @@ class KgInfused(ReasonerStrategy):
     """At most `rounds` + 5 calls: selections, summary, expansion, note, augmentation, answer."""
 
     name = "kg-infused"
+    prompts = PROMPTS
     baseline: str = option(
         "none",
         "The same pipeline without a graph: no-retrieval answers at once, rag from a note on the "

@@ -9,6 +9,7 @@ from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.json_schema import object_of
 from sarag_rdf.base.options import max_tokens_option
 from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.generic_cot import GenericCot
 from sarag_rdf.plugins.papers.sparql_cot import SparqlCot
 
@@ -24,6 +25,7 @@ class Route(FromEvidence):
     """
 
     name = "route"
+    prompts = PROMPTS
     max_tokens: int = max_tokens_option(1024)
 
     def step(self, talk: Conversation, context: Context) -> Answer:

@@ -16,6 +16,7 @@ from sarag_rdf.answering.single import looked_up
 from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.types import Answer, Citation
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
 
 
@@ -28,6 +29,7 @@ class SelfAsk(ReasonerStrategy):
     """
 
     name = "self-ask"
+    prompts = PROMPTS
     steps: int = option(
         3,
         "Maximum number of follow-up questions, each with a search and two calls.",

@@ -19,6 +19,7 @@ from sarag_rdf.base.fence import BREAK
 from sarag_rdf.base.json_schema import boolean, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.types import Answer, Context, Excerpt, Section
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
@@ -80,6 +81,7 @@ class SelfRag(ReasonerStrategy):
     """
 
     name = "self-rag"
+    prompts = PROMPTS
     passages: int = option(6, "Maximum number of documents, each with a call.", ge=2, le=MAX_COUNT)
     tokens: bool = option(
         False,

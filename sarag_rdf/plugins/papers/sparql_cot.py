@@ -15,6 +15,7 @@ from sarag_rdf.answering.base import (
 from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import max_tokens_option
 from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.patterns import MOST
 
 
@@ -23,6 +24,7 @@ class SparqlCot(FromEvidence):
     """One call: a query of at most four triple patterns, its bindings in the context, an answer."""
 
     name = "sparql-cot"
+    prompts = PROMPTS
     max_tokens: int = max_tokens_option(1024)
 
     def step(self, talk: Conversation, context: Context) -> Answer:

@@ -21,6 +21,7 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import max_tokens_option
 from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.grounding import Binding, Grounder, Grounding
 from sarag_rdf.plugins.papers.patterns import PatternError, parse_patterns
 from sarag_rdf.plugins.papers.sparql_cot import query_and_bindings, sparql_cot_reply
@@ -39,6 +40,7 @@ class SparqlGrounded(FromEvidence):
     """
 
     name = "sparql-grounded"
+    prompts = PROMPTS
     max_tokens: int = max_tokens_option(1024)
 
     def step(self, talk: Conversation, context: Context) -> Answer:

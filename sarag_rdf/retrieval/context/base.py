@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import CountTokens
-from sarag_rdf.base.types import Context, Retrieved
+from sarag_rdf.base.types import Context, Retrieved, Section
 from sarag_rdf.retrieval.view import GraphView
 
 
@@ -31,6 +32,12 @@ def approximate_tokens(text: str) -> int:
     7
     """
     return -(-4 * len(text.split()) // 3)
+
+
+def measured(sections: Sequence[Section], builder: str) -> Context:
+    """The context of sections that no budget limits, with its approximate size."""
+    context = Context(tuple(sections), 0, builder)
+    return replace(context, tokens=sum(map(approximate_tokens, context.texts)))
 
 
 class Budget:

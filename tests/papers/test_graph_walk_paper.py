@@ -20,9 +20,10 @@ from sarag_rdf.base.options import Spec
 from sarag_rdf.base.types import Context, Evidence, Extraction, Mention, Query, Relation
 from sarag_rdf.plugins.papers.graph_walk import GraphWalk
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
+from tests.answering.sample import answer_of
+from tests.papers.test_graph_walk import made, met, shown
 from tests.retrieval.graphs import Content
 from tests.retrieval.sample import found_for, view_with, words
-from tests.retrieval.test_graph_walk import made, met, shown
 
 PAPER = GraphWalk.of({"preset": "paper"})
 NAMES = [f"{letter}{rest}" for letter in "BCDFGHKL" for rest in ("ama", "ola")]
@@ -284,6 +285,6 @@ def test_facts_that_fill_the_budget_are_what_is_asked() -> None:
     document = documents[0].document
     llm = QueuedLLM([{"reasoning": "", "sufficient": True, "final_answer": "Bea"}])
     evidence = Evidence(found_for("Who met Ada?", *documents), context)
-    answer = Single(lambda query: evidence, llm).answer(Query("Who met Ada?"))
+    answer = answer_of(Single(), lambda _: evidence, llm, Query("Who met Ada?"))
     assert (answer.text, answer.usage.calls) == ("Bea", 1)
     assert [citation.document for citation in answer.citations] == [document.iri]
