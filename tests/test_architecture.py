@@ -64,6 +64,7 @@ ONLY_IN: dict[str, set[str]] = {
     "threadpoolctl": {"models"},
     "sqlite3": {"models"},
     "spacy": {"extraction", "plugins.learned"},
+    "sklearn": {"plugins.learned"},
     "bs4": {"documents"},
     "matplotlib": {"plugins.evaluation"},
     "resvg_py": {"server"},
