@@ -287,7 +287,8 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
         "quarantined": [asdict(problem) for problem in plan.quarantined],
         "estimate": None if usage is None else asdict(usage),
     }
-    names = {"add": added, "update": updated, "delete": deleted}
+    changes = [("update" if planned.known else "add", planned.name) for planned in plan.todo]
+    changes += [("delete", name) for name in deleted]
     estimate_lines = [f"about {_usage(usage)}"] if usage is not None else []
     if how == "index":
         documents = counted(len(plan.documents), "document")
@@ -296,7 +297,7 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
     emit(
         options,
         data,
-        *(f"{what:6}  {one_line(name)}" for what, each in names.items() for name in each),
+        *(f"{what:6}  {one_line(name)}" for what, name in changes),
         f"would be {len(added)} added, {len(updated)} updated, {len(deleted)} deleted, "
         f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, {len(plan.problems)} not "
         f"readable{_in_quarantine(len(plan.quarantined))}",
