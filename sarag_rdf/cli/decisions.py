@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.base.tables import delimiter_for
 from sarag_rdf.cli.options import (
     Decorator,
@@ -132,7 +133,7 @@ def _write_review(
 @click.argument("entities", nargs=-1, metavar="[KEEP MERGED]")
 @write_options
 @model_options
-@_review_options("pairs", "same-words, initials, near, cluster or shared-alias")
+@_review_options("pairs", ", ".join(plugins("merge_rules")))
 @click.option(
     "--least",
     default=0.9,
@@ -166,8 +167,10 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
         raise UsageError(
             "--curate only comments on the pairs: add --review FILE or --dry-run to see them"
         )
-    if options["unreviewed"] and options["rule"] == "cluster":
-        raise UsageError("clusters are merged only after review: use --review FILE")
+    if options["unreviewed"] and load("merge_rules", options["rule"]).needs_review:
+        raise UsageError(
+            f"pairs of the rule {options['rule']} are merged only after review: use --review FILE"
+        )
     with open_graph(options) as kg:
         if action in ("--list", "--undo"):
             return list_or_undo(kg, "identity", action, options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.cli.options import embedder_option, embedding_endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json
@@ -60,7 +61,7 @@ def command(**options: Any) -> None:
     with sarag_rdf.open(None, embedder=options["embedder"], endpoint=endpoint_of(options)) as kg:
         sources = [mention.source(number) for number, mention in enumerate(mentions)]
         kg.index(sources, extractor=GoldExtractor(mentions))
-        for rule in (DEFAULT, *(chosen or kg.decisions.rules)):
+        for rule in (DEFAULT, *(chosen or plugins("merge_rules"))):
             merged = 0
             if rule != DEFAULT:
                 proposals = kg.decisions.propose_merges(rule, least=options["least"])

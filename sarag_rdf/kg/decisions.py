@@ -27,7 +27,7 @@ from sarag_rdf.building.derive.decisions import (
 from sarag_rdf.building.derive.decisions import Decision as Decision
 from sarag_rdf.building.derive.decisions import Subject as Subject
 from sarag_rdf.building.derive.incremental import refresh
-from sarag_rdf.building.derive.merge_rules import NEAR, RULES
+from sarag_rdf.building.derive.merge_rules import NEAR
 from sarag_rdf.building.index.sync import IndexedSources
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.building.link.sssom import read_table, review_table
@@ -58,9 +58,6 @@ class Accepted:
 
 class Decisions:
     """Decisions about entities and phrases: proposed, accepted, listed and undone."""
-
-    rules = RULES
-    """Names of the rules that propose merges."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -28,11 +28,11 @@ from sarag_rdf.base.types import Answer, OnEvent, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
-from sarag_rdf.building.imports.mapping import MappingFile
-from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.index.plan import Inputs, Plan
+from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Mode, Plan, Request
 from sarag_rdf.building.index.run import IndexReport
+from sarag_rdf.graph.exporter import ExportReport
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import Imported, imported_graphs
@@ -70,12 +70,14 @@ from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_stat
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.plugins.papers.articles import ArticleReport
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:
     import rdflib
     from networkx import MultiDiGraph
+
+
+_MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
 
 
 class KnowledgeGraph:
@@ -131,21 +133,21 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = indexing.WORDS,
-        overlap: int = indexing.OVERLAP,
+        words: int = WORDS,
+        overlap: int = OVERLAP,
         progress: Progress = silent,
         **reading: Unpack[ReadingKeywords],
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
         `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
-        words, and share `overlap` words with their neighbours. `reading` goes to `read_paths`
-        (root, language, max_chars). The report's `problems` list files that cannot be read. A run
-        that is interrupted keeps what it has committed. A source whose evidence does not conform
-        to the shapes is a problem too; it goes into the `quarantine`.
+        words, and share `overlap` words with their neighbours. `reading` are the fields of
+        `ReadOptions` (root, language, max_chars). The report's `problems` list files that cannot be
+        read. A run that is interrupted keeps what it has committed. A source whose evidence does
+        not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
-        return indexing.index(self.session, make, extractor, progress)
+        request = Request.of(inputs, "add", words=words, overlap=overlap, **reading)
+        return indexing.index(self.session, request, extractor, progress)
 
     def plan(
         self,
@@ -159,14 +161,7 @@ class KnowledgeGraph:
 
         Its `refused` says why it would need `yes`.
         """
-        if how == "sync":
-            assert isinstance(inputs, str | Path)  # noqa: S101 - a folder
-            make = indexing.folder_contents(inputs, **options)
-        elif how == "update":
-            make = indexing.changed_sources(inputs, **options)
-        else:
-            make = indexing.new_sources(inputs, **options)
-        return indexing.plan(self.session, make, extractor, create=how != "update")
+        return indexing.plan(self.session, Request.of(inputs, _MODES[how], **options), extractor)
 
     def update(
         self,
@@ -183,8 +178,8 @@ class KnowledgeGraph:
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        make = indexing.changed_sources(inputs, **options)
-        return indexing.index(self.session, make, extractor, progress, create=False)
+        request = Request.of(inputs, "update", **options)
+        return indexing.index(self.session, request, extractor, progress)
 
     def sync(
         self,
@@ -201,8 +196,8 @@ class KnowledgeGraph:
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        make = indexing.folder_contents(folder, **options)
-        return indexing.index(self.session, make, extractor, progress)
+        request = Request.of(folder, "mirror", **options)
+        return indexing.index(self.session, request, extractor, progress)
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
@@ -252,13 +247,10 @@ class KnowledgeGraph:
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
-        given: dict[str, Any] = {**options}
-        if given.get("mapping") is not None:
-            given["mapping"] = MappingFile.read(Path(given["mapping"]))
-        order = ImportOptions(kind, **given)
+        order = ImportOptions.of(kind, options)
         return exchange.import_graph(self.session, str(where), order, progress, embed=embed)
 
-    def suggest_mapping(self, where: str | Path) -> str:
+    def suggest_mapping(self, where: str | Path, kind: str = "table") -> str:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
@@ -269,6 +261,7 @@ class KnowledgeGraph:
         return exchange.suggest_mapping(
             self.session,
             str(where),
+            kind,
             schema,
             self.ontologies.prefixes(),
         )
@@ -525,15 +518,16 @@ class KnowledgeGraph:
         format_: str,
         output: IO[bytes],
         *,
-        rdf12: bool = False,
+        progress: Progress = silent,
         **parts: Unpack[ExportKeywords],
-    ) -> None:
-        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
+    ) -> ExportReport | None:
+        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
         `parts` are those of `ExportParts`; by default, everything but imported graphs. With
-        `rdf12`, relationships are reifiers of the links that they state.
+        `rdf12`, relationships are reifiers of the links that they state. Other formats have
+        options of their own, and may return a report.
         """
-        exchange.export(self.session, format_, output, rdf12=rdf12, **parts)
+        return exchange.export(self.session, format_, output, progress, **parts)
 
     def export_wikibase(
         self,
@@ -541,19 +535,15 @@ class KnowledgeGraph:
         output: IO[bytes],
         *,
         over: Sequence[str] = (DOCUMENTS,),
-        typed: int = 0,
-        table: Path | None = None,
         **settings: Unpack[WikibaseKeywords],
     ) -> None:
-        """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
+        """Write the parts in `over` as wikibase, wikibase-json or quickstatements; see `export`.
 
-        Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
-        file of own ids and ids in the target; `settings` are those of
-        `wikibase.WikibaseOptions`. New numbers are written to the graph, under its lock.
+        Phrases of at least `typed` statements get properties of their own (0: none). `table` has
+        own ids and ids in the target, for quickstatements: a file or a mapping. New numbers are
+        written to the graph, under its lock.
         """
-        exchange.export_wikibase(
-            self.session, format_, output, over=over, typed=typed, table=table, **settings
-        )
+        exchange.export(self.session, format_, output, over=over, **settings)
 
     def export_articles(
         self,
@@ -562,13 +552,14 @@ class KnowledgeGraph:
         over: Sequence[str] = (DOCUMENTS,),
         rewrite: bool = False,
         progress: Progress = silent,
-    ) -> ArticleReport:
+    ) -> Any:
         """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
 
         With `rewrite`, the language model writes them. The report counts statements in articles.
         """
-        llm = self.llm() if rewrite else None
-        return exchange.export_articles(self.session, output, over, llm, progress)
+        return exchange.export(
+            self.session, "articles", output, progress, over=over, rewrite=rewrite
+        )
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.

@@ -16,12 +16,13 @@ from pathlib import Path
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
+from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import LLM, Embedder, Progress
 from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.types import ENTITY_TYPES
 from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES
-from sarag_rdf.building.derive.clusters import Member, curated, remarks
+from sarag_rdf.building.derive.curation import Member, curated, relabelled, remarks
 from sarag_rdf.building.derive.decisions import (
     ANY_TYPE,
     NO_PROPERTY,
@@ -32,9 +33,8 @@ from sarag_rdf.building.derive.decisions import (
     PhraseSignature,
     read_decisions,
 )
-from sarag_rdf.building.derive.merge_rules import RULES, propose
+from sarag_rdf.building.derive.merge_rules import MergeRule, propose
 from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
-from sarag_rdf.building.derive.relabel import relabelled
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.extraction.typed.phrases import PhraseMatcher
 from sarag_rdf.extraction.typed.suggestions import PropertySuggester, Suggestion, TypedPhrase
@@ -60,8 +60,7 @@ _TEXT = 300
 
 def propose_merges(snapshot: Snapshot, rule: str, least: float) -> list[Match]:
     """Merges that a rule proposes: the subject of a row would be merged into its object."""
-    if rule not in RULES:
-        raise UsageError(f"unknown rule '{rule}': choose one of {', '.join(RULES)}")
+    chosen: MergeRule = load("merge_rules", rule)
     rows = [
         Match(
             proposal.duplicate,
@@ -72,7 +71,7 @@ def propose_merges(snapshot: Snapshot, rule: str, least: float) -> list[Match]:
             tool=rule,
             date=today(),
         )
-        for proposal in propose(snapshot.own, rule, partial(_nearest, snapshot), least)
+        for proposal in propose(snapshot.own, chosen, partial(_nearest, snapshot), least)
     ]
     labels = entity_labels(select_parts(snapshot.own), {iri for row in rows for iri in row.pair})
     return [

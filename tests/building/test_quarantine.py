@@ -23,7 +23,7 @@ from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG
 from sarag_rdf.building.check.validate import validate
 from sarag_rdf.building.index import quarantine, run
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.plan import plan
+from sarag_rdf.building.index.plan import Request, plan
 from sarag_rdf.building.index.quarantine import QuarantinedSource, read_quarantine
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.extraction.openie import OpenIEExtractor
@@ -79,7 +79,7 @@ def quads(kg: KnowledgeGraph) -> set[Quad]:
 
 def without_records(found: Iterable[Quad]) -> set[Quad]:
     """What stays the same whatever is in quarantine."""
-    passing = (MINTER.runs_graph, MINTER.meta_graph, MINTER.quarantine_graphs)
+    passing = (MINTER.runs_graph, MINTER.meta_graph, MINTER.graph("quarantine"))
     return {q for q in found if not str(q.graph_name)[1:-1].startswith(passing)}
 
 
@@ -456,14 +456,14 @@ def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction])
 
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     sources = [ADA, BAD, Source("Bea met nobody.", "Bea", "bea.txt")]
-    report = run.run(reader, plan(reader, sources, Anything.method), Anything())
+    report = run.run(reader, plan(reader, Request.of(sources), Anything.method), Anything())
     Writer(reader).write_metadata("none")
     assert report.added + len(report.problems) == 3
     assert report.quarantined == len(read_quarantine(reader)) <= len(report.problems)
     assert all(str(problem).isprintable() for problem in report.problems)
     checked = validate(reader)
     assert checked.conforms, checked.violations
-    again = plan(reader, sources, Anything.method)
+    again = plan(reader, Request.of(sources), Anything.method)
     assert len(again.todo) == len(report.problems) - report.quarantined
     assert retry(reader, read_quarantine(reader)).admitted == ()
 

@@ -323,7 +323,7 @@ def test_rules_tell_pairs_that_can_be_reviewed_and_undone(
     people.decisions.undo("same-words")
     people.decisions.undo(made.iri(MINTER))
     assert stored(people) == before
-    with pytest.raises(UsageError, match="unknown rule"):
+    with pytest.raises(UsageError, match="unknown merge rule"):
         people.decisions.propose_merges("guess")
 
 

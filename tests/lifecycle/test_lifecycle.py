@@ -488,7 +488,7 @@ def test_another_extractor_is_not_taken_unasked(
 ) -> None:
     assert sarag("sync", "docs").code == 0
     monkeypatch.delenv("SARAG_EXTRACTOR")
-    for command in ("update", "sync"):
+    for command in ("update", "sync", "index"):
         sarag(command, "docs").fails(2, "the graph was extracted with openie", "--extractor")
         sarag(command, "docs", "--dry-run").fails(2, "the graph was extracted with openie")
 

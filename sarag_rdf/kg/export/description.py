@@ -28,7 +28,7 @@ from sarag_rdf.graph.parts import COMPLETE, LINKS, Imported, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.kg.export.prefixes import prefixes_under
-from sarag_rdf.kg.export.rdf import ExportParts, select_graphs, sorted_triples
+from sarag_rdf.kg.export.rdf import FORMATS, ExportParts, select_graphs, sorted_triples
 
 _MEDIA_TYPE = "https://www.iana.org/assignments/media-types/"
 _PROTOCOL = NamedNode("https://www.w3.org/TR/sparql11-protocol/")
@@ -345,14 +345,7 @@ def _term_digest(term: object) -> bytes:
     return hashlib.blake2b(str(term).encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
-MEDIA_TYPES = {
-    "turtle": "text/turtle",
-    "trig": "application/trig",
-    "ntriples": "application/n-triples",
-    "nquads": "application/n-quads",
-    "jsonld": "application/ld+json",
-    "rdfxml": "application/rdf+xml",
-}
+MEDIA_TYPES = {name: format_.media_type for name, format_ in FORMATS.items()}
 
 
 @dataclass(frozen=True, slots=True)
