@@ -1,20 +1,27 @@
-"""How the package is laid out: size of modules, who imports whom, and how deep imports go.
+"""How the package is laid out: size of modules, who imports whom, and what a command executes.
 
     python -m benchmarks.house [REVISION ...]
+    python -m benchmarks.house --rooms
+    python -m benchmarks.house --routes
 
-One column for each git revision and a last one for the working tree. `floors` is the number of
-modules on the longest chain of imports; a module that one other module imports has a single
-importer; a name is repeated when several modules of the package are called by it.
+One column for each git revision and a last one for the working tree. `floors` is the length of
+the longest chain of imports, between modules or between folders of the package (a plug-in is a
+folder of its own); a module that one other module imports has a single importer; a name is
+repeated when several modules of the package are called by it. `--rooms` prints lines and modules
+of each folder. `--routes` runs an index, a search and an answer without a model, each in a process
+of its own, and counts modules of the package that are loaded, and those of which a function runs.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import json
 import statistics
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -65,6 +72,30 @@ def floors(graph: Mapping[str, set[str]]) -> int:
     return max(map(depth, graph))
 
 
+def room(module: str) -> str:
+    """The folder of the package that a module is in; each plug-in is a folder of its own."""
+    names = module.split(".")
+    return ".".join(names[1 : 3 if names[1:2] == ["plugins"] else 2]) or "top"
+
+
+def is_layered(graph: Mapping[str, set[str]]) -> bool:
+    """Whether no chain of imports leads back to where it began."""
+    left = dict(graph)
+    while ready := [name for name, others in left.items() if not others & left.keys()]:
+        for name in ready:
+            del left[name]
+    return not left
+
+
+def rooms(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Who imports whom, by folders; ``from sarag_rdf import ...`` does not count."""
+    joined: dict[str, set[str]] = {}
+    for module, others in graph.items():
+        targets = {room(other) for other in others} - {"top", room(module)}
+        joined.setdefault(room(module), set()).update(targets)
+    return joined
+
+
 def identifiers(text: str) -> Iterator[str]:
     """Names that are bound or read in a module."""
     for node in ast.walk(ast.parse(text)):
@@ -85,20 +116,91 @@ def measure(sources: Mapping[str, str]) -> dict[str, str]:
     real = {m: size for m, size in sizes.items() if size > 1}  # a package of a docstring is none
     largest = max(sizes, key=sizes.__getitem__)
     last_names = Counter(module.rpartition(".")[2] for module in texts)
+    core = {module: size for module, size in sizes.items() if not room(module)[:7] == "plugins"}
+    entries = {path.split("/")[1] for path in sources} - {"__init__.py", "__main__.py"}
     names = Counter(name for text in texts.values() for name in identifiers(text))
     return {
-        "files": str(len(sizes)),
+        "modules": str(len(sizes)),
         "lines": f"{sum(sizes.values()):,}",
+        "modules without plug-ins": str(len(core)),
+        "lines without plug-ins": f"{sum(core.values()):,}",
+        "entries at the top": str(len(entries)),
         "median lines of a module": f"{statistics.median(real.values()):.0f}",
         "largest module": f"{sizes[largest]} ({largest.removeprefix(PACKAGE + '.')})",
         "modules with a single importer": str(sum(importers[module] == 1 for module in real)),
-        "floors": str(floors(graph)),
+        "floors of modules": str(floors(graph)),
+        "floors of folders": str(floors(rooms(graph)) if is_layered(rooms(graph)) else "a circle"),
         "repeated module names": str(sum(count > 1 for count in last_names.values())),
         f"uses of {'/'.join(VAGUE)} as names": str(sum(names[name] for name in VAGUE)),
     }
 
 
+def print_rooms() -> None:
+    """Lines and modules of each folder of the working tree."""
+    texts = {module_name(path): text for path, text in sources_of("").items()}
+    lines: Counter[str] = Counter()
+    modules: Counter[str] = Counter()
+    for module, text in texts.items():
+        lines[room(module)] += len(text.splitlines())
+        modules[room(module)] += 1
+    print("| folder | modules | lines |\n| --- | ---: | ---: |")
+    for name in sorted(lines, key=lambda name: (name.startswith("plugins"), name)):
+        print(f"| {name} | {modules[name]} | {lines[name]:,} |")
+
+
+PROBE = """
+import json, sys, threading
+executed = set()
+def profile(frame, event, argument):
+    code = frame.f_code
+    is_function = code.co_flags & 0x2 and code.co_name[0] != "<"
+    if event == "call" and is_function and "/sarag_rdf/" in code.co_filename:
+        executed.add(code.co_filename)
+sys.setprofile(profile); threading.setprofile(profile)
+from sarag_rdf.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+sys.setprofile(None)
+loaded = [name for name in sys.modules if name.split(".")[0] == "sarag_rdf"]
+plugins = [name.split(".")[2] for name in loaded if name.startswith("sarag_rdf.plugins.")]
+print(json.dumps([len(loaded), len(executed), plugins]), file=sys.stderr)
+"""
+ROUTES = {
+    "index": ("index", "examples/corpus/cern.md", "examples/corpus/danube.md"),
+    "search": ("search", "Which river flows through Vienna?"),
+    "ask": (
+        "ask",
+        "Which river flows through Vienna?",
+        "--retriever",
+        "paths",
+        "--reasoner",
+        "path-choice",
+    ),
+}
+
+
+def print_routes() -> None:
+    """What a command loads and executes, in a process of its own."""
+    print("| route | modules loaded | executed | of plug-ins |\n| --- | ---: | ---: | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, arguments in ROUTES.items():
+            done = subprocess.run(
+                [sys.executable, "-c", PROBE, *arguments, "--kg", f"{folder}/kg"],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            loaded, executed, plugins = json.loads(done.stderr.splitlines()[-1])
+            counted = ", ".join(f"{count} of {of}" for of, count in Counter(plugins).items())
+            print(f"| {name} | {loaded} | {executed} | {counted or 'none'} |")
+
+
 def main() -> None:
+    if sys.argv[1:] in (["--rooms"], ["--routes"]):
+        return print_rooms() if sys.argv[1] == "--rooms" else print_routes()
     columns = [*sys.argv[1:], ""]
     figures = [measure(sources_of(revision)) for revision in columns]
     heads = [*sys.argv[1:], "working tree"]

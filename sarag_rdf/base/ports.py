@@ -312,9 +312,6 @@ class VectorStore(Protocol):
     def rekey(self, name: str, before: str, after: str) -> None:
         """Change the key of an index or arrays, if they exist."""
 
-    def prepare(self, kind: str, key: str, progress: Progress) -> None:
-        """Build structures for a faster search, if the index exists and is large."""
-
 
 ChooseVectors = Callable[[str, VectorStore], VectorStore]
 """Takes a name for the parts that are searched, and the default store; returns the store to use."""

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.indexing import echo_discarded
+from sarag_rdf.cli.documents import discarded_lines
 from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
-from sarag_rdf.cli.output import echo_json, progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import echo_json, note, progress_bars
 from sarag_rdf.plugins.evaluation.text2kgbench import SUITES, read_benchmark
 
 if TYPE_CHECKING:
@@ -94,7 +93,8 @@ def command(**options: Any) -> None:
         return
     for line in extraction.lines(results, setting):
         click.echo(line)
-    echo_discarded(discarded)
+    for line in discarded_lines(discarded):
+        click.echo(line)
 
 
 def _spacy(options: dict[str, Any]) -> MakeExtractor:

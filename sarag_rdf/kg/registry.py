@@ -177,7 +177,7 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
         temperature=endpoint.temperature,
         top_p=endpoint.top_p,
         seed=endpoint.seed,
-        max_reply=endpoint.max_reply,
+        max_reply=endpoint.max_reply << 20,
         loading_wait=endpoint.loading_wait,
     )
     return CachedLLM(llm, cache or ":memory:")
@@ -201,7 +201,7 @@ def make_embedder(
             endpoint.base_url,
             given.model.removeprefix("openai:"),
             endpoint.timeout,
-            max_reply=endpoint.max_reply,
+            max_reply=endpoint.max_reply << 20,
             loading_wait=endpoint.loading_wait,
             prompts=effective_prompts(given.prompts, {}),
         )

@@ -45,4 +45,4 @@ def test_examples_that_cannot_be_used(sarag: Sarag, tmp_path: Path) -> None:
     other = sarag(*paths, "--extractor", "openie:x.json", "--examples", "some.jsonl")
     other.fails(2, "--examples is for spacy and llm")
     colon = sarag(*paths, "--extractor", "spacy", "--examples", "a:b.jsonl")
-    colon.fails(2, "--examples a:b.jsonl: a path with a colon cannot be given: rename it")
+    colon.fails(1, "cannot read a:b.jsonl: No such file")
