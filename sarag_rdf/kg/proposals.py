@@ -37,7 +37,7 @@ from sarag_rdf.building.derive.merge_rules import MergeRule, propose
 from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.extraction.phrases import PhraseMatcher
-from sarag_rdf.extraction.suggestions import PropertySuggester, Suggestion, TypedPhrase
+from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.terms import TermNames
@@ -326,7 +326,7 @@ def propose_phrases(
         )
     ][:most]
     suggester = PropertySuggester(schema, embedder)
-    suggestions = suggester.suggest([TypedPhrase(*s.signature) for s in summaries])
+    suggestions = suggester.suggest([CountedPhrase(*s.signature) for s in summaries])
     return [
         PhraseProposal(summary, tuple(of_phrase))
         for summary, of_phrase in zip(summaries, suggestions, strict=True)

@@ -23,12 +23,9 @@ from sarag_rdf.plugins.learned.contexts import SentenceVectors, path_phrase, sen
 from sarag_rdf.plugins.learned.extractor import LearnedExtractor
 from sarag_rdf.plugins.learned.features import ExampleNames, Subjects, align
 from sarag_rdf.plugins.learned.statements import (
-    THRESHOLD,
-    THRESHOLDS,
     Classifier,
     StatementExtractor,
     Vectors,
-    best_threshold,
     relation_of,
 )
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -235,33 +232,6 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(pipeline: Lang
     assert len(literals) == len(set(literals))
     again = [relation_of(one) for one in extractor.statements(pipeline(TEXT), "Ada Brook")]
     assert relations == again
-
-
-def test_the_threshold_is_the_best_one_for_the_examples() -> None:
-    keys = [(number, "ada", "teacher", "erik") for number in range(40)]
-    right, wrong = set(keys[:20]), keys[20:]
-    sure = dict.fromkeys(right, 0.11)
-    assert best_threshold(sure | dict.fromkeys(wrong, 0.09), right) == 0.1
-    assert best_threshold(dict.fromkeys(right, 0.031), right) == 0.03
-    assert best_threshold(sure, right) == THRESHOLD
-    assert best_threshold(dict.fromkeys(wrong, 0.2), right) == THRESHOLD
-
-
-def test_a_threshold_is_chosen_with_enough_examples(pipeline: Language) -> None:
-    examples = many(NAMES, PLACES)
-
-    def chosen(count: int, threshold: float | None = None) -> StatementExtractor:
-        embed = Vectors(HashEmbedder())
-        return StatementExtractor(
-            SCHEMA, embed, examples[:count], pipeline.pipe, threshold=threshold
-        )
-
-    assert chosen(14).threshold == THRESHOLD
-    assert chosen(15, 0.5).threshold == 0.5
-    extractor = chosen(15)
-    assert extractor.threshold in THRESHOLDS
-    found = [one for n in NAMES for one in extractor.statements(pipeline(f"{n} was born in Hov."))]
-    assert all(one.confidence >= extractor.threshold for one in found)
 
 
 def test_documents_in_batches_have_the_statements_of_each(pipeline: Language) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sarag_rdf.extraction.induction import (
+from sarag_rdf.extraction.review import (
     CountedPhrase,
     InducedProperty,
     induce_properties,
@@ -58,8 +58,7 @@ def test_local_names_are_distinct() -> None:
         of("1st", "misc"),
         of("co-wrote", "misc"),
     ]
-    names = {"person": "Person", "geopolitical": "Place"}
-    assert local_names(phrases, lambda type_: names.get(type_, "")) == [
+    assert local_names(phrases) == [
         "bornIn",
         "bornInPerson",
         "bornIn2",
