@@ -67,7 +67,7 @@ class CountedPhrase:
 class Suggestion:
     """A property that a phrase may state; from object to subject if `is_inverse`.
 
-    `confidence` lies in [0, 1] and orders suggestions; it is no probability.
+    `confidence` lies in [0, 1] and orders suggestions; it is not a probability.
     """
 
     property: str

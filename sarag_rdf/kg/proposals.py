@@ -39,8 +39,7 @@ from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
 from sarag_rdf.graph.metadata import today
-from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.ontology.terms import TermNames
+from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, load_pipeline
@@ -301,3 +303,24 @@ def test_what_the_extractor_needs(tmp_path: Path) -> None:
     path.write_text('{"text": "A.", "statements": []}')
     with pytest.raises(UsageError, match="needs an embedder"):
         make(f"learned:examples={path}", SCHEMA)
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_documents_are_embedded_together() -> None:
+    class Counting(HashEmbedder):
+        calls = 0
+
+        def embed(self, texts: Sequence[str]) -> Matrix:
+            Counting.calls += 1
+            return super().embed(texts)
+
+    texts = [f"{name} was born in Hov. {name} left York in 1931." for name in NAMES]
+    documents = [Document(f"urn:{t}", "urn:s", "", t, 0, len(t)) for t in texts]
+    learned = LearnedExtractor(SCHEMA, Counting(), many(NAMES, PLACES))
+    list(learned.extract(documents[:1]))
+    calls = []
+    for number in (2, 6):
+        Counting.calls = 0
+        list(learned.extract(documents[:number]))
+        calls.append(Counting.calls)
+    assert calls[1] <= calls[0] + 1

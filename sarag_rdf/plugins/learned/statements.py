@@ -31,7 +31,7 @@ from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.names import exact_text, soft_text
-from sarag_rdf.extraction.spacy.source_text import source_text
+from sarag_rdf.extraction.prose import source_text
 from sarag_rdf.extraction.statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.plugins.learned.candidates import Candidate
