@@ -10,22 +10,54 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
+from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli.options import (
     base_option,
     embedding_options,
     endpoint_of,
-    expansion_option,
+    flags,
     json_option,
     model_options,
     open_graph,
-    seconds_option,
     setting,
     shapes_options,
     together,
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.documents.options import ReadOptions
+
+if TYPE_CHECKING:
+    from sarag_rdf.base.ports import Extractor
+    from sarag_rdf.graph.ontology.schema import Schema
+    from sarag_rdf.kg.graph import KnowledgeGraph
+
+How = Literal["index", "update", "sync"]
+_READING = [option.name for option in declared_options(ReadOptions)]
+
+_document_options = together(
+    write_options,
+    setting(
+        "--extractor",
+        harmless="inside",
+        help="spacy, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
+        "graph llm with an endpoint, else spacy.",
+    ),
+    setting(
+        "--examples",
+        metavar="FILE",
+        help="Sentences with their statements (.jsonl), which spacy or llm learns from. The same "
+        "as examples=FILE in --extractor.",
+    ),
+    flags(ReadOptions, without=("stdin_format",)),
+    model_options,
+    open_graph,
+    setting,
+    shapes_options,
+    together,
+    write_options,
+)
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
@@ -67,8 +99,7 @@ _document_options = together(
         type=click.IntRange(1),
         help="Maximum size of a file of records (.jsonl, .csv, .tsv), in MiB.",
     ),
-    expansion_option,
-    seconds_option,
+    flags,
     model_options,
     click.option(
         "--strict", is_flag=True, help="Exit with 1 if any document could not be indexed."
@@ -96,12 +127,7 @@ _yes_option = click.option(
     "May be repeated.",
 )
 @shapes_options
-@setting(
-    "--stdin-format",
-    harmless=True,
-    default="txt",
-    help="Format of standard input: txt, md, html, json, jsonl, csv or tsv.",
-)
+@flags(ReadOptions, "stdin_format")
 @_dry_run_option
 def index(paths: tuple[Path, ...], **options: Any) -> int:
     """Index files, folders, or standard input (-) into a knowledge graph.
@@ -115,7 +141,7 @@ def index(paths: tuple[Path, ...], **options: Any) -> int:
     missing = [str(path) for path in paths if str(path) != "-" and not path.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    return _run("index", paths, options, stdin_format=options["stdin_format"])
+    return _run("index", paths, options)
 
 
 @click.command(epilog="Example:  sarag update notes/vistula.md --kg kg")
@@ -174,7 +200,7 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
 
 def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
-    arguments = {**{name: options[name] for name in _READING}, **more}
+    arguments = {**{name: options[name] for name in _READING if name in options}, **more}
     ontologies = options.get("ontologies", ())
     with open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
