@@ -28,7 +28,7 @@ from sarag_rdf.building.derive.decisions import Decision as Decision
 from sarag_rdf.building.derive.decisions import Subject as Subject
 from sarag_rdf.building.derive.incremental import refresh
 from sarag_rdf.building.derive.merge_rules import NEAR
-from sarag_rdf.building.index.sync import IndexedSources
+from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.building.link.sssom import read_table, review_table
 from sarag_rdf.graph.links import following_links
