@@ -36,7 +36,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
-    "cli": {"base", "graph", "kg", "plugins.evaluation", "sarag_rdf", "server", "plugins.agents"},
+    "cli": {
+        "base",
+        "documents",
+        "graph",
+        "kg",
+        "plugins.evaluation",
+        "sarag_rdf",
+        "server",
+        "plugins.agents",
+    },
     "__main__": {"cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
@@ -54,6 +63,7 @@ ONLY_IN: dict[str, set[str]] = {
     "threadpoolctl": {"models"},
     "sqlite3": {"models"},
     "spacy": {"extraction", "plugins.learned"},
+    "sklearn": {"plugins.learned"},
     "bs4": {"documents"},
     "matplotlib": {"plugins.evaluation"},
     "resvg_py": {"server"},

@@ -48,7 +48,13 @@ if TYPE_CHECKING:
     "--examples-per-property", type=click.IntRange(0, 1000), default=0, show_default=True,
     help="Number of training sentences given as examples for each property.",
 )  # fmt: skip
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Least confidence of a statement.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="Least confidence of a statement.",
+)
 @click.option("--limit", type=click.IntRange(1), help="Number of test sentences of each ontology.")
 @click.option("--titled", is_flag=True, help="Join the sentences about a topic under its name.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the examples.")

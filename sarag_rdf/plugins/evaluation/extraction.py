@@ -36,7 +36,13 @@ from sarag_rdf.plugins.evaluation.text2kgbench import (
     read_lines,
     sample_examples,
 )
-from sarag_rdf.plugins.learned.statements import Parse, StatementExtractor, Vectors, relation_of
+from sarag_rdf.plugins.learned.statements import (
+    THRESHOLD,
+    Parse,
+    StatementExtractor,
+    Vectors,
+    relation_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +386,7 @@ class _TypedExtractor:
             yield [relation for one in found if (relation := relation_of(one))]
 
 
-def typed_extractor(embedder: Embedder, *, threshold: float | None = None) -> MakeExtractor:
+def typed_extractor(embedder: Embedder, *, threshold: float = THRESHOLD) -> MakeExtractor:
     """Extractors without a language model, for each ontology, which learn from its examples."""
     pipeline = load_pipeline()
     memory = Vectors(embedder)
