@@ -30,7 +30,6 @@ from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieval.ppr import Walk, walk_of
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import MINTER, QUESTIONS, AxesEmbedder, indexed, larger_graph, view_of
-from tests.strategies import RETRIEVERS
 
 QUESTION = "Does the cat or the dog sleep?"
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve")
@@ -274,8 +273,6 @@ def test_what_is_shown_has_no_empty_parts(
     assert re.search(r" 1\. .*  (score )?0\.\d", shown)
 
 
-def test_the_command_line_names_all_retrievers() -> None:
+def test_the_command_line_says_where_retrievers_are_listed() -> None:
     (option,) = [option for option in command.params if option.name == "retriever"]
-    names, _, _ = getattr(option, "help", "").partition(".")
-    named = re.findall(r"[\w-]+", names)
-    assert [name for name in named if name != "or"] == list(RETRIEVERS)
+    assert "sarag strategies" in getattr(option, "help", "")
