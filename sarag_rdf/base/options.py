@@ -272,12 +272,16 @@ class Options:
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
-@cache
 def declared_options(options: type[Options]) -> tuple[Option, ...]:
     """The declarations of a class: its own in their order, then inherited ones.
 
     Fields that are not declared with `option` are none.
     """
+    return _declared(options)
+
+
+@cache
+def _declared(options: Any) -> tuple[Option, ...]:
     hints = get_type_hints(options)
     own = vars(options).get("__annotations__", {})
     declarations = []

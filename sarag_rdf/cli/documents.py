@@ -51,55 +51,6 @@ _document_options = together(
     ),
     flags(ReadOptions, without=("stdin_format",)),
     model_options,
-    open_graph,
-    setting,
-    shapes_options,
-    together,
-    write_options,
-)
-
-if TYPE_CHECKING:
-    from sarag_rdf.base.ports import Extractor
-    from sarag_rdf.graph.ontology.schema import Schema
-    from sarag_rdf.kg.graph import KnowledgeGraph
-
-How = Literal["index", "update", "sync"]
-_READING = (
-    *("words", "overlap", "root", "language"),
-    *("max_chars", "max_file", "max_expansion", "max_seconds"),
-)
-
-_document_options = together(
-    write_options,
-    setting(
-        "--extractor",
-        harmless="inside",
-        help="spacy, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
-        "graph llm with an endpoint, else spacy.",
-    ),
-    setting(
-        "--examples",
-        metavar="FILE",
-        help="Sentences with their statements (.jsonl), which spacy or llm learns from. The same "
-        "as examples=FILE in --extractor.",
-    ),
-    setting("--words", harmless=True, default=500, help="Words per chunk."),
-    setting("--overlap", harmless=True, default=200, help="Words shared by consecutive chunks."),
-    setting(
-        "--root", type=click.Path(path_type=Path), help="Folder that source IRIs are relative to."
-    ),
-    setting(
-        "--language", harmless=True, default="auto", help="BCP 47 tag of the documents, or auto."
-    ),
-    setting("--max-chars", default=5_000_000, help="Maximum document size, in characters."),
-    setting(
-        "--max-file",
-        default=512,
-        type=click.IntRange(1),
-        help="Maximum size of a file of records (.jsonl, .csv, .tsv), in MiB.",
-    ),
-    flags,
-    model_options,
     click.option(
         "--strict", is_flag=True, help="Exit with 1 if any document could not be indexed."
     ),

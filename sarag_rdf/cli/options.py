@@ -66,13 +66,14 @@ def flags(
     *only: str,
     without: tuple[str, ...] = (),
     once: bool = False,
-    **names: str,
+    names: Mapping[str, str] | None = None,
 ) -> Decorator:
     """A flag for each option that a class declares, or for those in `only`.
 
     `names` are parameters whose names differ from those of their options; see `chosen`. With
     `once`, flags belong to a single call: neither the environment nor a file can set them.
     """
+    names = names or {}
     chosen_ones = [
         each
         for each in declared_options(options)
@@ -104,7 +105,7 @@ def _type(option: Option) -> Any:
     low, high = (a if b is None else b for a, b in ((option.gt, option.ge), (option.lt, option.le)))
     if option.kind is str or (low is None and high is None):
         return option.kind
-    number = click.IntRange if option.kind is int else click.FloatRange
+    number: Any = click.IntRange if option.kind is int else click.FloatRange
     is_open = {"min_open": option.gt is not None, "max_open": option.lt is not None}
     return number(low, high, **is_open)
 
@@ -150,11 +151,11 @@ kg_option = setting(
     help="The graph's folder, or a SPARQL endpoint's URL. Credentials are read from "
     "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",
 )
-sparql_options = flags(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", **_SPARQL)
+sparql_options = flags(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
 """The kind of graph at a SPARQL endpoint, and the limits of requests to it."""
 read_options = together(kg_option, sparql_options)
 write_options = together(
-    kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", **_SPARQL)
+    kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
 )
 base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
 embedder_option = setting(
@@ -166,7 +167,7 @@ embedder_option = setting(
 embedding_endpoint_options = flags(
     ModelEndpoint, "base_url", "timeout", "loading_wait", "max_reply"
 )
-endpoint_options = flags(ModelEndpoint, seed="model_seed")
+endpoint_options = flags(ModelEndpoint, names={"seed": "model_seed"})
 embedding_options = together(embedder_option, embedding_endpoint_options)
 model_options = together(embedder_option, endpoint_options)
 over_option = setting(
