@@ -67,11 +67,13 @@ def flags(
     without: tuple[str, ...] = (),
     once: bool = False,
     names: Mapping[str, str] | None = None,
+    **attributes: Any,
 ) -> Decorator:
     """A flag for each option that a class declares, or for those in `only`.
 
     `names` are parameters whose names differ from those of their options; see `chosen`. With
     `once`, flags belong to a single call: neither the environment nor a file can set them.
+    `attributes` are further ones of `setting`.
     """
     names = names or {}
     chosen_ones = [
@@ -79,13 +81,16 @@ def flags(
         for each in declared_options(options)
         if (not only or each.name in only) and each.name not in without
     ]
-    return together(*(_flag(each, names.get(each.name, each.name), once) for each in chosen_ones))
+    return together(
+        *(_flag(each, names.get(each.name, each.name), once, attributes) for each in chosen_ones)
+    )
 
 
-def _flag(option: Option, name: str, once: bool) -> Decorator:
+def _flag(option: Option, name: str, once: bool, more: Mapping[str, Any]) -> Decorator:
     flag = f"--{name.replace('_', '-')}"
     default = None if option.default in ("", ()) else option.default
     attributes: dict[str, Any] = {"help": option.meaning, "default": default, "show_default": True}
+    attributes |= more
     if option.kind is bool:
         attributes["is_flag"] = True
     elif option.kind is tuple:
@@ -164,9 +169,11 @@ embedder_option = setting(
     "endpoint; with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded "
     "with, else all-MiniLM-L6-v2.",
 )
-embedding_endpoint_options = flags(
-    ModelEndpoint, "base_url", "timeout", "loading_wait", "max_reply"
+embedding_endpoint_options = together(
+    flags(ModelEndpoint, "base_url", is_needed=False),
+    flags(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
 )
+"""Without a language model, an endpoint is needed only by an embedder that names one."""
 endpoint_options = flags(ModelEndpoint, names={"seed": "model_seed"})
 embedding_options = together(embedder_option, embedding_endpoint_options)
 model_options = together(embedder_option, endpoint_options)
