@@ -78,7 +78,7 @@ def test_what_is_not_harmless_is_one_line(sarag: Sarag, key: str) -> None:
     write(f"# mine\n{key} = 1\n")
     command = {
         "activation": "search", "picture": "search", "tokenizer": "ask", "model": "ask",
-        "embedder": "search", "base-url": "search", "endpoint": "stats", "max-reply": "stats",
+        "embedder": "search", "base-url": "ask", "endpoint": "stats", "max-reply": "stats",
     }.get(key, "index")  # fmt: skip
     arguments = ("stats",) if command == "stats" else (command, "x")
     sarag(*arguments).fails(2, f"sarag.toml, line 2: {key} = ", "run sarag trust")
