@@ -199,12 +199,14 @@ class Options:
 
     `name` is that of the strategy, or of what else has the options. `presets` are named sets of
     values, chosen by ``preset=NAME``.
+    `argument` names the option whose value may follow the name directly: ``openie:FILE``.
     ``str(options)`` is the `Spec` that reads as these options; options at their defaults are left
     out.
     """
 
     name: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    argument: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for declared in declared_options(type(self)):

@@ -11,6 +11,7 @@ import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 from sarag_rdf.base.options import declared_options
+from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli.options import (
     base_option,
     embedding_options,
@@ -40,14 +41,14 @@ _document_options = together(
     setting(
         "--extractor",
         harmless="inside",
-        help="spacy, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
-        "graph llm with an endpoint, else spacy.",
+        help="spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; for a "
+        "new graph llm with an endpoint, else spacy.",
     ),
     setting(
         "--examples",
         metavar="FILE",
-        help="Sentences with their statements (.jsonl), which spacy or llm learns from. The same "
-        "as examples=FILE in --extractor.",
+        help="Sentences with their statements (.jsonl), which the extractor learns from: with "
+        "spacy the same as learned:examples=FILE, with llm as llm:examples=FILE.",
     ),
     flags(ReadOptions, without=("stdin_format",)),
     model_options,
@@ -204,8 +205,10 @@ def _extractor(
         name = next(iter(known), "llm" if endpoint_of(options) else "spacy")
     if not options["examples"]:
         return kg.extractor(name, schema=schema)
-    if name.partition(":")[0] not in ("spacy", "llm"):
+    extractor, colon, rest = name.partition(":")
+    if extractor not in ("spacy", "learned", "llm"):
         raise UsageError(f"--examples is for spacy and llm; {name} learns from no examples")
+    name = f"{'learned' if extractor == 'spacy' else extractor}{colon}{rest}"
     return kg.extractor(name, schema=schema, examples=options["examples"])
 
 
@@ -246,9 +249,9 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
     """Print what would be done; returns 1 if --yes would be needed."""
     _echo_problems((*plan.problems, *plan.quarantined))
     usage = None
-    if estimate := getattr(extractor, "estimate", None):
+    if isinstance(extractor, Estimates):
         prices = {name: options[name] for name in ("price_in", "price_out")}
-        usage = estimate(plan.documents, **prices)
+        usage = extractor.estimate(plan.documents, **prices)
     added = [planned.name for planned in plan.todo if not planned.known]
     updated = [planned.name for planned in plan.todo if planned.known]
     deleted = list(plan.deletions.values())
@@ -289,7 +292,7 @@ def _show_report(
     kg: KnowledgeGraph, how: How, report: Any, extractor: Any, options: dict[str, Any]
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
-    usage = getattr(extractor, "usage", None)
+    usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     values = {field.name: getattr(report, field.name) for field in fields(report)}
     data = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
     data["problems"] = [asdict(problem) for problem in report.problems]
