@@ -51,6 +51,8 @@ MAX_TOKENS = 1_000_000
 """Greatest size of a context or reply, in tokens."""
 Harmless = bool | Literal["inside"]
 """Whether the settings file of an untrusted folder may set an option, or only within the folder."""
+MAX_SECONDS = 120.0
+"""Default time limit of a parser for one document or statement, in seconds."""
 _SHOWN = 60
 """Greatest length of a value in an error message, in characters."""
 

@@ -26,7 +26,6 @@ from sarag_rdf.base.options import (
     declared_options,
 )
 from sarag_rdf.cli.settings import Setting
-from sarag_rdf.documents.options import ReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -198,9 +197,6 @@ facts_option = setting(
     help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
     "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
     "searched. An imported graph named here is searched only if --over names it.",
-)
-expansion_option, seconds_option = (
-    flags(ReadOptions, name) for name in ("max_expansion", "max_seconds")
 )
 shapes_options = together(
     setting(
