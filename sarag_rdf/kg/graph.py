@@ -28,7 +28,7 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.base.types import Answer, OnEvent, Retrieved
+from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
@@ -43,6 +43,7 @@ from sarag_rdf.kg.entities import (
     to_networkx,
 )
 from sarag_rdf.kg.session import Session
+from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:
     import rdflib
