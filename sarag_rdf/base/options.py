@@ -36,6 +36,7 @@ from typing import (
     Self,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -51,6 +52,8 @@ MAX_TOKENS = 1_000_000
 """Greatest size of a context or reply, in tokens."""
 Harmless = bool | Literal["inside"]
 """Whether the settings file of an untrusted folder may set an option, or only within the folder."""
+MAX_SECONDS = 120.0
+"""Default time limit of a parser for one document or statement, in seconds."""
 _SHOWN = 60
 """Greatest length of a value in an error message, in characters."""
 
@@ -210,11 +213,12 @@ class Options:
 
     def __post_init__(self) -> None:
         for declared in declared_options(type(self)):
-            value = getattr(self, declared.name)
+            value: Any = getattr(self, declared.name)
             if (declared.kind is tuple and isinstance(value, list)) or (
                 declared.kind is Path and isinstance(value, str)
             ):
-                value = declared.kind(value)
+                kind: Any = declared.kind
+                value = kind(value)
                 object.__setattr__(self, declared.name, value)
             declared.check(self.name, value)
 
@@ -274,12 +278,17 @@ class Options:
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
-@cache
 def declared_options(options: type[Options]) -> tuple[Option, ...]:
     """The declarations of a class: its own in their order, then inherited ones.
 
     Fields that are not declared with `option` are none.
     """
+    declared: tuple[Option, ...] = _declared(cast("Any", options))
+    return declared
+
+
+@cache
+def _declared(options: Any) -> tuple[Option, ...]:
     hints = get_type_hints(options)
     own = vars(options).get("__annotations__", {})
     declarations = []

@@ -126,7 +126,7 @@ def cli(ctx: click.Context, config: Path | None) -> None:
       sarag search "Which river flows through the birthplace of Marie Curie?"
     """  # noqa: D301 - click reads the backspace
     files = settings_files(config, is_trusted)
-    if files:
+    if files and ctx.invoked_subcommand != "trust":  # which no file sets
         invoked = ctx.invoked_subcommand or ""
         names = command_names()
         set_defaults(ctx, files, _lazily(sorted(names, key=lambda name: name != invoked)))

@@ -36,7 +36,7 @@ graph_options = together(
     over_option,
     facts_option,
     embedder_option,
-    flags(ModelEndpoint, seed="model_seed", timeout="model_timeout"),
+    flags(ModelEndpoint, names={"seed": "model_seed", "timeout": "model_timeout"}),
 )
 """What a server reads, and its models; --timeout is that of its queries."""
 

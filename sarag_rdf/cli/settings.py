@@ -61,9 +61,13 @@ class Setting(click.Option):
     may use is not harmless.
     """
 
-    def __init__(self, *args: Any, harmless: Harmless = False, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, harmless: Harmless = False, is_needed: bool = True, **attributes: Any
+    ) -> None:
+        """`is_needed` unless the command may do without a value that may not be set."""
         super().__init__(*args, **attributes)
         self.harmless = harmless
+        self.is_needed = is_needed
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """The value, if it may come from where it does; otherwise raises `UsageError`."""
@@ -72,6 +76,9 @@ class Setting(click.Option):
             trusted = "" if file.is_own else ", which is not trusted"
             _log.debug("setting %s = %s from %s%s", key, value, file.path, trusted)
             if not file.is_own and not self.permits(value, file.path.parent):
+                if not self.is_needed:
+                    _log.info("%s: %s is ignored: run sarag trust", file.line(key), key)
+                    return None
                 raise UsageError(
                     f"{file.line(key)}: {key} = {json.dumps(value)} counts only if you trust this "
                     "file, since it decides where data goes, which files are used, or a limit: "
@@ -119,7 +126,9 @@ def read_settings(
         settings = tomllib.loads(data.decode("utf-8"))
     except RecursionError as error:
         raise UsageError(f"cannot read {path} as TOML: it is nested too deeply") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read {path}: it is not UTF-8 text: save it as UTF-8") from error
+    except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read {path} as TOML: {error}") from error
     values = {key: _argument(path, key, value) for key, value in settings.items()}
     digest = hashlib.sha256(data).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
@@ -35,7 +35,7 @@ def exported_graph(session: Session, progress: Progress) -> ExportedGraph:
     return ExportedGraph(read, read_any, session.write, session.models.llm, progress)
 
 
-def suggesting(kind: str) -> Any:
+def suggesting(kind: str) -> Callable[..., str]:
     """What suggests a mapping for files of a kind; raises `UsageError` if nothing does."""
     importer: Importer = load("importers", kind)
     if importer.suggest is None:
