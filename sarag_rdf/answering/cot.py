@@ -102,7 +102,7 @@ class Cot(ReasonerStrategy):
         summary: str,
         citations: Sequence[Citation],
     ) -> Answer:
-        """The closing call; its answer also rests on what the summary was made from."""
+        """The closing call; its answer also rests on the documents that the summary is based on."""
         every = self.closing_documents == "all"
         context = reduce(joined, contexts) if every else contexts[-1]
         reply = reasoned_reply(talk, context, summary=summary, max_tokens=self.max_tokens)

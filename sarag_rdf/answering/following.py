@@ -1,4 +1,4 @@
-"""Answers that are followed while they are made: the words of a reply that is still being written.
+"""Answers that are followed while they are written: the words of an unfinished reply.
 
 Replies are JSON, so that an answer is read out of an object that has no end yet.
 """
@@ -22,7 +22,7 @@ _THOUGHTS: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
 class FollowedLLM:
-    """An `sarag_rdf.base.ports.LLM` whose calls are told to a listener."""
+    """An `sarag_rdf.base.ports.LLM` that reports its calls to a listener."""
 
     def __init__(self, llm: LLM, tell: OnEvent) -> None:
         self._llm, self.tell = llm, tell
@@ -35,7 +35,7 @@ class FollowedLLM:
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
-        """Tell that a call begins, and make it."""
+        """Report that a call begins, and call the model."""
         return self.followed(prompt, schema, name=name, max_tokens=max_tokens)
 
     def followed(
@@ -47,7 +47,7 @@ class FollowedLLM:
         max_tokens: int,
         words: Words | None = None,
     ) -> Reply:
-        """The same; `words` of the answer are told while they are written, if the model can."""
+        """The same; `words` of the answer are reported as they come, if the model streams."""
         self.tell(AnswerEvent("call", name))
         if words is None or not isinstance(self._llm, StreamingLLM):
             return self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
@@ -58,7 +58,7 @@ class FollowedLLM:
         return self._llm.stream(prompt, schema, name=name, max_tokens=max_tokens, seen=seen)
 
     def show(self, answer: str) -> None:
-        """Tell what is new in an answer, or that what was told before does not count."""
+        """Report what is new in an answer, or withdraw what was reported before."""
         answer = redacted_data(answer)
         if not answer.startswith(self._sent):
             self._sent = ""

@@ -567,7 +567,7 @@ def as_number(result: object) -> int:
 def within(seconds: float, work: Callable[[], _Result]) -> _Result:
     """The result of `work` in a thread of its own; raises what it raises, or `TooLongError`.
 
-    Oxigraph cannot be interrupted: a query that takes too long ends later, and unheard.
+    Oxigraph cannot be interrupted: a query that takes too long ends later, without effect.
     """
     done: list[_Result] = []
     raised: list[BaseException] = []

@@ -1,8 +1,8 @@
 """Patterns in the terms of a schema, as models reply with them, and what is wrong with them.
 
 A reply has triple patterns whose properties and classes are names from the schema that the model
-was given. Subjects and objects are variables or names in plain words. What can be said without the
-graph is checked here; `sarag_rdf.answering.typed_graph` checks the rest.
+was given. Subjects and objects are variables or names in plain words. What needs no graph is
+checked here; `sarag_rdf.answering.typed_graph` checks the rest.
 """
 
 from __future__ import annotations

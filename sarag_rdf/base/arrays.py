@@ -15,6 +15,8 @@ Ends = NDArray[np.signedinteger]
 """The end offset of each string in a concatenation: shape (n,)."""
 Rows = NDArray[np.int64]
 """Positions in a list."""
+Floats = NDArray[np.float64]
+"""Real numbers, such as scores."""
 DECODE_ALL_RATIO = 50
 """If more than one in this many strings of a list are looked up, the whole list is decoded."""
 

@@ -281,7 +281,7 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 def declared_options(options: type[Options]) -> tuple[Option, ...]:
     """The declarations of a class: its own in their order, then inherited ones.
 
-    Fields that are not declared with `option` are none.
+    Fields that are not declared with `option` are left out.
     """
     declared: tuple[Option, ...] = _declared(cast("Any", options))
     return declared

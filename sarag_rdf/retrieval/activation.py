@@ -28,10 +28,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.types import Arrival, NodeType, Step
 from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EdgeKind
-from sarag_rdf.retrieval.network.network import Edges, Floats, Network
+from sarag_rdf.retrieval.network.network import Edges, Network
 from sarag_rdf.retrieval.network.steering import EdgeFactors, Steering
 
 Chain = tuple[Step, ...]
@@ -134,7 +134,7 @@ class Pass:
         return np.lexsort((-self.amount, self.edges.target))
 
     def largest(self, target: int, without: int = -1) -> int:
-        """The position of the largest amount to a node, not from `without`; -1 if there is none."""
+        """The position of the largest amount to a node, except from `without`, or -1."""
         targets, order = self.edges.target, self._order
         begin = np.searchsorted(targets, target, "left", sorter=order)
         end = np.searchsorted(targets, target, "right", sorter=order)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import (
@@ -32,8 +32,6 @@ from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network.kinds import SAME_AS
 from sarag_rdf.retrieval.view import GraphView
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +196,7 @@ def retrieved(
 
 
 def weight_settings(view: GraphView, query: Query) -> dict[str, float | int | str]:
-    """The activation weights of a search as a setting of its result; none if there are none."""
+    """The activation weights of a search as a setting of its result, if there are any."""
     text = weights_text(view.rules(query))
     return {"weights": text} if text else {}
 

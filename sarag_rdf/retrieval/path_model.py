@@ -1,4 +1,4 @@
-"""How relation paths are said in words, and how they are scored: templates, words and weights.
+"""How relation paths are put into words, and how they are scored: templates, words and weights.
 
 They are data, with a version (``relation-paths.json``); ``sarag evaluate fit-paths`` writes other
 weights into a file of the same form.
@@ -215,7 +215,7 @@ def packaged_model() -> PathModel:
 
 
 def read_model(path: Path) -> PathModel:
-    """The model in a file; raises `InputError` for one that is none."""
+    """The model in a file; raises `InputError` for a file of another form."""
     try:
         return _model(json.loads(read_text(path)))
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:

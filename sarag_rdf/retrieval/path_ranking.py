@@ -11,16 +11,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, embed_queries
 from sarag_rdf.retrieval.path_model import FEATURES, PathModel
 from sarag_rdf.retrieval.path_schema import Hop, HopSequence, PathSchema, read_schema
 from sarag_rdf.retrieval.view import GraphView
 
-Floats = NDArray[np.float64]
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
-_KEPT: Final = 20_000
-"""Vectors of texts that are held in memory."""
+_MOST_VECTORS: Final = 20_000
+"""Maximum number of vectors of texts in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class PathIndex:
         """Vectors of texts, each embedded once."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._known]
         if missing:
-            if len(self._known) + len(missing) > _KEPT:
+            if len(self._known) + len(missing) > _MOST_VECTORS:
                 self._known.clear()
                 self._candidates.clear()
                 missing = list(dict.fromkeys(texts))
@@ -93,7 +93,7 @@ class PathIndex:
     def queries(self, texts: Sequence[str]) -> Matrix:
         """Vectors of texts of a question, each embedded once."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._asked]
-        if len(self._asked) + len(missing) > _KEPT:
+        if len(self._asked) + len(missing) > _MOST_VECTORS:
             self._asked.clear()
             missing = list(dict.fromkeys(texts))
         if missing:

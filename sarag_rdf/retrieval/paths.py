@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from pyoxigraph import NamedNode
 
-from sarag_rdf.base.arrays import find
+from sarag_rdf.base.arrays import Floats, find
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import normalize_name, statement_iri
 from sarag_rdf.base.options import MAX_COUNT, option
@@ -40,7 +40,6 @@ from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.base import (
     Explanation,
-    Floats,
     RetrieverStrategy,
     ScoredDocument,
     best_documents,

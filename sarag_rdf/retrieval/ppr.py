@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
@@ -35,7 +34,6 @@ DOCUMENT = 0.5
 BLOCK = 512
 """Names that are compared with all others at a time."""
 
-Floats = NDArray[np.float64]
 _walks: WeakKeyDictionary[GraphView, dict[float, Walk]] = WeakKeyDictionary()
 
 
@@ -111,7 +109,7 @@ class Ppr(RetrieverStrategy):
 
 
 def walk_of(view: GraphView, synonyms: float) -> Walk:
-    """The walk over the documents and then the entities of a graph, made once for each view."""
+    """The walk over the documents and then the entities of a graph, computed once for each view."""
     walks = _walks.setdefault(view, {})
     if synonyms not in walks:
         network, first = view.network, len(view.iris.documents)

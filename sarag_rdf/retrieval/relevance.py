@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.retrieval.view import GraphView
 
@@ -25,8 +25,6 @@ CANDIDATES = 200
 
 TOLERANCE = 1e-5
 """The error of cosines that are computed in 32 bits."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +134,3 @@ def calibrated(
     if not ceiling > floor:
         return np.zeros(len(values))
     return np.clip((values - floor) / (ceiling - floor), 0.0, 1.0)
-
-
-def quantile(values: Sequence[float], q: float) -> float:
-    """The q-quantile with linear interpolation, 0 for no values; `q` in [0, 1]."""
-    return float(np.quantile(np.asarray(values, dtype=np.float64), q)) if len(values) else 0.0

@@ -11,14 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

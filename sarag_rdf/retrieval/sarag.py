@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows, rows_of
+from sarag_rdf.base.arrays import Floats, Rows, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Seed
@@ -43,8 +42,6 @@ LINKS = 500
 """The most relationships in the explanation, the nearest to the question first."""
 DIGITS = 5
 """Decimals by which cosines differ; those of equal texts may differ in the seventh."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -255,7 +255,7 @@ def _retriever(values: Mapping[str, Any]) -> RetrieverOptions:
     files = sorted(FILE_OPTIONS & spec.options.keys())
     if files:
         raise RequestError(400, f"'{files[0]}' names a file, which a request cannot choose")
-    options: RetrieverOptions = spec.read(declared, read_values(declared, given))
+    options = cast("RetrieverOptions", spec.read(declared, read_values(declared, given)))
     if options.limit is None:
         return replace(options, limit=DEFAULT_LIMIT)
     if options.limit > MAX_LIMIT:

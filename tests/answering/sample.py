@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sarag_rdf.answering.base import Conversation, ReasonerStrategy
 from sarag_rdf.base.ports import LLM, Gather
@@ -18,7 +19,6 @@ from sarag_rdf.base.types import (
     Section,
     Subgraph,
 )
-from sarag_rdf.retrieval.view import GraphView
 
 QUESTION = "Where was the founder\nof the club born?"
 ASKED = "Where was the founder of the club born?"
@@ -75,7 +75,7 @@ def answer_of(
     gather: Gather,
     llm: LLM,
     query: Query = QUERY,
-    view: GraphView | None = None,
+    view: Any = None,
 ) -> Answer:
     """What a reasoner answers."""
     return reasoner.answer(Conversation(query, gather, llm, view, reasoner.prompts))

@@ -89,7 +89,7 @@ def test_two_calls_more_than_questions_at_most_and_one_more_if_merged(
     with pytest.raises(
         UsageError, match="most of decompose must be an integer between 1 and 50, not 0"
     ):
-        Decompose(Library(), llm, Decompose(most=0))
+        Decompose(most=0)
 
 
 def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
@@ -164,7 +164,7 @@ def test_a_chain_cites_no_document_for_what_was_not_found() -> None:
     llm = QueuedLLM([split(WHO, ADA_BORN), found("unknown"), found("Ulm")])
     assert answer_of(Decompose(chain=True), library, llm).citations == (CITE_ADA,)
     with pytest.raises(UsageError, match="merge and chain exclude each other"):
-        Decompose(library, llm, Decompose(merge=True, chain=True))
+        Decompose(merge=True, chain=True)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import click
 import pytest
 
+from sarag_rdf.base import plugins
+from sarag_rdf.base.errors import PluginError
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.cli.main import cli, command_names
+from sarag_rdf.kg.registry import strategies, strategy
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import make_graph
@@ -38,6 +42,7 @@ def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
     listed = sarag("strategies").out
     data = json.loads(sarag("strategies", "--json").out)
     assert data.keys() == STRATEGIES.keys()
+    assert data["reasoner"]["cot"]["package"] == "sarag-rdf"
     for kind, table in STRATEGIES.items():
         for name, class_ in table.items():
             assert f"--{kind} {name}:" in listed
@@ -52,6 +57,27 @@ def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
 def test_an_unknown_strategy_is_one_line(sarag: Sarag) -> None:
     sarag("strategies", "sorag").fails(2, "unknown strategy 'sorag'", "sarag-paper", "graph-walk")
     sarag("strategies", "--json", "--markdown").fails(2, "--json and --markdown")
+
+
+def test_a_broken_strategy_is_one_line_and_stops_nothing(
+    sarag: Sarag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("broken", "a_module_that_is_missing:Broken", "sarag_rdf.retrievers")
+    broken = plugins.Plugin("retrievers", "broken", "hello", "1.2", entry)
+    others = plugins._others
+    monkeypatch.setattr(
+        plugins,
+        "_others",
+        lambda group: {"broken": broken} if group == "retrievers" else others(group),
+    )
+    done = sarag("strategies")
+    assert done.code == 0
+    [line] = [line for line in done.err.splitlines() if line]
+    assert "the retriever 'broken' of the package hello 1.2 cannot be loaded" in line
+    assert "--retriever sarag:" in done.out
+    assert "broken" not in strategies("retriever")
+    with pytest.raises(PluginError, match="cannot be loaded"):
+        strategy("retriever", "broken")
 
 
 # ------------------------------------------------------------------ search, ask and their flags

@@ -79,7 +79,7 @@ def test_the_last_call_must_answer() -> None:
     with pytest.raises(
         UsageError, match="steps of self-ask must be an integer between 1 and 10, not 0"
     ):
-        SelfAsk(Library(), llm, options=SelfAsk(steps=0))
+        SelfAsk(steps=0)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.retrieval.activation import Activation, Chains, Pass, Rates, Round, Spreading
 from sarag_rdf.retrieval.network.kinds import EdgeKind, EdgeQuery
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Floats
+from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges
 from tests.retrieval.networks import as_dict, gate_of, network_of
 
 SHARES = st.floats(0.01, 1.0)
@@ -45,7 +45,11 @@ class WholeNetwork(ArrayNetwork):
     def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
         return Edges.union(self.edges(kind))
 
-    incoming = incident = outgoing
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        return self.outgoing(kind, targets)
+
+    def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
+        return self.outgoing(kind, nodes)
 
 
 def columns(passed: Pass) -> list[tuple[object, ...]]:

@@ -52,7 +52,7 @@ class _Search:
     queries: list[str] = field(default_factory=list)
 
     @property
-    def kept(self) -> list[EntityPath]:
+    def maximal(self) -> list[EntityPath]:
         """The accepted paths, without those that another one continues; complete ones first."""
         paths = [p for p in self.accepted if not any(p.starts(other) for other in self.accepted)]
         return sorted(paths, key=lambda path: self.accepted[path] != "complete")
@@ -96,7 +96,7 @@ class DotRag(ReasonerStrategy):
             "queries": search.queries,
             "paths": [
                 {"text": search.texts[path], "judgement": search.accepted[path]}
-                for path in search.kept
+                for path in search.maximal
             ],
         }
         talk.say("note", "paths", detail)
@@ -222,7 +222,7 @@ class DotRag(ReasonerStrategy):
                 max_tokens=max(self.max_tokens, 120 * len(batch)),
                 rules=rules,
                 paths=texts,
-                kept=[search.texts[path] for path in search.kept],
+                kept=[search.texts[path] for path in search.maximal],
             )
             for each in reply["judgements"]:
                 path, text = batch[each["number"] - 1], texts[each["number"] - 1]
@@ -242,7 +242,7 @@ class DotRag(ReasonerStrategy):
             "next_search",
             object_of(query=string(200)),
             max_tokens=200,
-            kept=[search.texts[path] for path in search.kept],
+            kept=[search.texts[path] for path in search.maximal],
             searched=search.queries,
             left=left,
         )
@@ -258,7 +258,7 @@ class DotRag(ReasonerStrategy):
         else:
             paths = [
                 EntityPath(path.entities, path.statements, _WEIGHTS[search.accepted[path]])
-                for path in search.kept
+                for path in search.maximal
             ]
             retriever = DotRagSearch(h=self.h, t=self.t)
             evidence = retriever.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
@@ -269,7 +269,7 @@ class DotRag(ReasonerStrategy):
                     [ranked for ranked in closest if ranked.entity][: self.documents], start=1
                 )
             }
-            section = Section("", excerpts, tuple(search.texts[path] for path in search.kept))
+            section = Section("", excerpts, tuple(search.texts[path] for path in search.maximal))
             context = measured((section,), self.name)
             talk.add(Evidence(evidence, context))
         if context.is_empty:

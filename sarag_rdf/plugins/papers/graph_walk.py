@@ -169,7 +169,7 @@ class GraphWalk(ContextStrategy):
 def read_contents(
     reader: GraphReader, documents: Iterable[Document], *, descriptions: bool = False
 ) -> Contents:
-    """Read entities, their names, facts, and if wanted descriptions of documents from the graph."""
+    """Read entities, their names, facts, and on request descriptions of documents."""
     iris = [document.iri for document in documents]
     entities: defaultdict[str, set[str]] = defaultdict(set)
     for document, entity in reader.rows_for("described-by", iris):

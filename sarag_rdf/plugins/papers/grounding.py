@@ -112,7 +112,7 @@ class PatternMatch:
             )
             nearest = self._near(patterns[number])
             if not nearest:
-                return f"nothing in the graph matches '{_said(patterns[number])}'"
+                return f"nothing in the graph matches '{_words_of(patterns[number])}'"
             self._matched[number] = {iri: similarity for iri, (similarity, _) in nearest.items()}
             self._ends |= {iri: ends for iri, (_, ends) in nearest.items()}
             reached = {end for _, ends in nearest.values() for end in ends}
@@ -135,7 +135,7 @@ class PatternMatch:
             edges = network.stated(reduce(np.intersect1d, touching))
         else:
             edges = network.edges(RELATED_TO)
-        vector = view.vectors.embed_query(_said(pattern))
+        vector = view.vectors.embed_query(_words_of(pattern))
         cosines = view.relationship_cosines(vector, edges.statement)
         best = np.lexsort((edges.statement, -cosines.round(5)))[:RELATIONSHIPS]
         iris, nearest = view.iris, edges.take(best)
@@ -244,9 +244,9 @@ class PatternMatch:
             if entity not in best or score > best[entity][0]:
                 best[entity] = score, values
         ordered = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:SHOWN]
-        return self._told(ordered)
+        return self._named(ordered)
 
-    def _told(
+    def _named(
         self, ordered: Sequence[tuple[str, tuple[float, dict[str, str]]]]
     ) -> tuple[Binding, ...]:
         reader, patterns = self._view.reader, self._query.patterns
@@ -276,7 +276,7 @@ def _ends_of(pattern: Pattern) -> tuple[PatternTerm, PatternTerm]:
     return pattern.subject, pattern.object
 
 
-def _said(pattern: Pattern) -> str:
+def _words_of(pattern: Pattern) -> str:
     """The words of a pattern, to be compared with the texts of relationships."""
     ends = ["" if e.is_variable else e.text for e in (pattern.subject, pattern.object)]
     return " ".join(f"{ends[0]} {pattern.predicate} {ends[1]}".split())

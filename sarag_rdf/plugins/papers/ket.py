@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Vector
@@ -24,7 +24,6 @@ from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
 
-Floats = NDArray[np.float64]
 _READ = 4
 """Entities and keywords are looked for among this many times `k` nearest names."""
 

@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
@@ -39,8 +38,6 @@ from sarag_rdf.retrieval.relevance import calibrated
 from sarag_rdf.retrieval.rrf import ranks
 from sarag_rdf.retrieval.seeds import Start, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ expands the question, and they join the note on the passages from which the answ
 Where the paper is open: the model selects numbers of the statements offered, so that it can invent
 none, and at most `selected` of them; the statements nearest to the question come first, and where
 an entity has too many, only they are offered (`sample` offers a random sample, as the published
-system does); the passages of question and expansion are joined
-without doubles; and with nothing selected the question is expanded without facts.
+system does); the passages of question and expansion are joined,
+each document once; and with nothing selected the question is expanded without facts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sarag_rdf.retrieval.seeds import Start, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 PROSE = 6000
-"""Characters of a summary or note at most."""
+"""Maximum number of characters of a summary or note."""
 NO_NOTE = "The model found nothing to note in the documents."
 _PER_NUMBER = 8
 """Tokens that the number of a statement may take in a reply."""

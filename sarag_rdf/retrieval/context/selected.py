@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.options import MAX_COUNT, budget_option, option
 from sarag_rdf.base.ports import CountTokens, Embedder, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
@@ -20,8 +20,6 @@ WORDS = 0.6
 """Weight of the BM25 z-score; those of cosine and document score have weight 1."""
 OPENING = 0.3
 """Bonus of the first sentence of a document, which names its topic."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

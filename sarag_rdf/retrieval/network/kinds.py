@@ -2,7 +2,7 @@
 
 A row names the nodes that an edge joins, its RDF property and the query files that read it
 (``queries/<graph kind>/<name>.rq``). Loading, caching, traversal and spreading work from this
-table: another kind of edge between entities is another row.
+table: another kind of edge between entities is another row, and a name in `EdgeKindName`.
 """
 
 from __future__ import annotations

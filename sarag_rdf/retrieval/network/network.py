@@ -17,7 +17,6 @@ from sarag_rdf.base.arrays import Rows, narrow
 from sarag_rdf.base.types import NodeType
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, EDGE_KINDS, RELATED_TO, EdgeKind
 
-Floats = NDArray[np.float64]
 End = Literal["source", "target"]
 Arrays = Mapping[str, NDArray[Any]]
 _ENDS: tuple[End, End] = ("source", "target")
