@@ -46,7 +46,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
-    "cli": {"base", "graph", "plugins.evaluation", "kg", "sarag_rdf", "server", "plugins.agents"},
+    "cli": {
+        "base",
+        "documents",
+        "graph",
+        "plugins.evaluation",
+        "kg",
+        "sarag_rdf",
+        "server",
+        "plugins.agents",
+    },
     "__main__": {"cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
