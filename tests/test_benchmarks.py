@@ -58,7 +58,6 @@ FURTHER = {
     "scale": ("--questions", "1", "--sparql", "1"),
     "steering": ("--limit", "2"),
     "tables": ("--rows", "5"),
-    "train_typed": ("--folds", "2"),
     "validation": ("--sources", "2"),
     "vectors": ("--count", "400", "--width", "8"),
 }

@@ -244,7 +244,7 @@ class LLMExtractor:
         )
 
     def estimate(
-        self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
+        self, documents: Iterable[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage:
         """Estimate the usage and cost of `extract`, without any call.
 
