@@ -199,12 +199,14 @@ class Options:
 
     `name` is that of the strategy, or of what else has the options. `presets` are named sets of
     values, chosen by ``preset=NAME``.
+    `argument` names the option whose value may follow the name directly: ``openie:FILE``.
     ``str(options)`` is the `Spec` that reads as these options; options at their defaults are left
     out.
     """
 
     name: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    argument: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for declared in declared_options(type(self)):
@@ -217,8 +219,8 @@ class Options:
             declared.check(self.name, value)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
-        """Options with these values, beside a ``preset`` if one is among them.
+    def of(cls, values: Mapping[str, Any], **other: Any) -> Self:
+        """Options with these values, beside a ``preset`` if one is among them, and `other` fields.
 
         Values take precedence over those of the preset. Raises `UsageError` for an unknown option
         or preset, or a value out of range.
@@ -233,7 +235,7 @@ class Options:
                 )
             given = {**cls.presets[preset], **given}
         cls._check_names(given)
-        return cls(**given)
+        return cls(**given, **other)
 
     @classmethod
     def _check_names(cls, values: Mapping[str, Any]) -> None:

@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
+from sarag_rdf.base.options import declared_options
+from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli.options import (
     base_option,
     embedding_options,
     endpoint_of,
-    expansion_option,
+    flags,
     json_option,
     model_options,
     open_graph,
-    seconds_option,
     setting,
     shapes_options,
     together,
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.documents.options import ReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
@@ -32,42 +34,23 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 How = Literal["index", "update", "sync"]
-_READING = (
-    *("words", "overlap", "root", "language"),
-    *("max_chars", "max_file", "max_expansion", "max_seconds"),
-)
+_READING = [option.name for option in declared_options(ReadOptions)]
 
 _document_options = together(
     write_options,
     setting(
         "--extractor",
         harmless="inside",
-        help="spacy, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
-        "graph llm with an endpoint, else spacy.",
+        help="spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; for a "
+        "new graph llm with an endpoint, else spacy.",
     ),
     setting(
         "--examples",
         metavar="FILE",
-        help="Sentences with their statements (.jsonl), which spacy or llm learns from. The same "
-        "as examples=FILE in --extractor.",
+        help="Sentences with their statements (.jsonl), which the extractor learns from: with "
+        "spacy the same as learned:examples=FILE, with llm as llm:examples=FILE.",
     ),
-    setting("--words", harmless=True, default=500, help="Words per chunk."),
-    setting("--overlap", harmless=True, default=200, help="Words shared by consecutive chunks."),
-    setting(
-        "--root", type=click.Path(path_type=Path), help="Folder that source IRIs are relative to."
-    ),
-    setting(
-        "--language", harmless=True, default="auto", help="BCP 47 tag of the documents, or auto."
-    ),
-    setting("--max-chars", default=5_000_000, help="Maximum document size, in characters."),
-    setting(
-        "--max-file",
-        default=512,
-        type=click.IntRange(1),
-        help="Maximum size of a file of records (.jsonl, .csv, .tsv), in MiB.",
-    ),
-    expansion_option,
-    seconds_option,
+    flags(ReadOptions, without=("stdin_format",)),
     model_options,
     click.option(
         "--strict", is_flag=True, help="Exit with 1 if any document could not be indexed."
@@ -95,12 +78,7 @@ _yes_option = click.option(
     "May be repeated.",
 )
 @shapes_options
-@setting(
-    "--stdin-format",
-    harmless=True,
-    default="txt",
-    help="Format of standard input: txt, md, html, json, jsonl, csv or tsv.",
-)
+@flags(ReadOptions, "stdin_format")
 @_dry_run_option
 def index(paths: tuple[Path, ...], **options: Any) -> int:
     """Index files, folders, or standard input (-) into a knowledge graph.
@@ -114,7 +92,7 @@ def index(paths: tuple[Path, ...], **options: Any) -> int:
     missing = [str(path) for path in paths if str(path) != "-" and not path.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    return _run("index", paths, options, stdin_format=options["stdin_format"])
+    return _run("index", paths, options)
 
 
 @click.command(epilog="Example:  sarag update notes/vistula.md --kg kg")
@@ -173,7 +151,7 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
 
 def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
-    arguments = {**{name: options[name] for name in _READING}, **more}
+    arguments = {**{name: options[name] for name in _READING if name in options}, **more}
     ontologies = options.get("ontologies", ())
     with open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
@@ -227,8 +205,10 @@ def _extractor(
         name = next(iter(known), "llm" if endpoint_of(options) else "spacy")
     if not options["examples"]:
         return kg.extractor(name, schema=schema)
-    if name.partition(":")[0] not in ("spacy", "llm"):
+    extractor, colon, rest = name.partition(":")
+    if extractor not in ("spacy", "learned", "llm"):
         raise UsageError(f"--examples is for spacy and llm; {name} learns from no examples")
+    name = f"{'learned' if extractor == 'spacy' else extractor}{colon}{rest}"
     return kg.extractor(name, schema=schema, examples=options["examples"])
 
 
@@ -269,9 +249,9 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
     """Print what would be done; returns 1 if --yes would be needed."""
     _echo_problems((*plan.problems, *plan.quarantined))
     usage = None
-    if estimate := getattr(extractor, "estimate", None):
+    if isinstance(extractor, Estimates):
         prices = {name: options[name] for name in ("price_in", "price_out")}
-        usage = estimate(plan.documents, **prices)
+        usage = extractor.estimate(plan.documents, **prices)
     added = [planned.name for planned in plan.todo if not planned.known]
     updated = [planned.name for planned in plan.todo if planned.known]
     deleted = list(plan.deletions.values())
@@ -287,7 +267,8 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
         "quarantined": [asdict(problem) for problem in plan.quarantined],
         "estimate": None if usage is None else asdict(usage),
     }
-    names = {"add": added, "update": updated, "delete": deleted}
+    changes = [("update" if planned.known else "add", planned.name) for planned in plan.todo]
+    changes += [("delete", name) for name in deleted]
     estimate_lines = [f"about {_usage(usage)}"] if usage is not None else []
     if how == "index":
         documents = counted(len(plan.documents), "document")
@@ -296,7 +277,7 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
     emit(
         options,
         data,
-        *(f"{what:6}  {one_line(name)}" for what, each in names.items() for name in each),
+        *(f"{what:6}  {one_line(name)}" for what, name in changes),
         f"would be {len(added)} added, {len(updated)} updated, {len(deleted)} deleted, "
         f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, {len(plan.problems)} not "
         f"readable{_in_quarantine(len(plan.quarantined))}",
@@ -311,7 +292,7 @@ def _show_report(
     kg: KnowledgeGraph, how: How, report: Any, extractor: Any, options: dict[str, Any]
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
-    usage = getattr(extractor, "usage", None)
+    usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     values = {field.name: getattr(report, field.name) for field in fields(report)}
     data = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
     data["problems"] = [asdict(problem) for problem in report.problems]

@@ -137,9 +137,7 @@ def test_limits(kg: KnowledgeGraph) -> None:
     assert all((m.confidence or 0) >= 0.78 for m in sure)
     exact = kg.links.candidates("places", near="none")
     assert entity("budapest") not in {m.subject for m in exact}
-    with pytest.raises(
-        UsageError, match="near of the search for candidates must be one of characters"
-    ):
+    with pytest.raises(UsageError, match=r"near of the search .* must be one of characters"):
         kg.links.candidates("places", near="far")
     with pytest.raises(UsageError, match=r"no such graph: 'place'.*did you mean places"):
         kg.links.candidates("place")

@@ -27,11 +27,11 @@ def test_examples_are_part_of_the_method(sarag: Sarag, tmp_path: Path) -> None:
     examples = ("--examples", tmp_path / "examples.jsonl")
     done = sarag("index", *paths, "--extractor", "spacy", *examples)
     assert done.code == 0, done
-    again = sarag("index", *paths, "--extractor", f"spacy:examples={examples[1]}", "--json")
+    again = sarag("index", *paths, "--extractor", f"learned:examples={examples[1]}", "--json")
     assert '"unchanged": 1' in again.out
     with sarag_rdf.open(tmp_path / "kg", endpoint=None) as kg:
         [method] = kg.extractors()
-        assert method == "spacy"
+        assert method == "learned"
 
 
 def test_examples_that_cannot_be_used(sarag: Sarag, tmp_path: Path) -> None:

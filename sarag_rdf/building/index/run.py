@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Quad
 
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.base.ports import Extractor, Progress, silent
+from sarag_rdf.base.ports import CountsDiscarded, Extractor, Progress, silent
 from sarag_rdf.base.types import Document, Extraction, Method
 from sarag_rdf.building.index.commit import Writer, remove_with
 from sarag_rdf.building.index.evidence import SourceGraph, extraction_iri
@@ -207,7 +207,7 @@ def _invalid_extraction(error: Exception) -> str:
 
 def _discarded(extractor: Extractor) -> Counter[str]:
     """The extractor's counts of discarded items so far, if it has any."""
-    return Counter(getattr(extractor, "discarded", {}))
+    return Counter(extractor.discarded if isinstance(extractor, CountsDiscarded) else {})
 
 
 def _count(
