@@ -9,7 +9,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.options import DEFAULT_LIMIT
 from sarag_rdf.base.types import Source
-from sarag_rdf.retrieval.dense import DenseOptions
+from sarag_rdf.retrieval.dense import Dense
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 
@@ -22,10 +22,10 @@ from tests.sample_graph import CapitalExtractor
         ("sarag", {"limit": None}, 12),
         ("dense:limit=3", {}, 3),
         ("dense:limit=3", {"limit": 2}, 2),
-        (DenseOptions(), {}, DEFAULT_LIMIT),
-        (DenseOptions(), {"limit": None}, 12),
-        (DenseOptions(), {"limit": 11}, 11),
-        (DenseOptions(limit=4), {}, 4),
+        (Dense(), {}, DEFAULT_LIMIT),
+        (Dense(), {"limit": None}, 12),
+        (Dense(), {"limit": 11}, 11),
+        (Dense(limit=4), {}, 4),
     ],
 )
 def test_a_question_returns_ten_documents_unless_it_says_otherwise(
