@@ -14,7 +14,7 @@ from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
 
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
-"""Keys that may hold the text of a record, in order of preference."""
+"""Keys of a record for its text, in order of preference."""
 ID_KEYS = ("id", "_id")
 
 
