@@ -43,14 +43,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
-    "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
-    "cli": {"base", "graph", "plugins.evaluation", "kg", "sarag_rdf", "server", "plugins.agents"},
+    "cli": {"base", "graph", "plugins.evaluation", "kg", "sarag_rdf", "server"},
     "__main__": {"cli"},
+    "plugins.agents": {"base", "kg", "sarag_rdf", "server", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 
 ONLY_IN: dict[str, set[str]] = {
-    "click": {"cli"},
+    "click": {"cli", "plugins.agents"},
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
     "openai": {"models"},
@@ -68,7 +68,7 @@ ONLY_IN: dict[str, set[str]] = {
     "ir_measures": {"plugins.evaluation"},
     "pyshacl": {"graph"},
     "shacl": {"graph"},
-    "starlette": {"server"},
+    "starlette": {"server", "plugins.agents"},
     "uvicorn": {"server"},
     "anyio": {"server"},
     "SPARQLWrapper": {"graph"},
