@@ -182,7 +182,7 @@ def job_of(asked: Search) -> QuestionJob:
     if not isinstance(asked, Ask):
         return QuestionJob("search", asked.q, options, trace=asked.trace, over=asked.over)
     spec = Spec.parse(asked.context)
-    declared = strategy("context", spec.name).options
+    declared = strategy("context", spec.name)
     budget = {} if asked.budget is None else {"budget": asked.budget}
     options |= {
         "reasoner": options_of("reasoner", asked.reasoner),
@@ -194,7 +194,7 @@ def job_of(asked: Search) -> QuestionJob:
 def _retriever(asked: Search) -> RetrieverOptions:
     """The options of the retriever; parameters take precedence over those within ``retriever``."""
     spec = Spec.parse(asked.retriever)
-    declared = strategy("retriever", spec.name).options
+    declared = strategy("retriever", spec.name)
     given = dict(asked.model_extra or {})
     if asked.limit is not None:
         given["limit"] = asked.limit

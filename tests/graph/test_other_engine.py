@@ -22,12 +22,12 @@ from sarag_rdf.graph.delta import KINDS
 from sarag_rdf.graph.vectors import index
 from sarag_rdf.graph.vectors.store import FolderVectors
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.plugins.vector_engine import EngineVectors
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.graph.test_vector_updates import Angles, changes, matrix, names, same, unit
 from tests.sample_graph import SOURCES, CapitalExtractor
+from tests.strategies import RETRIEVERS
 
 pytestmark = pytest.mark.interop
 CORPUS = ROOT / "examples" / "corpus"
@@ -120,7 +120,7 @@ def test_a_graph_with_other_vectors_is_searched_alike(client: QdrantClient, tmp_
     counts = {name.split("-")[2]: client.count(name).count for name in collections}
     assert counts["document"] == graphs[0].stats()["documents"]
     folder = tmp_path / "there" / "cache" / "vectors"
-    assert list(folder.glob("*.json"))
+    assert list(folder.glob("*.arrays"))
     assert not list(folder.glob("*.f32")), "no vectors are kept here"
     for kg in graphs:
         kg.close()

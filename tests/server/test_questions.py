@@ -18,7 +18,6 @@ from openapi_spec_validator import validate
 
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
-from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.plugins.agents.doors import openai
 from sarag_rdf.server import graph_store, sparql
@@ -31,6 +30,7 @@ from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import embeddings, make_graph
 from tests.server.running import Got, Running, serving
+from tests.strategies import RETRIEVERS
 
 QUESTION = "Which river flows through the seat of Orbis?"
 EMBEDDER = "openai:hash"
@@ -327,7 +327,7 @@ def test_options_of_every_retriever_are_parameters(name: str) -> None:
     schema = body["content"]["application/json"]["schema"]
     given = {
         option.name: 10 if option.default is None else option.default
-        for option in declared_options(RETRIEVERS[name].options)
+        for option in declared_options(RETRIEVERS[name])
         if option.name not in FILE_OPTIONS and option.name != "preset"
     }
     values = {"q": "a", "retriever": name, **given}

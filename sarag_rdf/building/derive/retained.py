@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class VoteCounts:
-    """A cache of vote counts, kept by a writer from commit to commit."""
+    """A cache of vote counts, which a writer passes from commit to commit."""
 
     _counts: dict[Vote, int] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class RetainedEvidence:
 
     def _is_retained(self, graph: str) -> bool:
         """Whether a graph is a source graph that does not change."""
-        return graph.startswith(self._reader.minter.source_graphs) and graph not in self._changed
+        return self._reader.minter.kind_of(graph) == "sources" and graph not in self._changed
 
     def require_no_variants(self, names: Iterable[str]) -> None:
         """Raise `NotIncrementalError` if one of the mentions is a variant or has variants."""
