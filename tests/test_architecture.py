@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "cli": {"base", "documents", "graph", "kg", "plugins.evaluation", "sarag_rdf", "server"},
     "__main__": {"cli"},
-    "plugins.agents": {"base", "kg", "sarag_rdf", "server", "cli"},
+    "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 

@@ -22,8 +22,9 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from sarag_rdf.base.errors import one_line
 from sarag_rdf.server.access import Access
-from sarag_rdf.server.jobs import CHUNK, Job, JobReply, Progress, RequestError
+from sarag_rdf.server.jobs import CHUNK, JobReply, Progress, RequestError
 from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.worker import Job
 
 log = logging.getLogger(__name__)
 _DRAIN_BYTES, _DRAIN_SECONDS = 16 << 20, 2.0

@@ -1,8 +1,4 @@
-"""Jobs for worker processes, their replies, and the errors of requests.
-
-A job is a command: a picklable object with ``run(worker)``, which stands beside the code that it
-runs. Replies are sent through a pipe, large ones as files.
-"""
+"""What worker processes send back: replies, large ones as files, progress, and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import IO, Any, Self, cast
 
 from sarag_rdf.base.errors import (
     EmptyGraphError,
@@ -23,9 +19,6 @@ from sarag_rdf.base.errors import (
     StoreLockedError,
     UsageError,
 )
-
-if TYPE_CHECKING:
-    from sarag_rdf.server.worker import Worker
 
 JSON = "application/json"
 _CODES = {
@@ -123,17 +116,6 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Tells a worker that nobody waits for its reply any more; it looks at each `Progress`."""
-
-
-class Job(Protocol):
-    """Something to do in a worker process."""
-
-    @property
-    def text(self) -> str:
-        """What it is about, for the audit log."""
-
-    def run(self, worker: Worker) -> JobReply:
-        """Do it; raises `SaragError`."""
 
 
 IN_MEMORY = 1 << 16

@@ -22,7 +22,6 @@ from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.server.graphs import OpenGraph
 from sarag_rdf.server.jobs import (
     AccessibleGraphs,
-    Job,
     JobReply,
     Progress,
     RequestError,
@@ -30,7 +29,7 @@ from sarag_rdf.server.jobs import (
     remove_spools,
 )
 from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.worker import work
+from sarag_rdf.server.worker import Job, work
 
 OnProgress = Callable[[Progress], None]
 """Called with what happens before the reply to a job."""

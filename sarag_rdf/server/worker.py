@@ -1,4 +1,8 @@
-"""The main loop of a worker process, which runs one job at a time and can be killed at any time."""
+"""The main loop of a worker process, which runs one job at a time and can be killed at any time.
+
+A job is a command: a picklable object with ``run(worker)``, which stands beside the code that it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from functools import cached_property
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Protocol
 
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.graph.store.writer_lock import remove_holder
@@ -20,7 +25,6 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.graphs import ClientGraphs, OpenGraph, StoreSnapshot
 from sarag_rdf.server.jobs import (
     AccessibleGraphs,
-    Job,
     JobReply,
     Progress,
     RequestError,
@@ -93,6 +97,17 @@ class Worker:
             spool.write(data)
             head, path = spool.finish()
             return JobReply(200, media_type, head, path, rows=rows)
+
+
+class Job(Protocol):
+    """Something to do in a worker process."""
+
+    @property
+    def text(self) -> str:
+        """What it is about, for the audit log."""
+
+    def run(self, worker: Worker) -> JobReply:
+        """Do it; raises `SaragError`."""
 
 
 def work(pipe: Connection, folder: str, settings: ServeSettings, open_graph: OpenGraph) -> None:
