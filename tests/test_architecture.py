@@ -38,11 +38,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
     "cli": {"base", "documents", "graph", "kg", "plugins.evaluation", "sarag_rdf", "server", "plugins.agents"},
     "__main__": {"cli"},
+    "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 
 ONLY_IN: dict[str, set[str]] = {
-    "click": {"cli"},
+    "click": {"cli", "plugins.agents"},
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
     "openai": {"models"},
@@ -61,7 +62,7 @@ ONLY_IN: dict[str, set[str]] = {
     "ir_measures": {"plugins.evaluation"},
     "pyshacl": {"graph"},
     "shacl": {"graph"},
-    "starlette": {"server"},
+    "starlette": {"server", "plugins.agents"},
     "uvicorn": {"server"},
     "anyio": {"server"},
     "SPARQLWrapper": {"graph"},

@@ -1,15 +1,22 @@
-"""The read-only snapshot of a graph in a worker, reopened when the files on disk have changed."""
+"""The graph in a worker process as its clients may read it, opened again when files have changed.
+
+A `StoreSnapshot` is for queries, `ClientGraphs` are for searches and answers.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
 
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
+from sarag_rdf.base.ports import Advance
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import (
     ALL,
@@ -21,7 +28,9 @@ from sarag_rdf.graph.parts import (
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.store.dataset import DefaultGraphUnion
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.server.jobs import AccessibleGraphs
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.server.jobs import AccessibleGraphs, RequestError
+from sarag_rdf.server.settings import ServeSettings
 
 Fingerprint = frozenset[tuple[str, int, int]]
 """Names, sizes and modification times of files."""
@@ -170,3 +179,114 @@ class StoreSnapshot:
         reader = self._reader(readable)
         names = over or self._served(reader)
         return [] if names is None else default_graphs(reader, names)
+
+
+OpenGraph = Callable[..., KnowledgeGraph]
+"""Opens the graph; ``over`` and ``facts`` replace the server's."""
+_MOST_LIMITED = 4
+"""Graphs that are open at the same time for clients that may read some parts only."""
+_EMBEDDING_SHARE = 0.25
+"""The part of a question's time limit after which texts are embedded by the next request."""
+_Key = tuple[tuple[str, ...] | None, frozenset[str] | None]
+"""Names of parts, and the named graphs that may be read; None for all."""
+
+
+@dataclass(slots=True)
+class _OpenGraph:
+    kg: KnowledgeGraph
+    fingerprint: Fingerprint | None = None
+
+
+class EmbeddingSteps:
+    """A Progress that ends requests which embed texts for too long; what is embedded is kept."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """A request embeds for `seconds`, by `clock`, before it ends."""
+        self._seconds, self._clock = seconds, clock
+        self._end: float | None = None
+
+    def begin(self) -> None:
+        """A new request begins; its time counts from the first text."""
+        self._end = None
+
+    def __call__(self, what: str, total: int) -> Advance:
+        done, calls = 0, 0
+        end = self._end = self._end or self._clock() + self._seconds
+
+        def advance(count: int) -> None:
+            nonlocal done, calls
+            done, calls = done + count, calls + 1
+            is_step = calls > 1  # the first call counts what earlier requests embedded
+            if is_step and done < total and self._clock() >= end:
+                raise RequestError(
+                    503,
+                    f"the graph lacks vectors: {what}, {done} of {total} are done and kept: repeat "
+                    "the request to go on, or run  sarag search  on the graph, which has no limit",
+                    Retry_After="1",
+                )
+
+        return advance
+
+
+class ClientGraphs:
+    """The graph as clients may read it, reloaded when its files have changed.
+
+    A client that may read some graphs only gets the parts of which it may read everything.
+    """
+
+    def __init__(
+        self, settings: ServeSettings, open_graph: OpenGraph, snapshot: StoreSnapshot
+    ) -> None:
+        self._store = settings.store
+        self._open_graph = open_graph
+        self._snapshot = snapshot
+        self._steps = EmbeddingSteps(settings.question_timeout * _EMBEDDING_SHARE)
+        self._graphs: OrderedDict[_Key, _OpenGraph] = OrderedDict()
+
+    def of(self, graphs: AccessibleGraphs, over: tuple[str, ...] = ()) -> KnowledgeGraph:
+        """The graph for a client, or its parts in `over`.
+
+        Raises `RequestError`: 403 if it may read no part, 400 for a part that is not served.
+        """
+        if not graphs.is_limited and not over:
+            return self._current(None, None)
+        self._snapshot.refresh()
+        readable = self._snapshot.accessible(graphs)
+        parts = tuple(self._snapshot.parts(readable))
+        if not parts:
+            raise RequestError(403, "this token may not read any graph that is searched here")
+        unknown = [name for name in over if name not in parts and name != ALL]
+        if unknown:
+            raise RequestError(
+                400, f"no such graph is searched here: '{unknown[0]}': use all, {', '.join(parts)}"
+            )
+        return self._current(parts if not over or ALL in over else over, readable)
+
+    def reads_documents(self, graphs: AccessibleGraphs) -> bool:
+        """Whether a client may read the whole knowledge graph of the documents."""
+        readable = self._snapshot.accessible(graphs)
+        return readable is None or DOCUMENTS in self._snapshot.parts(readable)
+
+    def _current(
+        self, over: tuple[str, ...] | None, readable: frozenset[str] | None
+    ) -> KnowledgeGraph:
+        """The graph, or its parts in `over` and what else is `readable`.
+
+        Of several, the last used stay open.
+        """
+        self._steps.begin()
+        current = fingerprint(self._store)
+        key = over, readable
+        opened = self._graphs.pop(key, None)
+        if opened is None:
+            limits = {} if over is None else {"over": over, "facts": None}
+            opened = _OpenGraph(self._open_graph(progress=self._steps, **limits))
+            opened.kg.session.limit_to(readable)
+        self._graphs[key] = opened
+        limited = [key for key in self._graphs if key != (None, None)]
+        if len(limited) > _MOST_LIMITED:
+            self._graphs.pop(limited[0]).kg.close()
+        if current != opened.fingerprint:
+            opened.kg.reload()
+            opened.fingerprint = current
+        return opened.kg

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import flags, kg_option
 from sarag_rdf.cli.output import note
 from sarag_rdf.cli.server import folder_of, graph_opener, graph_options
@@ -72,16 +72,11 @@ def command(**options: Any) -> int:
     explain_query. Without --http the client starts this command and talks to it over standard
     input and output. Needs the extra mcp.
     """
+    from sarag_rdf.plugins.agents.doors import sdk
     from sarag_rdf.server.access import access_rules
+    from sarag_rdf.server.server import serve
 
-    try:
-        from sarag_rdf.plugins.agents.mcp import run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "mcp":
-            raise
-        raise MissingDependencyError(
-            "the MCP SDK is not installed: pip install 'sarag-rdf[mcp]'"
-        ) from error
+    make_server = sdk().make_server
     if not options["http"] and (options["tokens"] or options["anonymous"]):
         raise UsageError(
             "--tokens and --anonymous are for --http: over standard input and output the client "
@@ -107,8 +102,9 @@ def command(**options: Any) -> int:
     open_graph = graph_opener(settings, options)
     with open_graph() as kg:
         kg.reload()  # says now, and not to an agent, that there is no graph
-    if options["http"]:
-        note(f"MCP at http://{settings.host}:{settings.port}/mcp")
     with suppress(KeyboardInterrupt):
-        run(open_graph, settings, http=options["http"])
+        if options["http"]:
+            serve(settings, open_graph, lambda url, _: note(f"MCP at {url}/mcp"))
+        else:
+            make_server(open_graph, settings).run("stdio")
     return 0

@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.server.openai_door import NO_ANSWER
+from sarag_rdf.plugins.agents.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
 from tests.sample_graph import embeddings, make_graph
 from tests.server.running import TOKEN, Running, serving
@@ -157,7 +157,7 @@ def test_no_answer_is_said(client: openai.OpenAI) -> None:
         ({"tools": [{"type": "function"}]}, 400, "'tools' is not supported"),
         ({"n": 2}, 400, "'n' must be 1"),
         ({"sarag": {"reasoner": "cot"}}, 400, "'sarag' must be an object"),
-        ({"sarag": {"depth": 2}}, 400, "unknown: depth"),
+        ({"sarag": {"depth": 2}}, 400, "unknown option 'depth'"),
         ({"messages": [{"role": "user", "content": "all about everything"}]}, 502, "key"),
     ],
 )

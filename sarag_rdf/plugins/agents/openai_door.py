@@ -22,8 +22,16 @@ from sarag_rdf.base.options import Spec
 from sarag_rdf.kg.registry import strategies
 from sarag_rdf.kg.report import source_name
 from sarag_rdf.server.http import job_events, read_body, run_job, settings_of
-from sarag_rdf.server.jobs import JobReply, Progress, QuestionJob, RequestError
-from sarag_rdf.server.questions import EVENT_STREAM, body_of, first_event, following, job_of
+from sarag_rdf.server.jobs import JobReply, Progress, RequestError
+from sarag_rdf.server.openapi import INTEGER, OBJECT, OBJECTS, TEXT, closed, content
+from sarag_rdf.server.parameters import Ask
+from sarag_rdf.server.questions import (
+    EVENT_STREAM,
+    QuestionJob,
+    first_event,
+    following,
+    job_of,
+)
 
 PREFIX: Final = "/v1"
 EXTRA: Final = "sarag"
@@ -47,17 +55,11 @@ CORRECTION: Final = "\n\nCorrected: "
 """Before an answer that takes the place of what was sent."""
 
 
-def is_openai_path(path: str) -> bool:
-    """Whether a path is one of an OpenAI-compatible server, known or not."""
-    return path == PREFIX or path.startswith(PREFIX + "/")
-
-
 class OpenAIError(RequestError):
     """A request that cannot be served, with one of OpenAI's codes."""
 
     def __init__(self, status: int, message: str, code: str) -> None:
-        super().__init__(status, message)
-        self.code = code
+        super().__init__(status, message, code=code)
 
 
 def openai_error(error: RequestError) -> Response:
@@ -99,7 +101,7 @@ async def chat_completions(request: Request) -> Response:
         body = _body(await read_body(request, _MOST_BODY))
         model = _model_name(body)
         values = {**_extra(body), "q": _question(body), "reasoner": model}
-        job = job_of(values, "ask")
+        job = job_of(Ask.checked(values))
         if body.get("stream"):
             return await _streamed(request, body, model, replace(job, stream=True))
         reply = await run_job(request, job, pool="questions")
@@ -119,8 +121,6 @@ async def _streamed(
     with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
     events = job_events(request, job, pool="questions")
     first = await first_event(events)
-    if isinstance(first, JobReply) and first.status != 200:
-        _result(first)
     chunks = Chunks(model, with_usage=with_usage)
     return StreamingResponse(chunks.of(following(first, events)), headers=EVENT_STREAM)
 
@@ -335,7 +335,112 @@ def _part(part: Any) -> str:
 
 def _result(reply: JobReply) -> dict[str, Any]:
     """The JSON of ``/ask``; raises `RequestError` for an error in it."""
-    result: dict[str, Any] = json.loads(body_of(reply))
+    result: dict[str, Any] = json.loads(reply.body())
     if reply.status != 200:
         raise RequestError(reply.status, result["error"]["message"], **reply.headers)
     return result
+
+
+# --------------------------------------------------------------------------- Description
+
+
+def paths() -> dict[str, Any]:
+    """The paths for OpenAPI."""
+    options = Ask.schema_of()["properties"]
+    name = {
+        "name": "name",
+        "in": "path",
+        "required": True,
+        "description": "Name of a reasoner.",
+        "schema": {"type": "string", "enum": list(strategies("reasoner"))},
+    }
+    model = closed(id=TEXT, object=TEXT, created=INTEGER, owned_by=TEXT)
+    listed = closed(object=TEXT, data={"type": "array", "items": model})
+    body = {
+        "type": "object",
+        "required": ["model", "messages"],
+        "properties": {
+            "model": {**TEXT, "description": "A reasoner: NAME or NAME:KEY=VALUE."},
+            "messages": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"role": TEXT, "content": {}}},
+                "minItems": 1,
+            },
+            "stream": {"type": "boolean", "default": False},
+            "stream_options": {
+                "type": "object",
+                "properties": {"include_usage": {"type": "boolean"}},
+            },
+            EXTRA: {
+                "type": "object",
+                "description": "Further parameters of /ask.",
+                "properties": {key: each for key, each in options.items() if key not in FIXED},
+            },
+        },
+    }
+    return {
+        PREFIX + "/models": {
+            "get": _operation(
+                "models",
+                "The reasoners as models of OpenAI's API; 404 without a model endpoint.",
+                {"application/json": listed},
+                "401 403 404",
+            )
+        },
+        PREFIX + "/models/{name}": {
+            "get": _operation(
+                "model", "One reasoner as a model.", {"application/json": model}, "401 403 404"
+            )
+            | {"parameters": [name]}
+        },
+        PREFIX + "/chat/completions": {
+            "post": _operation(
+                "chatCompletions",
+                "Answers the last message of the user as OpenAI's chat completions do, with the "
+                "citations as annotations; other parameters of OpenAI are ignored.",
+                {"application/json": _COMPLETION, "text/event-stream": TEXT},
+                "400 401 403 404 408 409 413 429 500 502 503 504 507",
+            )
+            | {"requestBody": {"required": True, "content": content(["application/json"], body)}}
+        },
+    }
+
+
+SCHEMAS: Final = {
+    "OpenAIError": closed(
+        error={
+            "type": "object",
+            "required": ["message", "type"],
+            "properties": {
+                "message": TEXT,
+                "type": TEXT,
+                "param": {"type": "null"},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    )
+}
+_COMPLETION: Final = closed(
+    id=TEXT,
+    object=TEXT,
+    created=INTEGER,
+    model=TEXT,
+    choices=OBJECTS,
+    usage=OBJECT,
+    sarag=closed(outcome=TEXT, citations=OBJECTS),
+)
+
+
+def _operation(
+    name: str, description: str, results: Mapping[str, Any], errors: str
+) -> dict[str, Any]:
+    error = content(["application/json"], {"$ref": "#/components/schemas/OpenAIError"})
+    result = {each: {"schema": schema} for each, schema in results.items()}
+    return {
+        "operationId": name,
+        "description": description,
+        "responses": {
+            "200": {"description": "The result.", "content": result},
+            **{each: {"description": "The error.", "content": error} for each in errors.split()},
+        },
+    }
