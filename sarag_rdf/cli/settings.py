@@ -162,7 +162,7 @@ def _set_defaults(defaults: Any, file: SettingsFile, commands: Mapping[str, clic
         for key, option in _options_in(file, command):
             own[option.name] = _default(option, file.path, key, file.values[key])
         if isinstance(command, click.Group):
-            _set_defaults(own, file, command.commands)
+            _set_defaults(own, file, _subcommands(command))
 
 
 def _default(option: Setting, path: Path, key: str, value: Value) -> Value:
@@ -180,8 +180,15 @@ def settings_of(file: SettingsFile, commands: Iterable[click.Command]) -> list[t
     for command in commands:
         found += _options_in(file, command)
         if isinstance(command, click.Group):
-            found += settings_of(file, command.commands.values())
+            found += settings_of(file, _subcommands(command).values())
     return found
+
+
+def _subcommands(group: click.Group) -> dict[str, click.Command]:
+    """The commands of a group by name, which it may import now."""
+    with click.Context(group) as context:
+        found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 def _options_in(file: SettingsFile, command: click.Command) -> list[tuple[str, Setting]]:

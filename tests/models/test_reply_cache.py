@@ -64,6 +64,36 @@ def test_the_same_call_is_made_once(tmp_path: Path) -> None:
     assert len(inner.calls) == 1
 
 
+def test_a_cached_reply_has_the_cost_of_its_call(tmp_path: Path) -> None:
+    inner = QueuedLLM([Reply({"n": 0}, Usage(1, 0, 7, 2, 0.5))])
+    llm = CachedLLM(inner, tmp_path / "c")
+    assert ask(llm).first_usage is None
+    cached = ask(llm)
+    assert (cached.usage, cached.first_usage) == (Usage(cached_calls=1), Usage(1, 0, 7, 2, 0.5))
+    assert cached.first_seconds >= 0.0
+
+
+def test_replies_that_an_earlier_version_stored(tmp_path: Path) -> None:
+    llm = CachedLLM(numbers(), tmp_path / "c")
+    ask(llm)
+    with sqlite3.connect(tmp_path / "c") as database:
+        database.execute("""UPDATE kept SET value = '{"n": 5}'""")
+    reply = ask(llm)
+    assert (reply.data, reply.usage, reply.first_usage) == ({"n": 5}, Usage(cached_calls=1), None)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ['{"data": {"n": 5}, "usage": 1, "seconds": 0}', '{"data": 1, "usage": [], "seconds": ""}'],
+)
+def test_an_entry_of_another_form_is_asked_again(tmp_path: Path, entry: str) -> None:
+    llm = CachedLLM(numbers(), tmp_path / "c")
+    ask(llm)
+    with sqlite3.connect(tmp_path / "c") as database:
+        database.execute("UPDATE kept SET value = ?", [entry])
+    assert ask(llm).data == {"n": 1}
+
+
 def test_all_that_matters_is_in_the_key(tmp_path: Path) -> None:
     path = tmp_path / "c"
     llm = CachedLLM(numbers(), path)
