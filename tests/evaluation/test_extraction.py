@@ -7,6 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from sarag_rdf.plugins.evaluation.text2kgbench import (
+    LiteralStyle,
+    Sentence,
+    Triple,
+    read_benchmark,
+    sample_examples,
+    words_of,
+)
 
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UsageError
 from sarag_rdf.base.types import Document, Relation, Value
@@ -23,14 +31,6 @@ from sarag_rdf.plugins.evaluation.extraction import (
     score_predictions,
     soft_key,
     strict_key,
-)
-from sarag_rdf.plugins.evaluation.text2kgbench import (
-    LiteralStyle,
-    Sentence,
-    Triple,
-    read_benchmark,
-    sample_examples,
-    words_of,
 )
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag

@@ -10,7 +10,7 @@ import pytest
 
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.plugins.evaluation.compare import Comparison, PresentedAnswer, pair_prompt
-from sarag_rdf.plugins.evaluation.judge import Case, judge_prompt
+from sarag_rdf.plugins.evaluation.grading import Case, judge_prompt
 from sarag_rdf.plugins.evaluation.preferences import Input
 from sarag_rdf.plugins.evaluation.preferences import judge_prompt as notes_prompt
 

@@ -12,8 +12,15 @@ import scipy.stats
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document
-from sarag_rdf.plugins.evaluation.scores import fits_budget, normalize_answer, words_to_answer
-from sarag_rdf.plugins.evaluation.statistics import figures, mean, paired_interval, support_ranks
+from sarag_rdf.plugins.evaluation.measures import (
+    figures,
+    fits_budget,
+    mean,
+    normalize_answer,
+    paired_interval,
+    support_ranks,
+    words_to_answer,
+)
 
 
 def test_figures_of_one_question() -> None:

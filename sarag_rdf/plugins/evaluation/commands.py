@@ -162,9 +162,9 @@ def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> t
 
 def parse_names(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
     """Click callback: distinct names in their order, from ``sarag,dense``; none without a value."""
-    names = tuple(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
-    if value is not None and not names:
-        raise click.BadParameter("names nothing", param=parameter)
+    names = tuple(dict.fromkeys(part.strip() for part in value.split(","))) if value else ()
+    if not all(names) or value == "":
+        raise click.BadParameter(f"'{value}' has an empty name", param=parameter)
     return names
 
 

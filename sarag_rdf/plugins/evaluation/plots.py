@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -25,8 +26,10 @@ def check_matplotlib() -> None:
 
 
 @contextmanager
-def png_axes(path: Path, title: str) -> Iterator[Any]:
+def png_axes(path: Path, title: str, height: float = 5.6) -> Iterator[Any]:
     """Matplotlib axes for a figure that is written to `path` at the end of the block.
+
+    `height` is that of the figure in inches.
 
     Raises `MissingDependencyError` without matplotlib, `OSError` if the file cannot be written.
     """
@@ -36,7 +39,7 @@ def png_axes(path: Path, title: str) -> Iterator[Any]:
     from matplotlib.figure import Figure
 
     with matplotlib.style.context("default"):
-        figure = Figure(figsize=(9.6, 5.6), dpi=150, facecolor="white", layout="constrained")
+        figure = Figure(figsize=(9.6, height), dpi=150, facecolor="white", layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         axes.set_title(
@@ -63,7 +66,8 @@ def write_plot(
 
     `x` and `y` are the labels of the axes; values of y are in [0, 1].
     """
-    with png_axes(path, title) as axes:
+    columns = 1 if max(map(len, curves)) > 40 else 3
+    with png_axes(path, title, 5.0 + 0.2 * ceil(len(curves) / columns)) as axes:
         for number, (label, points) in enumerate(curves.items()):
             axes.plot(
                 *zip(*points, strict=True), label=label, color=COLOURS[number % len(COLOURS)],
@@ -78,7 +82,6 @@ def write_plot(
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.set_xlabel(x, color=INK)
         axes.set_ylabel(y, color=INK)
-        columns = 1 if max(map(len, curves)) > 40 else 3
         key = axes.figure.legend(loc="outside lower left", frameon=False, fontsize=9, ncols=columns)
         for text in key.get_texts():
             text.set_parse_math(False)
