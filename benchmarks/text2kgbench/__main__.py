@@ -1,35 +1,41 @@
-"""``sarag evaluate extraction``: extraction against ontologies, on Text2KGBench."""
+"""Extraction against ontologies, on Text2KGBench.
+
+The folder of the benchmark has a folder for each suite::
+
+    python -m benchmarks.text2kgbench --data text2kgbench --suite dbpedia_webnlg \\
+        --ontologies 9_astronaut --extractor llm --examples-per-property 10 --base-url URL
+
+Official measures are those of the benchmark: predictions are restricted to the properties of the
+sentence's gold statements. The strict ones count all predictions, and the soft F1 ignores accents,
+brackets, quotes and units. All figures are in percent.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from sarag_rdf.base.errors import UsageError
+from benchmarks.text2kgbench import score
+from benchmarks.text2kgbench.data import SUITES, BenchmarkOntology, read_benchmark
+from sarag_rdf.base.types import Document, Relation
 from sarag_rdf.cli.indexing import echo_discarded
 from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json, progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.plugins.evaluation.text2kgbench import SUITES, read_benchmark
-
-if TYPE_CHECKING:
-    from sarag_rdf.plugins.evaluation.extraction import (
-        MakeExtractor,
-        ModelExtractors,
-        OntologyResult,
-    )
-    from sarag_rdf.plugins.evaluation.text2kgbench import BenchmarkOntology
+from sarag_rdf.extraction.typed.examples import Example
+from sarag_rdf.kg.registry import make_embedder, make_extractor, make_llm
+from sarag_rdf.plugins.evaluation.commands import parse_names, replies_option
 
 
-@click.command(
-    name="extraction",
-    epilog="Example:  sarag evaluate extraction --data text2kgbench --suite dbpedia_webnlg "
-    "--ontologies 9_astronaut --examples-per-property 10",
-)
+@click.command()
 @click.option(
     "--data", required=True, type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of the benchmark, with a folder for each suite.",
@@ -38,106 +44,55 @@ if TYPE_CHECKING:
     "--suite", type=click.Choice(SUITES), default=SUITES[0], show_default=True,
     help="Suite of ontologies.",
 )  # fmt: skip
-@click.option("--ontologies", help="Comma-separated ontologies, such as 9_astronaut. Default: all.")
 @click.option(
-    "--extractor", default="spacy", show_default=True,
-    metavar="NAME[:KEY=VALUE]...",
-    help="Extractor to evaluate: spacy, llm at --base-url, or predictions:FOLDER for statements in "
-    "files.",
+    "--ontologies", callback=parse_names,
+    help="Comma-separated ontologies, such as 9_astronaut. Default: all.",
+)  # fmt: skip
+@click.option(
+    "--extractor", default="spacy:learned=true", show_default=True, metavar="NAME[:KEY=VALUE]...",
+    help="Extractor to evaluate, or predictions:FOLDER for statements in files.",
 )  # fmt: skip
 @click.option(
     "--examples-per-property", type=click.IntRange(0, 1000), default=0, show_default=True,
     help="Number of training sentences given as examples for each property.",
 )  # fmt: skip
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Least confidence of a statement.")
 @click.option("--limit", type=click.IntRange(1), help="Number of test sentences of each ontology.")
 @click.option("--titled", is_flag=True, help="Join the sentences about a topic under its name.")
-@click.option(
-    "--scorers", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder of scorers by ontology, trained on other ontologies (benchmarks/train_typed.py).",
-)  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the examples.")
-@click.option(
-    "--replies", type=click.Path(path_type=Path, dir_okay=False),
-    help="Cache the replies of the model in this file (.sqlite), to resume an interrupted run.",
-)  # fmt: skip
+@replies_option
 @embedder_option
 @endpoint_options
 @json_option
-def command(**options: Any) -> None:
-    """Report precision, recall and F1 of typed statements, and their conformance.
-
-    The official measures are those of Text2KGBench: predictions are restricted to the properties of
-    the sentence's gold statements. The strict ones count all predictions, and the soft F1 ignores
-    accents, brackets, quotes and units. All figures are in percent.
-    """
-    from sarag_rdf.plugins.evaluation import extraction
-
-    names = [n.strip() for n in options["ontologies"].split(",")] if options["ontologies"] else None
-    ontologies = read_benchmark(options["data"], options["suite"], names)
+def main(**options: Any) -> None:
+    """Report precision, recall and F1 of typed statements on Text2KGBench."""
+    ontologies = read_benchmark(options["data"], options["suite"], options["ontologies"] or None)
     name = options["extractor"]
-    setting = {
-        key: options[key]
-        for key in ("suite", "extractor", "examples_per_property", "limit", "titled", "seed")
-    }
-    discarded: dict[str, int] = {}
+    keys = ("suite", "extractor", "examples_per_property", "limit", "titled", "seed")
+    setting = {key: options[key] for key in keys}
+    discarded: Counter[str] = Counter()
     if name.startswith("predictions:"):
         folder = Path(name.removeprefix("predictions:"))
-        results = list(extraction.score_predictions(ontologies, folder, options["limit"]))
-    elif name == "spacy":
-        results = _run(ontologies, _spacy(options), options)
-    elif name.partition(":")[0] == "llm":
-        extractors = _llm(options)
-        results = _run(ontologies, extractors, options)
-        setting["model"] = extractors.model
-        discarded = dict(sorted(extractors.discarded.items()))
+        results = list(score.score_predictions(ontologies, folder, options["limit"]))
     else:
-        raise UsageError(f"no such extractor: '{name}': choose spacy, llm or predictions:FOLDER")
+        results = _run(ontologies, options, discarded)
     if options["as_json"]:
-        echo_json(extraction.report(results, setting) | {"discarded": discarded})
+        echo_json(score.report(results, setting) | {"discarded": dict(sorted(discarded.items()))})
         return
-    for line in extraction.lines(results, setting):
+    for line in score.lines(results, setting):
         click.echo(line)
-    echo_discarded(discarded)
-
-
-def _spacy(options: dict[str, Any]) -> MakeExtractor:
-    from sarag_rdf.kg.registry import make_embedder
-    from sarag_rdf.plugins.evaluation import extraction
-
-    return extraction.typed_extractor(
-        make_embedder(options["embedder"], None),
-        threshold=options["threshold"],
-        scorers=options["scorers"],
-        with_examples=options["examples_per_property"] > 0,
-    )
-
-
-def _llm(options: dict[str, Any]) -> ModelExtractors:
-    from sarag_rdf.kg.registry import make_embedder, make_llm, options_of
-    from sarag_rdf.plugins.evaluation.extraction import ModelExtractors
-
-    endpoint = endpoint_of(options)
-    return ModelExtractors(
-        make_llm(endpoint, options["replies"]),
-        make_embedder(options["embedder"], endpoint),
-        concurrency=options["concurrency"],
-        options=options_of("extractor", options["extractor"]),
-    )
+    echo_discarded(dict(sorted(discarded.items())))
 
 
 def _run(
-    ontologies: list[BenchmarkOntology], make: MakeExtractor, options: dict[str, Any]
-) -> list[OntologyResult]:
-    from sarag_rdf.plugins.evaluation import extraction
-
+    ontologies: list[BenchmarkOntology], options: dict[str, Any], discarded: Counter[str]
+) -> list[score.OntologyResult]:
     total = sum(len(ontology.test[: options["limit"]]) for ontology in ontologies)
     results = []
-    with progress_bars() as progress:
+    with TemporaryDirectory() as folder, progress_bars() as progress:
         started = monotonic()
-        for result in extraction.evaluate_extraction(
+        for result in score.evaluate_extraction(
             ontologies,
-            make,
+            _extractors(options, Path(folder), discarded),
             examples_per_property=options["examples_per_property"],
             limit=options["limit"],
             titled=options["titled"],
@@ -150,3 +105,47 @@ def _run(
                 note(f"{result.name}: {done}, {monotonic() - started:.0f} s")
                 started = monotonic()
     return results
+
+
+def _extractors(
+    options: dict[str, Any], folder: Path, discarded: Counter[str]
+) -> score.MakeExtract:
+    """The extractor of each ontology, as ``sarag index --extractor`` would make it.
+
+    Examples are given to it as a file. `discarded` counts what it does not use by reason, and
+    documents without a valid reply.
+    """
+    endpoint = endpoint_of(options)
+    embedder = make_embedder(options["embedder"], endpoint)
+
+    def make(ontology: BenchmarkOntology, examples: Sequence[Example]) -> score.Extract:
+        chosen = options["extractor"]
+        if examples:
+            path = folder / f"{ontology.name}.jsonl"
+            rows = (score.record_of(example) for example in examples)
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+            chosen = f"{chosen}:examples={path}"
+        extractor = make_extractor(
+            chosen,
+            lambda: make_llm(endpoint, options["replies"]),
+            concurrency=options["concurrency"],
+            schema=ontology.schema,
+            embedder=lambda: embedder,
+        )
+
+        def extract(documents: Sequence[Document]) -> Iterator[list[Relation]]:
+            for found in extractor.extract(documents):
+                if isinstance(found, Exception):
+                    discarded["documents without a valid reply"] += 1
+                    yield []
+                else:
+                    yield [relation for relation in found.relations if relation.predicate]
+            discarded.update(getattr(extractor, "discarded", {}))
+
+        return extract
+
+    return make
+
+
+if __name__ == "__main__":
+    main()

@@ -14,22 +14,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from statistics import fmean
+from typing import Any, Final
 
-from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.ports import LLM, Advance, Embedder
-from sarag_rdf.base.types import Document, Relation
-from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions
-from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.extraction.spacy.pipeline import load_pipeline
-from sarag_rdf.extraction.typed.binding import TextBinder
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
-from sarag_rdf.extraction.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
-from sarag_rdf.extraction.typed.model import literal_of
-from sarag_rdf.plugins.evaluation.report import percent, table
-from sarag_rdf.plugins.evaluation.text2kgbench import (
+from benchmarks.text2kgbench.data import (
     BenchmarkOntology,
     LiteralStyle,
     Sentence,
@@ -37,43 +27,50 @@ from sarag_rdf.plugins.evaluation.text2kgbench import (
     read_lines,
     sample_examples,
 )
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.ports import Advance
+from sarag_rdf.base.types import Document, Relation
+from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.typed.binding import TextBinder
+from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
+from sarag_rdf.extraction.typed.model import literal_of
+from sarag_rdf.plugins.evaluation.measures import PRF
+from sarag_rdf.plugins.evaluation.report import block
+
+COLUMNS: Final = {
+    "official_precision": "P", "official_recall": "R", "official_f1": "F1",
+    "strict_precision": "strict P", "strict_recall": "R", "strict_f1": "F1",
+    "soft_precision": "", "soft_recall": "", "soft_f1": "soft F1",
+    "conformance": "conf", "invented_subjects": "inv.s", "invented_objects": "inv.o",
+}  # fmt: skip
+"""Measures in [0, 1], with the headings of those that are printed.
+
+`conformance` is the share of predictions with a property of the ontology; invented subjects and
+objects do not occur in the sentence, in the title of its document, nor as a class label. For a
+normalised value the text that it was read from is looked for.
+"""
+Scores = dict[str, float]
+Predictions = Mapping[str, Sequence[Triple]]
+"""Statements by the id of their sentence."""
+Extract = Callable[[Sequence[Document]], Iterator[list[Relation]]]
+"""The typed relations of each document, in order; `text` of a relation is its sentence."""
+MakeExtract = Callable[[BenchmarkOntology, Sequence[Example]], Extract]
+"""An extractor for one ontology and its examples."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractionScores:
-    """Scores in [0, 1].
-
-    `conformance` is the share of predictions with a property of the ontology; invented subjects and
-    objects do not occur in the sentence, in the title of its document, nor as a class label. For a
-    normalised value the text that it was read from is looked for.
-    """
-
-    official_precision: float
-    official_recall: float
-    official_f1: float
-    strict_precision: float
-    strict_recall: float
-    strict_f1: float
-    soft_precision: float
-    soft_recall: float
-    soft_f1: float
-    conformance: float
-    invented_subjects: float
-    invented_objects: float
-
-    @classmethod
-    def mean(cls, scores: Sequence[ExtractionScores]) -> ExtractionScores:
-        """The mean of each score over ontologies."""
-        return cls(*(sum(getattr(s, f.name) for s in scores) / len(scores) for f in fields(cls)))
+def mean_of(scores: Iterable[Scores]) -> Scores:
+    """The mean of each measure."""
+    rows = list(scores)
+    return {name: fmean(row[name] for row in rows) if rows else 0.0 for name in rows[0]}
 
 
 def score_ontology(
     sentences: Sequence[Sentence],
-    predictions: Mapping[str, Sequence[Triple]],
+    predictions: Predictions,
     relations: Iterable[str],
     concepts: Iterable[str],
     titles: Mapping[str, str] | None = None,
-) -> ExtractionScores:
+) -> Scores:
     """Scores of the predictions for the sentences of one ontology, by sentence id.
 
     `titles` are those of the documents of sentences, by sentence id.
@@ -81,57 +78,47 @@ def score_ontology(
     known = {relation.replace(" ", "_") for relation in relations}
     labels, titles = " ".join(concepts), titles or {}
     rows = [
-        _score_sentence(
-            sentence,
-            predictions.get(sentence.id, ()),
-            known,
-            f"{titles.get(sentence.id, '')} {labels}",
-        )
-        for sentence in sentences
+        _score_sentence(s, predictions.get(s.id, ()), known, f"{titles.get(s.id, '')} {labels}")
+        for s in sentences
     ]
-    means = [sum(row[position] for row in rows) / max(1, len(rows)) for position in range(6)]
-    strict = _micro(sentences, predictions, strict_key)
-    soft = _micro(sentences, predictions, soft_key)
-    return ExtractionScores(*(*means[:3], *strict, *soft, *means[3:]))
+    strict = _micro(sentences, predictions, strict_key).named("strict")
+    soft = _micro(sentences, predictions, soft_key).named("soft")
+    found = {**mean_of(rows), **strict, **soft}
+    return {name: found[name] for name in COLUMNS}
 
 
 def _score_sentence(
     sentence: Sentence, predicted: Sequence[Triple], known: set[str], labels: str
-) -> tuple[float, float, float, float, float, float]:
-    relations = {triple.relation.replace(" ", "_") for triple in sentence.triples}
+) -> Scores:
+    relations = {_property(triple) for triple in sentence.triples}
     gold = {strict_key(triple) for triple in sentence.triples}
-    restricted = {strict_key(t) for t in predicted if t.relation.replace(" ", "_") in relations}
-    measures = _prf(len(gold & restricted), len(restricted), len(gold))
-    if not predicted:
-        return *measures, 1.0, 0.0, 0.0
+    restricted = {strict_key(triple) for triple in predicted if _property(triple) in relations}
     context = _occurrence_key(f"{sentence.text} {labels}")
-    count = len(predicted)
-    return (
-        *measures,
-        sum(t.relation.replace(" ", "_") in known for t in predicted) / count,
-        sum(_occurrence_key(t.subject) not in context for t in predicted) / count,
-        sum(_occurrence_key(t.source or t.object) not in context for t in predicted) / count,
-    )
+
+    def share(counts: Callable[[Triple], bool], without: float) -> float:
+        return fmean(map(counts, predicted)) if predicted else without
+
+    return {
+        **PRF.of(restricted, gold).named("official"),
+        "conformance": share(lambda t: _property(t) in known, 1.0),
+        "invented_subjects": share(lambda t: _occurrence_key(t.subject) not in context, 0.0),
+        "invented_objects": share(
+            lambda t: _occurrence_key(t.source or t.object) not in context, 0.0
+        ),
+    }
+
+
+def _property(triple: Triple) -> str:
+    return triple.relation.replace(" ", "_")
 
 
 def _micro(
-    sentences: Sequence[Sentence],
-    predictions: Mapping[str, Sequence[Triple]],
-    key: Callable[[Triple], str],
-) -> tuple[float, float, float]:
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        gold = {key(triple) for triple in sentence.triples}
-        predicted = {key(triple) for triple in predictions.get(sentence.id, ())}
-        counts.update(both=len(gold & predicted), predicted=len(predicted), gold=len(gold))
-    return _prf(counts["both"], counts["predicted"], counts["gold"])
-
-
-def _prf(both: int, predicted: int, gold: int) -> tuple[float, float, float]:
-    precision = both / predicted if predicted else 0.0
-    recall = both / gold if gold else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    return precision, recall, f1
+    sentences: Sequence[Sentence], predictions: Predictions, key: Callable[[Triple], str]
+) -> PRF:
+    """Of the summed counts."""
+    gold = {(s.id, key(triple)) for s in sentences for triple in s.triples}
+    found = {(s.id, key(triple)) for s in sentences for triple in predictions.get(s.id, ())}
+    return PRF.of(found, gold)
 
 
 def strict_key(triple: Triple) -> str:
@@ -160,25 +147,6 @@ def _stem(word: str) -> str:
     return word
 
 
-Predictions = Mapping[str, Sequence[Triple]]
-"""Statements by the id of their sentence."""
-
-
-class RelationExtractor(Protocol):
-    """Extracts typed relations from documents; `text` of a relation is its sentence."""
-
-    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
-        """The typed relations of each document, in order."""
-
-
-class MakeExtractor(Protocol):
-    """Makes the extractor for one ontology and its examples."""
-
-    def __call__(
-        self, ontology: BenchmarkOntology, examples: Sequence[Example]
-    ) -> RelationExtractor: ...
-
-
 @dataclass(frozen=True)
 class OntologyResult:
     """The scores of one ontology, and the number of sentences and examples."""
@@ -186,12 +154,12 @@ class OntologyResult:
     name: str
     sentences: int
     examples: int
-    scores: ExtractionScores
+    scores: Scores
 
 
 def evaluate_extraction(
     ontologies: Sequence[BenchmarkOntology],
-    make_extractor: MakeExtractor,
+    make: MakeExtract,
     *,
     examples_per_property: int = 0,
     limit: int | None = None,
@@ -208,11 +176,10 @@ def evaluate_extraction(
         sentences = ontology.test[:limit]
         chosen = sample_examples(ontology, examples_per_property, seed)
         examples = [example_of(ontology, sentence) for sentence in chosen]
-        extractor = make_extractor(ontology, examples)
         style = style_of(ontology, chosen)
         documents = list(_titled(sentences) if titled else _untitled(sentences))
         predictions: dict[str, list[Triple]] = {}
-        extracted = extractor.relations([document for document, _ in documents])
+        extracted = make(ontology, examples)([document for document, _ in documents])
         for (_, members), relations in zip(documents, extracted, strict=True):
             for id_, relation in _located(relations, members):
                 predictions.setdefault(id_, []).append(triple_of(ontology, relation, style))
@@ -258,6 +225,15 @@ def example_of(ontology: BenchmarkOntology, sentence: Sentence) -> Example:
         if t.relation in iris
     )
     return Example(sentence.text, tuple(statements))
+
+
+def record_of(example: Example) -> dict[str, Any]:
+    """The example as a line of a file of examples."""
+    statements = [
+        {"subject": s.subject, "property": s.property, "object": s.object}
+        for s in example.statements
+    ]
+    return {"text": example.text, "statements": statements}
 
 
 def style_of(ontology: BenchmarkOntology, sentences: Iterable[Sentence]) -> LiteralStyle:
@@ -337,140 +313,16 @@ def report(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> dic
     return {
         "setting": dict(setting),
         "ontologies": {
-            r.name: {"sentences": r.sentences, "examples": r.examples, **asdict(r.scores)}
-            for r in results
+            r.name: {"sentences": r.sentences, "examples": r.examples, **r.scores} for r in results
         },
-        "mean": asdict(ExtractionScores.mean([r.scores for r in results])),
+        "mean": mean_of(result.scores for result in results),
     }
-
-
-_COLUMNS = (
-    ("P", "official_precision"), ("R", "official_recall"), ("F1", "official_f1"),
-    ("strict P", "strict_precision"), ("R", "strict_recall"), ("F1", "strict_f1"),
-    ("soft F1", "soft_f1"), ("conf", "conformance"), ("inv.s", "invented_subjects"),
-    ("inv.o", "invented_objects"),
-)  # fmt: skip
-"""Heading and measure."""
 
 
 def lines(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> Iterator[str]:
     """One table with its setting, in percent."""
     yield "  ".join(f"{name}: {value}" for name, value in setting.items())
     yield ""
-    rows = [[r.name, *_cells(r.scores)] for r in results]
-    rows.append(["mean", *_cells(ExtractionScores.mean([r.scores for r in results]))])
-    yield from table(["ontology", *(heading for heading, _ in _COLUMNS)], rows)
-
-
-def _cells(scores: ExtractionScores) -> list[str]:
-    return [percent(getattr(scores, name)) for _, name in _COLUMNS]
-
-
-class _TypedExtractor:
-    """Extraction without a language model, with one pipeline for examples and documents."""
-
-    def __init__(self, extractor: StatementExtractor, parse: Parse) -> None:
-        self._extractor = extractor
-        self._parse = parse
-
-    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
-        docs = self._parse([document.text for document in documents])
-        titles = (document.title for document in documents)
-        yield from self._extractor.relations_of_all(zip(docs, titles, strict=True))
-
-
-def typed_extractor(
-    embedder: Embedder,
-    *,
-    threshold: float | None = None,
-    scorers: Path | None = None,
-    with_examples: bool = False,
-) -> MakeExtractor:
-    """Extractors without a language model, for each ontology.
-
-    `scorers` is a folder of scorers that were trained on other ontologies, by the name of the
-    ontology and "examples" or "labels"; by default the packaged scorer is used.
-    """
-    pipeline = load_pipeline()
-    memory = Vectors(embedder)
-
-    def make(ontology: BenchmarkOntology, examples: Sequence[Example]) -> RelationExtractor:
-        kind = "examples" if with_examples else "labels"
-        path = scorers / f"{ontology.suite}_{ontology.name}_{kind}.npz" if scorers else None
-        extractor = StatementExtractor(
-            ontology.schema,
-            memory,
-            examples,
-            pipeline.pipe,
-            threshold=threshold,
-            scorer=Scorer.load(path) if path else None,
-        )
-        return _TypedExtractor(extractor, pipeline.pipe)
-
-    return make
-
-
-class ModelExtractors:
-    """Extractors that call a language model, for each ontology; one call per document.
-
-    `discarded` counts statements of replies by the reason why they are not used, and documents
-    without a valid reply.
-    """
-
-    def __init__(
-        self,
-        llm: LLM,
-        embedder: Embedder,
-        *,
-        concurrency: int = 4,
-        options: LLMOptions | None = None,
-    ) -> None:
-        self._llm = llm
-        self._embedder = embedder
-        self._concurrency = concurrency
-        self._options = options
-        self._extractors: list[_ModelExtractor] = []
-
-    def __call__(
-        self, ontology: BenchmarkOntology, examples: Sequence[Example]
-    ) -> RelationExtractor:
-        extractor = _ModelExtractor(
-            LLMExtractor(
-                self._llm,
-                self._concurrency,
-                self._options,
-                schema=ontology.schema,
-                embedder=self._embedder,
-                examples=examples,
-            )
-        )
-        self._extractors.append(extractor)
-        return extractor
-
-    @property
-    def model(self) -> str:
-        """The name of the model."""
-        return self._llm.model
-
-    @property
-    def discarded(self) -> Counter[str]:
-        """Counts for all ontologies so far."""
-        return sum((extractor.discarded for extractor in self._extractors), Counter[str]())
-
-
-class _ModelExtractor:
-    def __init__(self, extractor: LLMExtractor) -> None:
-        self._extractor = extractor
-        self._failed: Counter[str] = Counter()
-
-    @property
-    def discarded(self) -> Counter[str]:
-        return self._extractor.discarded + self._failed
-
-    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
-        for result in self._extractor.extract_statements(documents):
-            if isinstance(result, Exception):
-                self._failed["documents without a valid reply"] += 1
-                yield []
-            else:
-                yield result
+    rows = [{"ontology": result.name, **result.scores} for result in results]
+    rows.append({"ontology": "mean", **mean_of(result.scores for result in results)})
+    yield from block("", "ontology", rows, {n: head for n, head in COLUMNS.items() if head})
