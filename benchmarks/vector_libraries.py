@@ -32,14 +32,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.vectors import read
-from sarag_rdf.base.ports import Matrix, Vector, silent
-from sarag_rdf.graph.vectors.index import EACH, SHARE, ExactIndex
+from sarag_rdf.base.ports import Matrix, Vector
+from sarag_rdf.graph.vectors.index import ExactIndex
 from sarag_rdf.graph.vectors.store import FolderVectors
 
 ROOT = Path(__file__).parent.parent
 DIMENSION = 384
 QUERIES, CHANGED = 200, 1000
 LIMITS = (10, 200)
+SHARE, EACH = 0.2, 100
+"""Of IVF: the share of the vectors that is searched, and at least so many for each of the k."""
 BLOCK = 10_000
 EXPANSION = 128
 """Of HNSW: candidates while building, and at least while searching."""
@@ -115,16 +117,15 @@ class Engine(Protocol):
 
 
 class Ours:
-    """`FolderVectors`: exhaustive search, or an inverted file."""
+    """`FolderVectors`, with exhaustive search."""
 
-    def __init__(self, folder: Path, *, is_exact: bool) -> None:
-        self.store = FolderVectors(folder, exact_up_to=sys.maxsize if is_exact else 1)
+    def __init__(self, folder: Path) -> None:
+        self.store = FolderVectors(folder)
         self.index: ExactIndex | None = None
 
     def build(self, matrix: Matrix) -> None:
         blocks = (matrix[begin : begin + BLOCK] for begin in range(0, len(matrix), BLOCK))
         self.store.save("document", "1", _names(np.arange(len(matrix))), blocks)
-        self.store.prepare("document", "1", silent)
 
     def open(self) -> None:
         self.index = self.store.load("document", self.store.key_of("document"))
@@ -323,10 +324,9 @@ class FaissIvf(Faiss):
 
 
 ENGINES: Mapping[str, Callable[[Path], Engine]] = {
-    "ours exact": lambda folder: Ours(folder, is_exact=True),
+    "ours": Ours,
     "usearch exact": UsearchExact,
     "faiss Flat": FaissFlat,
-    "ours IVF": lambda folder: Ours(folder, is_exact=False),
     "faiss IVF": FaissIvf,
     "usearch HNSW": UsearchHnsw,
     "faiss HNSW": FaissHnsw,

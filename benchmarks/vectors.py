@@ -1,13 +1,12 @@
-"""What a large vector index costs: to write, to open, to ask, to cluster, to bring up to date.
+"""What a large vector index costs: to write, to open, to ask, to bring up to date.
 
 Vectors are made at random about topics and subtopics, or read from the cache of a graph::
 
     python -m benchmarks.vectors --count 1000000
     python -m benchmarks.vectors --embeddings KG/cache/embeddings.sqlite
 
-Prints seconds, the median milliseconds of processors for a question with all vectors looked at and
-with those of near clusters, the ratio of the two, the share of the nearest that is found, sizes of
-files, and the peak of memory, of which mapped pages of the files are a part.
+Prints seconds, the median milliseconds of processors for a question, sizes of files, and the peak
+of memory, of which mapped pages of the files are a part.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ from statistics import median
 import numpy as np
 
 from sarag_rdf.base.iris import sha256_hex
-from sarag_rdf.base.ports import Matrix, VectorIndex, silent
-from sarag_rdf.graph.vectors.files import release
-from sarag_rdf.graph.vectors.index import EACH, SHARE, ExactIndex
+from sarag_rdf.base.ports import Matrix, VectorIndex
+from sarag_rdf.graph.vectors.index import ExactIndex
 from sarag_rdf.graph.vectors.store import FolderVectors
 
 BLOCK = 10_000
@@ -70,39 +68,20 @@ def timed(what: str, do: Callable[[], object]) -> None:
     print(f"{what:42}{wall:9.2f} s {cpu:9.2f} s of processors")
 
 
-def asked(index: VectorIndex, questions: Matrix, k: int) -> tuple[float, list[set[str]]]:
-    """Median milliseconds of processors for a question, and the nearest of each."""
-    found, times = [], []
+def asked(index: VectorIndex, questions: Matrix, k: int) -> float:
+    """Median milliseconds of processors for a question."""
+    times = []
     for question in questions:
         begin = time.process_time()
-        near = index.nearest(question, k)
+        index.nearest(question, k)
         times.append(time.process_time() - begin)
-        found.append({iri for iri, _ in near})
-    return 1000 * median(times), found
+    return 1000 * median(times)
 
 
 def loaded(store: FolderVectors, key: str) -> ExactIndex:
     index = store.load(KIND, key)
     assert index is not None
     return index
-
-
-def compare(store: FolderVectors, questions: Matrix, folder: Path) -> None:
-    """The nearest among all vectors, and among those of near clusters."""
-    exact = loaded(FolderVectors(folder, exact_up_to=sys.maxsize), "1")
-    asked(exact, questions[:3], 10)
-    best = {k: asked(exact, questions, k) for k in (10, 200)}
-    release(exact.matrix)
-    timed("put into clusters", lambda: store.prepare(KIND, "1", silent))
-    near = loaded(store, "1")
-    asked(near, questions, 10)
-    for k, (all_time, expected) in best.items():
-        some_time, found = asked(near, questions, k)
-        share = np.mean([len(a & b) / k for a, b in zip(found, expected, strict=True)])
-        print(
-            f"nearest {k:3}: among all {all_time:8.1f} ms, in near clusters {some_time:7.1f} ms, "
-            f"ratio {all_time / some_time:5.1f}, recall {share:.3f}"
-        )
 
 
 def main() -> int:
@@ -121,14 +100,15 @@ def main() -> int:
         blocks = made(count, arguments.width, 1)
         questions = next(made(QUESTIONS, arguments.width, 2))
     iris = sorted(f"https://example.org/kg/doc/{sha256_hex(str(n))[:32]}" for n in range(count))
-    print(f"{count} vectors of {questions.shape[1]} numbers; clusters of {SHARE:.0%} of them are")
-    print(f"looked at, or of {EACH} for each that is wanted, if these are more")
+    print(f"{count} vectors of {questions.shape[1]} numbers")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        store = FolderVectors(folder, exact_up_to=count // 2)
+        store = FolderVectors(folder)
         timed("written (and made)", lambda: store.save(KIND, "1", iris, blocks))
         timed("opened", lambda: loaded(store, "1"))
-        compare(store, questions, folder)
+        asked(loaded(store, "1"), questions[:3], 10)
+        for k in (10, 200):
+            print(f"nearest {k:3}: {asked(loaded(store, '1'), questions, k):8.1f} ms")
         come = [f"https://example.org/kg/doc/{n}" for n in range(10)]
         timed(
             "10 of them replaced",

@@ -25,9 +25,6 @@ SHARED = 3
 HARMLESS = {True: "yes", "inside": "names and paths in it", False: "if trusted"}
 """Whether the settings file of a folder sets an option, as `Setting.harmless` has it."""
 
-READING = ("sarag", "rdf", "skos", "wikibase", "wikibase-truthy")
-"""Kinds of graph: each has the same queries, in a folder of its own."""
-
 
 @dataclass(frozen=True)
 class Option:
@@ -190,14 +187,13 @@ def queries_part() -> str:
     """Every query file that takes part in reading a graph, folder by folder."""
     folders = {path.parent.name for path in (ROOT / "queries").glob("*/*.rq")}
     lines: list[str] = []
-    for folder in ["sarag", *sorted(folders - set(READING))]:
+    for folder in ["sarag", *sorted(folders - {"sarag"})]:
         if folder == "sarag":
             lines += [
                 "### Reading a graph",
                 "",
-                "The same names, values and variables in `queries/"
-                + "/`, `queries/".join(READING)
-                + "/`; the summary is that of `queries/sarag/`.",
+                "The same names, values and variables in `queries/sarag/` and, for imported "
+                "graphs, in `queries/imported/`; the summary is that of `queries/sarag/`.",
             ]
         else:
             lines += [f"### queries/{folder}"]

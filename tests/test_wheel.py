@@ -88,7 +88,12 @@ def test_contents(wheel: Path) -> None:
         or path.name == "py.typed"
         or (path.is_file() and path.parent.name in ("static", "vendor"))
     }
-    kinds = (("queries", "sarag/*.rq"), ("queries", "examples/*.rq"), ("ontology", "*.ttl"))
+    kinds = (
+        ("queries", "sarag/*.rq"),
+        ("queries", "examples/*.rq"),
+        ("queries", "imported/*.j2"),
+        ("ontology", "*.ttl"),
+    )
     for folder, pattern in kinds:
         found = list((ROOT / folder).glob(pattern))
         assert len(found) >= 2

@@ -3,7 +3,7 @@
 The folder of the benchmark has a folder for each suite::
 
     python -m benchmarks.text2kgbench --data text2kgbench --suite dbpedia_webnlg \\
-        --ontologies 9_astronaut --extractor llm --examples-per-property 10 --base-url URL
+        --ontologies 9_astronaut --extractor llm --base-url URL
 
 Official measures are those of the benchmark: predictions are restricted to the properties of the
 sentence's gold statements. The strict ones count all predictions, and the soft F1 ignores accents,
@@ -26,11 +26,10 @@ import click
 from benchmarks.text2kgbench import score
 from benchmarks.text2kgbench.data import SUITES, BenchmarkOntology, read_benchmark
 from sarag_rdf.base.types import Document, Relation
-from sarag_rdf.cli.indexing import echo_discarded
+from sarag_rdf.cli.documents import discarded_lines
 from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
-from sarag_rdf.cli.output import echo_json, progress_bars
-from sarag_rdf.cli.verbosity import note
-from sarag_rdf.extraction.typed.examples import Example
+from sarag_rdf.cli.output import echo_json, note, progress_bars
+from sarag_rdf.extraction.examples import Example
 from sarag_rdf.kg.registry import make_embedder, make_extractor, make_llm
 from sarag_rdf.plugins.evaluation.commands import parse_names, replies_option
 
@@ -49,11 +48,11 @@ from sarag_rdf.plugins.evaluation.commands import parse_names, replies_option
     help="Comma-separated ontologies, such as 9_astronaut. Default: all.",
 )  # fmt: skip
 @click.option(
-    "--extractor", default="spacy:learned=true", show_default=True, metavar="NAME[:KEY=VALUE]...",
+    "--extractor", default="learned", show_default=True, metavar="NAME[:KEY=VALUE]...",
     help="Extractor to evaluate, or predictions:FOLDER for statements in files.",
 )  # fmt: skip
 @click.option(
-    "--examples-per-property", type=click.IntRange(0, 1000), default=0, show_default=True,
+    "--examples-per-property", type=click.IntRange(0, 1000), default=10, show_default=True,
     help="Number of training sentences given as examples for each property.",
 )  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), help="Number of test sentences of each ontology.")
@@ -80,7 +79,8 @@ def main(**options: Any) -> None:
         return
     for line in score.lines(results, setting):
         click.echo(line)
-    echo_discarded(dict(sorted(discarded.items())))
+    for line in discarded_lines(dict(sorted(discarded.items()))):
+        click.echo(line)
 
 
 def _run(

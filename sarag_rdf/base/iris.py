@@ -8,6 +8,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 from urllib.parse import quote, unquote
 
 from pyoxigraph import NamedNode
@@ -166,6 +167,36 @@ def is_iri(text: str) -> bool:
     return True
 
 
+NamedGraph = Literal[
+    "kg", "sources", "decisions", "numbers", "quarantine", "ontologies", "imported",
+    "links", "entailed", "meta", "runs",
+]  # fmt: skip
+"""A kind of named graphs, by the name that it has in queries: ``<urn:sarag:graph:kg>``."""
+_PATHS: dict[NamedGraph, str] = {
+    "kg": "kg",  # What retrieval traverses, derived from the sources.
+    "sources": "source/",  # The evidence of a source.
+    "decisions": "decisions",  # Decisions to merge or split names.
+    "numbers": "wikibase-numbers",  # Numbers of entities in Wikibase exports.
+    "quarantine": "quarantine/",  # A source that was not admitted.
+    "ontologies": "ontology/",
+    "imported": "external/",
+    "links": "links",  # Links to other graphs.
+    "entailed": "entailed",  # What follows from typed statements and ontologies.
+    "meta": "meta",  # Description of the dataset, revision, embedding model.
+    "runs": "runs",  # Runs and their times.
+}
+"""The catalogue of named graphs: where each is below ``graph/``.
+
+A path that ends in a slash has several: one of each source, ontology or import.
+"""
+SHARED_GRAPHS: frozenset[NamedGraph] = frozenset({"links", "entailed", "meta", "runs"})
+"""Graphs about all parts of a knowledge graph, not about its documents alone."""
+MANAGED_GRAPHS: frozenset[NamedGraph] = frozenset(
+    {"kg", "meta", "entailed", "imported", "ontologies"}
+)
+"""Graphs that only the library writes: derived data, metadata, and what was read from files."""
+
+
 @dataclass(frozen=True, slots=True)
 class Minter:
     """Mints IRIs under a base, an http(s) IRI that ends in ``/``, without fragment or query."""
@@ -275,69 +306,55 @@ class Minter:
         """The prefix of the IRIs of all named graphs."""
         return self.base + "graph/"
 
+    def graph(self, kind: NamedGraph) -> str:
+        """The IRI of a named graph; the prefix of the IRIs of a kind that has several."""
+        return self.graphs + _PATHS[kind]
+
+    def kind_of(self, graph: str) -> NamedGraph | None:
+        """The kind of a named graph; None for one that is not in the catalogue."""
+        path = graph.removeprefix(self.graphs)
+        if path != graph:
+            for kind, known in _PATHS.items():
+                if path == known or (known.endswith("/") and path.startswith(known)):
+                    return kind
+        return None
+
     @property
     def kg_graph(self) -> str:
-        """The graph that retrieval traverses, derived from the source graphs."""
-        return self.base + "graph/kg"
+        return self.graph("kg")
 
     @property
     def meta_graph(self) -> str:
-        """The graph of metadata: description of the dataset, revision, embedding model."""
-        return self.base + "graph/meta"
+        return self.graph("meta")
 
     @property
     def runs_graph(self) -> str:
-        """The graph of runs and their times."""
-        return self.base + "graph/runs"
+        return self.graph("runs")
 
     @property
     def links_graph(self) -> str:
-        """The graph of links to other graphs."""
-        return self.base + "graph/links"
+        return self.graph("links")
 
     @property
     def entailed_graph(self) -> str:
-        """The graph of what follows from the typed statements and the ontologies."""
-        return self.base + "graph/entailed"
+        return self.graph("entailed")
 
     @property
     def decisions_graph(self) -> str:
-        """The graph of decisions to merge or split names."""
-        return self.base + "graph/decisions"
-
-    @property
-    def imported_graphs(self) -> str:
-        """The prefix of the IRIs of imported graphs."""
-        return self.base + "graph/external/"
-
-    @property
-    def ontology_graphs(self) -> str:
-        """The prefix of the IRIs of the graphs of ontologies."""
-        return self.base + "graph/ontology/"
-
-    def ontology_graph(self, name: str) -> str:
-        return self.ontology_graphs + name
-
-    def imported_graph(self, name: str) -> str:
-        return self.imported_graphs + name
+        return self.graph("decisions")
 
     @property
     def numbers_graph(self) -> str:
-        """The graph of the numbers of entities in Wikibase exports."""
-        return self.base + "graph/wikibase-numbers"
+        return self.graph("numbers")
 
-    @property
-    def source_graphs(self) -> str:
-        """The prefix of the IRIs of source graphs."""
-        return self.base + "graph/source/"
+    def ontology_graph(self, name: str) -> str:
+        return self.graph("ontologies") + name
+
+    def imported_graph(self, name: str) -> str:
+        return self.graph("imported") + name
 
     def source_graph(self, source: str) -> str:
-        return self.source_graphs + sha256_hex(source)[:32]
-
-    @property
-    def quarantine_graphs(self) -> str:
-        """The prefix of the IRIs of quarantine graphs."""
-        return self.base + "graph/quarantine/"
+        return self.graph("sources") + sha256_hex(source)[:32]
 
     def quarantine_graph(self, source: str) -> str:
-        return self.quarantine_graphs + sha256_hex(source)[:32]
+        return self.graph("quarantine") + sha256_hex(source)[:32]

@@ -103,9 +103,22 @@ class QueryFile:
 
 @cache
 def query_file(kind: str, name: str) -> QueryFile:
-    """Read ``queries/<kind>/<name>.rq``."""
-    path = _data_root() / "queries" / kind / f"{name}.rq"
-    text = path.read_text(encoding="utf-8")
+    """Read ``queries/<kind>/<name>.rq``.
+
+    The queries of kinds of imported graphs are templates, ``<name>.rq.j2`` in the folder of the
+    kind or in ``queries/imported/``, for which ``queries/kinds/<kind>.j2`` has what differs.
+    """
+    path = _query_folder() / kind / f"{name}.rq"
+    if path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        templates = _query_templates()
+        values = templates.get_template(f"kinds/{kind}.j2").module
+        template = templates.select_template(
+            [f"{folder}/{name}.rq.j2" for folder in (kind, "imported")]
+        )
+        lines = template.render(kind=values).splitlines(keepends=True)
+        text = "".join(line for line in lines if line.strip())
     return QueryFile(name, query_header(text), text)
 
 
@@ -118,13 +131,21 @@ def query_header(text: str) -> dict[str, str]:
 @cache
 def query_names(kind: str) -> tuple[str, ...]:
     """The names of all query files for a kind of graph, sorted."""
-    return tuple(sorted(p.stem for p in (_data_root() / "queries" / kind).glob("*.rq")))
+    root = _query_folder()
+    paths = [*(root / kind).glob("*.rq"), *(root / kind).glob("*.rq.j2")]
+    if (root / "kinds" / f"{kind}.j2").is_file():
+        paths += (root / "imported").glob("*.rq.j2")
+    return tuple(sorted(path.name.partition(".")[0] for path in paths))
+
+
+def _query_folder() -> Path:
+    return _data_root() / "queries"
 
 
 @cache
 def _query_templates() -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_data_root() / "queries"),
+        loader=jinja2.FileSystemLoader(_query_folder()),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - values are serialized RDF terms
         trim_blocks=True,

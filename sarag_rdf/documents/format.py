@@ -84,9 +84,11 @@ class OpenInput:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format and its reader, which is lazy, and reads line by line if `is_streamed`.
+    """A file format: an entry point of the group ``sarag_rdf.formats``, named as its suffix.
 
-    `read` raises `UnreadableError`, OSError or UnicodeDecodeError if the input cannot be read.
+    `read` is lazy, and reads line by line if `is_streamed`; only a format that `is_text` can be
+    read from standard input. `read` raises `UnreadableError`, OSError or UnicodeDecodeError for an
+    input that cannot be read.
     """
 
     read: Callable[[OpenInput], Iterator[Record | InvalidRecord]]

@@ -76,9 +76,10 @@ class Journal:
         for graph in change.drop:
             if not self._is_usable:
                 return
-            if graph.startswith(minter.source_graphs):
+            kind = minter.kind_of(graph)
+            if kind == "sources":
                 self._add_quads(minter, store.quads(graph))
-            elif not graph.startswith((minter.quarantine_graphs, minter.ontology_graphs)):
+            elif kind not in ("quarantine", "ontologies"):
                 self._is_usable = False
         self._add_quads(minter, change.delete)
         self._add_quads(minter, change.insert)
@@ -100,7 +101,7 @@ class Journal:
                 self._links = True
             elif graph == meta:
                 self._is_usable &= not iri(quad.subject).startswith(imports)
-            elif quad.predicate == RDF.type and graph.startswith(minter.source_graphs):
+            elif quad.predicate == RDF.type and minter.kind_of(graph) == "sources":
                 kind = _CLASSES.get(str(getattr(quad.object, "value", "")))
                 if kind:
                     self._touched[kind].add(iri(quad.subject))

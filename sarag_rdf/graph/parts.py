@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pyoxigraph import Quad
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import SHARED_GRAPHS
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.vocab import OWL
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
@@ -130,7 +131,7 @@ def accessible_graphs(
     graphs that there are: else their effect would tell whether a denied graph exists.
     """
     minter = reader.minter
-    shared = _shared_graphs(reader)
+    shared = {minter.graph(kind) for kind in SHARED_GRAPHS}
     every = set(reader.store.graphs())
     parts = {i.name: {i.graph} for i in imported_graphs(reader)}
     documents = every.difference(shared, *parts.values())
@@ -144,7 +145,7 @@ def accessible_graphs(
     if not (allow is None or DOCUMENTS in allow) or any(
         name == DOCUMENTS or _is_of_documents(reader, name) for name in deny
     ):
-        derived = {graph for graph in documents if not graph.startswith(minter.source_graphs)}
+        derived = {graph for graph in documents if minter.kind_of(graph) != "sources"}
         readable -= derived - listed
     if allow is None and set(deny) <= shared | {LINKS}:
         readable |= shared & every
@@ -153,12 +154,9 @@ def accessible_graphs(
 
 def _is_of_documents(reader: GraphReader, graph: str) -> bool:
     """Whether the IRI is that of a graph which the library writes for the documents."""
-    others = _shared_graphs(reader)
-    minter = reader.minter
+    kind = reader.minter.kind_of(graph)
     return (
-        graph.startswith(minter.graphs)
-        and not graph.startswith(minter.imported_graphs)
-        and graph not in others
+        graph.startswith(reader.minter.graphs) and kind != "imported" and kind not in SHARED_GRAPHS
     )
 
 
@@ -174,12 +172,6 @@ def part_graphs(reader: GraphReader, over: Sequence[str] = ()) -> dict[str, froz
         name: documents if name == DOCUMENTS else frozenset({imported[name].graph})
         for name in _part_names(over or [ALL], imported)
     }
-
-
-def _shared_graphs(reader: GraphReader) -> set[str]:
-    """The graphs that tell of all parts."""
-    minter = reader.minter
-    return {minter.links_graph, minter.entailed_graph, minter.meta_graph, minter.runs_graph}
 
 
 def dangling_link_subjects(reader: GraphReader) -> list[str]:

@@ -10,12 +10,12 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.base.errors import RemoteRequestSizeError
-from sarag_rdf.base.iris import Minter, sha256_hex, statement_of
+from sarag_rdf.base.iris import Minter, NamedGraph, sha256_hex, statement_of
 from sarag_rdf.base.ports import GraphStore, Term
 from sarag_rdf.base.resources import QueryFile, query_file, query_names
 from sarag_rdf.graph.delta import Journal
@@ -81,17 +81,8 @@ class GraphReader:
     @property
     def own(self) -> Part:
         """The part extracted from documents."""
-        graphs = {
-            "kg": self.minter.kg_graph,
-            "meta": self.minter.meta_graph,
-            "runs": self.minter.runs_graph,
-            "links": self.minter.links_graph,
-            "decisions": self.minter.decisions_graph,
-            "entailed": self.minter.entailed_graph,
-            "all": self.minter.graphs,
-            "sources": self.minter.source_graphs,
-            "ontologies": self.minter.ontology_graphs,
-        }
+        graphs = {kind: self.minter.graph(kind) for kind in get_args(NamedGraph)}
+        graphs["all"] = self.minter.graphs
         return Part(DOCUMENTS, "sarag", graphs, self.store)
 
     @property

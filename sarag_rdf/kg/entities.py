@@ -93,6 +93,20 @@ def entities_of_name(reader: GraphReader, name: str) -> list[str]:
     return sorted(entity.value for _, entity in rows)
 
 
+def decided_entity(reader: GraphReader, name: str) -> str:
+    """The IRI of the entity that decisions about this name or IRI are about.
+
+    Unlike in `find_entity`, a name is what documents mention: an alias that another entity has too
+    is not ambiguous. Raises `UsageError` for an unknown one.
+    """
+    if name.startswith(f"{reader.minter.base}entity/"):
+        if next(reader.select_provenance_for("entity-mentions", [name]), None) is not None:
+            return name
+    elif entities := entities_of_name(reader, name):
+        return entities[0]
+    raise UsageError(f"no entity '{name}' in this graph: give its IRI, or a name in a document")
+
+
 def find_entity(reader: GraphReader, name: str) -> str:
     """The IRI of the entity with this IRI or name.
 

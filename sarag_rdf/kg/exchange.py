@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
-from sarag_rdf.base.ports import LLM, GraphStore, Progress
+from sarag_rdf.base.exchange import values_of
+from sarag_rdf.base.plugins import load, loadable
+from sarag_rdf.base.ports import GraphStore, Progress, silent
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.imports import restore as restoring
 from sarag_rdf.building.imports import run
-from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.importer import Importer, ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.imports.suggest import column_profiles, suggested_mapping
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter, ExportReport
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
@@ -23,80 +23,34 @@ from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.export import description as void
-from sarag_rdf.kg.export.rdf import ExportParts, write_parts
 from sarag_rdf.kg.session import Session
-from sarag_rdf.plugins.papers.articles import ArticleReport, Wording, write_articles
-from sarag_rdf.retrieval.path_model import packaged_model
-from sarag_rdf.retrieval.path_schema import (
-    Hop,
-    followed_ontology,
-    path_parts,
-    read_schema,
-    term_names,
-    used_properties,
-)
 
 if TYPE_CHECKING:
     import rdflib
 
 
 def export(
-    session: Session, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any
-) -> None:
-    """Write the graph in an RDF format; see `KnowledgeGraph.export`."""
-    with session.read() as snapshot:
-        write_parts(snapshot.own, format_, output, ExportParts(**parts), rdf12=rdf12)
-
-
-def export_wikibase(
     session: Session,
     format_: str,
     output: IO[bytes],
-    *,
-    over: Sequence[str],
-    typed: int = 0,
-    table: Path | None = None,
-    **settings: Any,
-) -> None:
-    """Write the parts in `over` in a format of Wikibase; see `KnowledgeGraph.export_wikibase`."""
-    from sarag_rdf.plugins import wikibase
+    progress: Progress = silent,
+    **given: Any,
+) -> ExportReport | None:
+    """Write the graph with the exporter of a format; see `KnowledgeGraph.export`."""
+    exporter: Exporter = load("exporters", format_)
+    values = values_of(f"the format {format_}", exporter.settings, given)
 
-    def read() -> GraphReader:
+    def read(over: Sequence[str]) -> GraphReader:
         with session.read() as snapshot:
-            return select_parts(snapshot.own, over)
+            return select_parts(snapshot.own, over) if over else snapshot.own
 
-    targets = wikibase.read_targets(table) if table else {}
-    chosen = wikibase.WikibaseOptions(targets=targets, **settings)
-    export = wikibase.open_export(read, session.write, typed=typed)
-    wikibase.write_wikibase(export, format_, output, chosen)
+    def read_any(over: Sequence[str]) -> GraphReader:
+        with session.read() as snapshot:
+            is_foreign = snapshot.reader.over is not None
+            return snapshot.reader if is_foreign else select_parts(snapshot.own, over)
 
-
-def export_articles(
-    session: Session, output: IO[bytes], over: Sequence[str], llm: LLM | None, progress: Progress
-) -> ArticleReport:
-    """Write an article for each entity; see `KnowledgeGraph.export_articles`."""
-    with session.read() as snapshot:
-        reader = snapshot.own if snapshot.reader.over is None else snapshot.reader
-        reader = select_parts(reader, over) if reader.over is None else reader
-        return write_articles(reader, output, _wording(reader), llm, progress)
-
-
-def _wording(reader: GraphReader) -> Wording:
-    """The phrases and kinds of relation paths, for values too."""
-    ontology, schema, model = followed_ontology(reader), read_schema(reader), packaged_model()
-    parts = path_parts(reader)
-    used = {
-        part.name: frozenset(use.iri for use in used_properties(reader, part, ontology))
-        for part in parts
-    }
-    names = term_names(reader, parts, ontology, frozenset().union(*used.values()))
-    schema = replace(schema, names=names)
-    return Wording(
-        used,
-        lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)),
-        schema.kind,
-        lambda classes: term_names(reader, parts, ontology, classes),
-    )
+    graph = ExportedGraph(read, read_any, session.write, session.models.llm, progress)
+    return exporter.write(graph, output, **values)
 
 
 def describe(
@@ -129,12 +83,22 @@ def import_graph(
         return report
 
 
-def suggest_mapping(session: Session, where: str, schema: Schema, prefixes: dict[str, str]) -> str:
-    """A YARRRML mapping for a table; see `KnowledgeGraph.suggest_mapping`."""
+def suggest_mapping(
+    session: Session, where: str, kind: str, schema: Schema, prefixes: dict[str, str]
+) -> str:
+    """A mapping for a file; see `KnowledgeGraph.suggest_mapping`."""
+    importer: Importer = load("importers", kind)
+    if importer.suggest is None:
+        kinds = [plugin.name for plugin, found in loadable("importers") if _suggests(found)]
+        raise UsageError(f"--suggest-mapping needs --as {' or '.join(kinds)}, not --as {kind}")
     with session.read(missing_ok=True) as snapshot:
         base = snapshot.own.minter.base
     with input_file(where) as file:
-        return suggested_mapping(file.name, column_profiles(file), schema, base, prefixes)
+        return importer.suggest(file, schema, base, prefixes)
+
+
+def _suggests(importer: Any) -> bool:
+    return isinstance(importer, Importer) and importer.suggest is not None
 
 
 def drop_import(session: Session, name: str) -> None:
@@ -155,9 +119,9 @@ def restore(
 ) -> int:
     """Load an export into an empty graph; returns the number of quads."""
     limits = (max_expansion, max_seconds)
-    base = restoring.exported_base(where, format_, *limits)
+    exported = restoring.exported_meta(where, format_, *limits)
     with session.write() as reader:
-        count = restoring.restore(reader.store, where, base, format_, progress, *limits)
+        count = restoring.restore(reader.store, where, exported, format_, progress, *limits)
     if embed:  # a block of its own: the base of the graph is now that of the export
         with session.write() as reader:
             session.vectors.build(reader, progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self, Unpack
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
@@ -28,13 +28,12 @@ from sarag_rdf.base.types import Answer, OnEvent, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
-from sarag_rdf.building.imports.mapping import MappingFile
-from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.index.plan import Inputs, Plan
+from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Mode, Plan, Request
 from sarag_rdf.building.index.run import IndexReport
+from sarag_rdf.graph.exporter import ExportReport
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
@@ -42,7 +41,7 @@ from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
 from sarag_rdf.graph.store.shacl import ValidationReport
 from sarag_rdf.kg import exchange, fsck, indexing, registry
-from sarag_rdf.kg.entailment import Entailment
+from sarag_rdf.kg.decisions import Decisions
 from sarag_rdf.kg.entities import (
     MAX_NODES,
     MAX_STATEMENTS,
@@ -55,7 +54,6 @@ from sarag_rdf.kg.entities import (
 )
 from sarag_rdf.kg.exchange import read_only_dataset
 from sarag_rdf.kg.export.activation import activation_trig
-from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.keywords import (
     DescriptionKeywords,
     ExportKeywords,
@@ -67,18 +65,19 @@ from sarag_rdf.kg.keywords import (
     with_default_limit,
 )
 from sarag_rdf.kg.links import Links
-from sarag_rdf.kg.ontology import Ontologies, extractor_of
-from sarag_rdf.kg.phrases import Phrases
+from sarag_rdf.kg.ontologies import Ontologies, extractor_of, phrase_schema
 from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.plugins.papers.articles import ArticleReport
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:
     import rdflib
     from networkx import MultiDiGraph
+
+
+_MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
 
 
 class KnowledgeGraph:
@@ -91,11 +90,10 @@ class KnowledgeGraph:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.links = Links(self.session)
-        self.identity = Identity(self.session)
-        self.ontologies = Ontologies(self.session)
-        self.phrases = Phrases(self.session)
-        self.entailment = Entailment(self.session)
+        self.decisions = Decisions(session)
+        self.links = Links(session)
+        self.ontologies = Ontologies(session)
+        self.quarantine = Quarantine(session)
 
     def __repr__(self) -> str:
         return f"<KnowledgeGraph {self.session.location}>"
@@ -135,34 +133,35 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = indexing.WORDS,
-        overlap: int = indexing.OVERLAP,
+        words: int = WORDS,
+        overlap: int = OVERLAP,
         progress: Progress = silent,
         **reading: Unpack[ReadingKeywords],
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
         `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
-        words, and share `overlap` words with their neighbours. `reading` goes to `read_paths`
-        (root, language, max_chars). The report's `problems` list files that cannot be read. A run
-        that is interrupted keeps what it has committed. A source whose evidence does not conform
-        to the shapes is a problem too; it goes into the `quarantine`.
+        words, and share `overlap` words with their neighbours. `reading` are the fields of
+        `ReadOptions` (root, language, max_chars). The report's `problems` list files that cannot be
+        read. A run that is interrupted keeps what it has committed. A source whose evidence does
+        not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
-        return indexing.index(self.session, make, extractor, progress)
+        request = Request.of(inputs, "add", words=words, overlap=overlap, **reading)
+        return indexing.index(self.session, request, extractor, progress)
 
     def plan(
         self,
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = indexing.WORDS,
-        overlap: int = indexing.OVERLAP,
-        **reading: Unpack[ReadingKeywords],
+        how: Literal["index", "update", "sync"] = "index",
+        **options: Unpack[UpdateKeywords],
     ) -> Plan:
-        """What `index` would do; nothing is written and no model is called."""
-        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
-        return indexing.plan(self.session, make, extractor)
+        """What `index`, `update` or `sync` would do; nothing is written and no model is called.
+
+        Its `refused` says why it would need `yes`.
+        """
+        return indexing.plan(self.session, Request.of(inputs, _MODES[how], **options), extractor)
 
     def update(
         self,
@@ -179,19 +178,8 @@ class KnowledgeGraph:
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        make = indexing.changed_sources(inputs, **options)
-        return indexing.index(self.session, make, extractor, progress, create=False)
-
-    def plan_update(
-        self,
-        inputs: Inputs | Iterable[Inputs],
-        *,
-        extractor: str | Extractor = "spacy",
-        **options: Unpack[UpdateKeywords],
-    ) -> Plan:
-        """What `update` would do; its `refused` says why it would need `yes`."""
-        make = indexing.changed_sources(inputs, **options)
-        return indexing.plan(self.session, make, extractor, create=False)
+        request = Request.of(inputs, "update", **options)
+        return indexing.index(self.session, request, extractor, progress)
 
     def sync(
         self,
@@ -208,18 +196,8 @@ class KnowledgeGraph:
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        make = indexing.folder_contents(folder, **options)
-        return indexing.index(self.session, make, extractor, progress)
-
-    def plan_sync(
-        self,
-        folder: str | Path,
-        *,
-        extractor: str | Extractor = "spacy",
-        **options: Unpack[UpdateKeywords],
-    ) -> Plan:
-        """What `sync` would do; its `refused` says why it would need `yes`."""
-        return indexing.plan(self.session, indexing.folder_contents(folder, **options), extractor)
+        request = Request.of(folder, "mirror", **options)
+        return indexing.index(self.session, request, extractor, progress)
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
@@ -235,10 +213,6 @@ class KnowledgeGraph:
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """Keys, or else IRIs, of the sources that `delete` would delete."""
         return indexing.plan_delete(self.session, sources)
-
-    def quarantine(self) -> Quarantine:
-        """The sources whose evidence does not conform to the shapes."""
-        return Quarantine(self.session)
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """Title (or an empty string) and text of every document, each once, by IRI."""
@@ -273,23 +247,22 @@ class KnowledgeGraph:
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
-        given: dict[str, Any] = {**options}
-        if given.get("mapping") is not None:
-            given["mapping"] = MappingFile.read(Path(given["mapping"]))
-        order = ImportOptions(kind, **given)
+        order = ImportOptions.of(kind, options)
         return exchange.import_graph(self.session, str(where), order, progress, embed=embed)
 
-    def suggest_mapping(self, where: str | Path) -> str:
+    def suggest_mapping(self, where: str | Path, kind: str = "table") -> str:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         wants to be checked by a person.
         """
-        schema = self.ontologies.schema()
+        with self.session.read(missing_ok=True) as snapshot:
+            schema = phrase_schema(snapshot.own)
         return exchange.suggest_mapping(
             self.session,
             str(where),
-            schema if schema.properties else common_schema(),
+            kind,
+            schema,
             self.ontologies.prefixes(),
         )
 
@@ -526,8 +499,16 @@ class KnowledgeGraph:
         """The language model that answers and extracts."""
         return self.session.models.llm()
 
-    def extractor(self, extractor: str | Extractor, *, schema: Schema | None = None) -> Extractor:
-        """The extractor of that name; it follows `schema`, by default that of the ontologies."""
+    def extractor(
+        self, extractor: str | Extractor, *, schema: Schema | None = None, **options: Any
+    ) -> Extractor:
+        """The extractor of that name with options; an object as it is.
+
+        It follows `schema`, by default that of the ontologies.
+        """
+        if isinstance(extractor, str) and options:
+            chosen = registry.options_of("extractor", extractor, options)
+            return extractor_of(self.session, chosen, schema)
         return extractor_of(self.session, extractor, schema)
 
     # Export and description
@@ -537,15 +518,16 @@ class KnowledgeGraph:
         format_: str,
         output: IO[bytes],
         *,
-        rdf12: bool = False,
+        progress: Progress = silent,
         **parts: Unpack[ExportKeywords],
-    ) -> None:
-        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
+    ) -> ExportReport | None:
+        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
         `parts` are those of `ExportParts`; by default, everything but imported graphs. With
-        `rdf12`, relationships are reifiers of the links that they state.
+        `rdf12`, relationships are reifiers of the links that they state. Other formats have
+        options of their own, and may return a report.
         """
-        exchange.export(self.session, format_, output, rdf12=rdf12, **parts)
+        return exchange.export(self.session, format_, output, progress, **parts)
 
     def export_wikibase(
         self,
@@ -553,19 +535,15 @@ class KnowledgeGraph:
         output: IO[bytes],
         *,
         over: Sequence[str] = (DOCUMENTS,),
-        typed: int = 0,
-        table: Path | None = None,
         **settings: Unpack[WikibaseKeywords],
     ) -> None:
-        """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
+        """Write the parts in `over` as wikibase, wikibase-json or quickstatements; see `export`.
 
-        Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
-        file of own ids and ids in the target; `settings` are those of
-        `wikibase.WikibaseOptions`. New numbers are written to the graph, under its lock.
+        Phrases of at least `typed` statements get properties of their own (0: none). `table` has
+        own ids and ids in the target, for quickstatements: a file or a mapping. New numbers are
+        written to the graph, under its lock.
         """
-        exchange.export_wikibase(
-            self.session, format_, output, over=over, typed=typed, table=table, **settings
-        )
+        exchange.export(self.session, format_, output, over=over, **settings)
 
     def export_articles(
         self,
@@ -574,13 +552,14 @@ class KnowledgeGraph:
         over: Sequence[str] = (DOCUMENTS,),
         rewrite: bool = False,
         progress: Progress = silent,
-    ) -> ArticleReport:
+    ) -> Any:
         """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
 
         With `rewrite`, the language model writes them. The report counts statements in articles.
         """
-        llm = self.llm() if rewrite else None
-        return exchange.export_articles(self.session, output, over, llm, progress)
+        return exchange.export(
+            self.session, "articles", output, progress, over=over, rewrite=rewrite
+        )
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.

@@ -1,130 +1,53 @@
-"""Documents into a graph: index, update, sync, delete, and the plan of each.
-
-A plan says what would be done: nothing is written and no model is called. Its `refused` says why it
-would need to be confirmed with `yes`. Options are those of reading (`root`, `language`,
-`max_chars`), `words` and `overlap` of a chunk, and `yes`.
-"""
+"""Documents into a graph, and out of it: plans, runs and deletions."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Extractor, Progress
-from sarag_rdf.base.types import Method
 from sarag_rdf.building.index import run
 from sarag_rdf.building.index.commit import remove
-from sarag_rdf.building.index.plan import Inputs, Plan, locate_folder, locate_inputs, read_inputs
-from sarag_rdf.building.index.plan import plan as plan_new
+from sarag_rdf.building.index.plan import Plan, Request
+from sarag_rdf.building.index.plan import plan as plan_request
 from sarag_rdf.building.index.run import IndexReport
-from sarag_rdf.building.index.sync import IndexedSources
-from sarag_rdf.building.index.sync import plan_sync as plan_folder
-from sarag_rdf.building.index.sync import plan_update as plan_changed
+from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.kg.ontology import extractor_of
+from sarag_rdf.kg.ontologies import extractor_of
 from sarag_rdf.kg.session import Session
 
 log = logging.getLogger(__name__)
 
-MakePlan = Callable[[GraphReader, Method], Plan]
-"""Compares inputs with the graph that a reader reads."""
-WORDS = 500
-"""Words of a chunk by default."""
-OVERLAP = 200
-"""Words that neighbouring chunks share by default."""
 
+def plan(session: Session, request: Request, extractor: str | Extractor) -> Plan:
+    """The plan that `index` would carry out now: nothing is written and no model is called.
 
-def new_sources(
-    inputs: Inputs | Iterable[Inputs], *, words: int = WORDS, overlap: int = OVERLAP, **reading: Any
-) -> MakePlan:
-    """Plans to add the inputs that the graph does not hold yet."""
-
-    def make(reader: GraphReader, method: Method) -> Plan:
-        sources = read_inputs(inputs, **reading)
-        return plan_new(reader, sources, method, words=words, overlap=overlap)
-
-    return make
-
-
-def changed_sources(
-    inputs: Inputs | Iterable[Inputs],
-    *,
-    yes: bool = False,
-    words: int = WORDS,
-    overlap: int = OVERLAP,
-    **reading: Any,
-) -> MakePlan:
-    """Plans to update the inputs that the graph holds."""
-
-    def make(reader: GraphReader, method: Method) -> Plan:
-        placed = locate_inputs(inputs, **reading)
-        return plan_changed(reader, placed, method, yes=yes, words=words, overlap=overlap)
-
-    return make
-
-
-def folder_contents(
-    folder: str | Path,
-    *,
-    yes: bool = False,
-    words: int = WORDS,
-    overlap: int = OVERLAP,
-    **reading: Any,
-) -> MakePlan:
-    """Plans to make the sources that come from a folder match it."""
-
-    def make(reader: GraphReader, method: Method) -> Plan:
-        prefix, placed = locate_folder(folder, **reading)
-        return plan_folder(
-            reader,
-            placed,
-            method,
-            prefix=prefix,
-            folder=str(folder),
-            yes=yes,
-            words=words,
-            overlap=overlap,
-        )
-
-    return make
-
-
-def plan(
-    session: Session, make: MakePlan, extractor: str | Extractor, *, create: bool = True
-) -> Plan:
-    """The plan that `index` would carry out now."""
-    method = extractor_of(session, extractor).method
-    with session.read(missing_ok=create, latest=True) as snapshot:
-        return make(snapshot.reader if create else snapshot.own, method)
+    Its `refused` says why it would need to be confirmed.
+    """
+    method, creates = extractor_of(session, extractor).method, request.mode != "update"
+    with session.read(missing_ok=creates, latest=True) as snapshot:
+        return plan_request(snapshot.reader if creates else snapshot.own, request, method)
 
 
 def index(
-    session: Session,
-    make: MakePlan,
-    extractor: str | Extractor,
-    progress: Progress,
-    *,
-    create: bool = True,
+    session: Session, request: Request, extractor: str | Extractor, progress: Progress
 ) -> IndexReport:
-    """Carry out the plan that `make` makes, under one lock.
+    """Carry out the plan of a request, under one lock.
 
-    A graph that does not exist is created if there is something to index; without `create` it
-    raises `NotAGraphError`. Raises `InputError` for a plan that has to be confirmed.
+    A graph that does not exist is created if there is something to index; ``update`` raises
+    `NotAGraphError` instead. Raises `InputError` for a plan that has to be confirmed.
     """
-    loaded = extractor_of(session, extractor)
+    loaded, creates = extractor_of(session, extractor), request.mode != "update"
     first: Plan | None = None
-    if create and not session.location.exists():
+    if creates and not session.location.exists():
         with session.read(missing_ok=True, latest=True) as snapshot:
-            first = make(snapshot.reader, loaded.method)
+            first = plan_request(snapshot.reader, request, loaded.method)
         if not first.todo:
             return run.initial_report(first)
-    with session.write(create=create) as reader:
+    with session.write(create=creates) as reader:
         is_still_new = first is not None and read_meta(reader.store) is None
-        todo = first if first and is_still_new else make(reader, loaded.method)
+        todo = first if first and is_still_new else plan_request(reader, request, loaded.method)
         if todo.refused:
             raise InputError(todo.refused)
         session.vectors.record_model(reader)

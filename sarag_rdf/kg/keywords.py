@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO, TypedDict
 
 from sarag_rdf.base.options import DEFAULT_LIMIT, Options, Spec
-from sarag_rdf.plugins.wikibase.rdf import Flavor
 
 
 class RetrieverKeywords(TypedDict, total=False):
@@ -65,7 +64,7 @@ def with_default_limit(retriever: str | Options, options: RetrieverKeywords) -> 
 
 
 class ReadingKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.documents.reader.read_paths`: how files are read."""
+    """Options of `sarag_rdf.documents.reader.ReadOptions`: how files are read."""
 
     root: str | Path | None
     max_chars: int
@@ -86,7 +85,7 @@ class UpdateKeywords(ReadingKeywords, total=False):
 
 
 class ImportKeywords(TypedDict, total=False):
-    """Options of `ImportOptions` in `sarag_rdf.building.imports.options`; `mapping` is a path."""
+    """Options of `ImportOptions` in `sarag_rdf.building.imports.importer`, and of the importers."""
 
     name: str | None
     replace: bool
@@ -100,27 +99,31 @@ class ImportKeywords(TypedDict, total=False):
     alias: Sequence[str]
     description: Sequence[str]
     mapping: str | Path | None
+    words: int
+    overlap: int
     max_expansion: int
     max_seconds: float
 
 
 class ExportKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.kg.export.rdf.ExportParts`: the parts to export."""
+    """The parts to export, those of `sarag_rdf.kg.export.rdf.ExportParts`, and ``rdf12``."""
 
     documents: bool
     entities: bool
     graphs: Sequence[str]
     imported: bool
     ontologies: bool
+    rdf12: bool
 
 
 class WikibaseKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.plugins.wikibase.write.WikibaseOptions`."""
+    """Options of the exporters ``wikibase``, ``wikibase-json`` and ``quickstatements``."""
 
+    typed: int
     namespace: str
+    flavor: str
     syntax: str
-    flavor: Flavor
-    targets: Mapping[str, str]
+    table: str | Path | Mapping[str, str] | None
 
 
 class DescriptionKeywords(TypedDict, total=False):

@@ -6,8 +6,7 @@ A strategy is added by a class with `options` in a file of its own, and one line
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,13 @@ from sarag_rdf.base.types import Evidence, Query
 from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
-from sarag_rdf.extraction.typed.examples import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.names import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.plugins.learned.extractor import LearnedExtractor
 from sarag_rdf.plugins.papers.budgeted import BudgetedExtractor
 from sarag_rdf.plugins.papers.deepnote import DeepNote
 from sarag_rdf.plugins.papers.dotrag import DotRagSearch
@@ -106,6 +105,7 @@ EXTRACTORS: dict[str, Any] = {
     "llm": LLMExtractor,
     "openie": OpenIEExtractor,
     "budgeted": BudgetedExtractor,
+    "learned": LearnedExtractor,
 }
 STRATEGIES = {
     "retriever": RETRIEVERS,
@@ -148,6 +148,11 @@ def options_of(
         if not isinstance(chosen, strategy(kind, chosen.name).options):
             raise UsageError(f"{type(chosen).__name__} are not the options of a {kind}")
         return chosen.replaced(values) if values else chosen
+    if isinstance(chosen, str):
+        name, _, argument = chosen.partition(":")
+        options = strategy(kind, name).options
+        if argument and options.argument:
+            return options.of({options.argument: argument, **(values or {})})
     spec = chosen if isinstance(chosen, Spec) else Spec.parse(chosen)
     return spec.read(strategy(kind, spec.name).options, values)
 
@@ -172,7 +177,7 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
         temperature=endpoint.temperature,
         top_p=endpoint.top_p,
         seed=endpoint.seed,
-        max_reply=endpoint.max_reply,
+        max_reply=endpoint.max_reply << 20,
         loading_wait=endpoint.loading_wait,
     )
     return CachedLLM(llm, cache or ":memory:")
@@ -196,7 +201,7 @@ def make_embedder(
             endpoint.base_url,
             given.model.removeprefix("openai:"),
             endpoint.timeout,
-            max_reply=endpoint.max_reply,
+            max_reply=endpoint.max_reply << 20,
             loading_wait=endpoint.loading_wait,
             prompts=effective_prompts(given.prompts, {}),
         )
@@ -209,6 +214,22 @@ def make_embedder(
     )
 
 
+@dataclass(frozen=True)
+class ExtractionServices:
+    """`sarag_rdf.base.ports.Services` of one graph."""
+
+    llm: Callable[[], LLM]
+    concurrency: int
+    schema: Schema | None
+    embedder: Callable[[], Embedder | None]
+
+    def extractor(self, chosen: str | Options) -> Extractor:
+        """An extractor with these services."""
+        options = options_of("extractor", chosen)
+        extractor: Extractor = strategy("extractor", options.name).build(options, self)
+        return extractor
+
+
 def make_extractor(
     chosen: str | Options,
     llm: Callable[[], LLM],
@@ -217,41 +238,14 @@ def make_extractor(
     schema: Schema | None = None,
     embedder: Callable[[], Embedder] | None = None,
 ) -> Extractor:
-    """An extractor: ``spacy``, ``llm`` or ``budgeted`` with options, or ``openie:FILE``.
+    """An extractor by ``name:key=value`` or its options; openie as ``openie:FILE``.
 
-    All but the last follow a `schema` that has classes or properties, for which they may need the
-    embedder. Raises `UsageError` for examples without a schema, `InputError` for invalid ones.
+    It follows a `schema` that has classes or properties. Raises `UsageError` for an unknown name
+    or option, a bad value, or options that do not fit the graph.
     """
     schema = schema if schema and (schema.classes or schema.properties) else None
-    if isinstance(chosen, str) and chosen.startswith("openie:"):
-        return OpenIEExtractor(Path(chosen.removeprefix("openie:")))
-    options = options_of("extractor", chosen)
-    if options.name == "openie":
-        raise UsageError("openie needs a file: write openie:FILE")
-    if options.name == "budgeted":
-        make = partial(
-            make_extractor, llm=llm, concurrency=concurrency, schema=schema, embedder=embedder
-        )
-        name = f"openie:{options.openie}" if options.openie else "llm"
-        return BudgetedExtractor(
-            make(name) if options.openie or options.share else None,
-            options,
-            rest=make("spacy") if options.rest == "spacy" else None,
-            embedder=embedder() if embedder else None,
-        )
-    if options.examples and schema is None:
-        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
-    examples = read_examples(Path(options.examples), schema) if options.examples and schema else ()
-    if options.name == "spacy":
-        is_learned = schema is not None and (options.learned or bool(examples))
-        model = embedder() if embedder and is_learned else None
-        return SpacyExtractor(options, schema, embedder=model, examples=examples)
-    if options.name == "llm":
-        model = embedder() if embedder and schema else None
-        return LLMExtractor(
-            llm(), concurrency, options, schema=schema, embedder=model, examples=examples
-        )
-    raise UsageError("openie needs a file: write openie:FILE")
+    services = ExtractionServices(llm, concurrency, schema, embedder or (lambda: None))
+    return services.extractor(chosen)
 
 
 def make_view(

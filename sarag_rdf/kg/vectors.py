@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +34,7 @@ from sarag_rdf.graph.vectors.graph_vectors import (
     carry_over,
     in_blocks,
 )
-from sarag_rdf.graph.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
@@ -167,7 +166,6 @@ class Vectors:
         )
         vectors.follow()
         registry.make_view(reader, vectors, self._engine).prepare()
-        vectors.prepare(progress)
         self._models.prepare_questions()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
@@ -219,7 +217,7 @@ class Vectors:
         folder = self._cache("vectors")
         store: VectorStore = MemoryVectors()
         if folder is not None:
-            store = FolderVectors(folder / scope, exact_up_to=_exact_up_to())
+            store = FolderVectors(folder / scope)
         return store if self._choose is None else self._choose(scope or "documents", store)
 
 
@@ -249,13 +247,6 @@ def _with_progress(embedder: CachedEmbedder, progress: Progress) -> EmbedTexts:
         return in_blocks(texts, lambda block: embedder.embed(block, advance))
 
     return embed
-
-
-def _exact_up_to() -> int:
-    value = os.environ.get("SARAG_EXACT_UP_TO", "")
-    if value and not value.isdecimal():
-        raise UsageError(f"SARAG_EXACT_UP_TO must be a number of vectors, not '{value}'")
-    return int(value) if value else EXACT_UP_TO
 
 
 def _empty() -> EmptyGraphError:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sarag_rdf.base.arrays import IriList, Merge, Rows, find_all
 from sarag_rdf.base.errors import VectorStoreError
-from sarag_rdf.base.ports import Arrays, Matrix, Progress, Vector, VectorStore
+from sarag_rdf.base.ports import Arrays, Matrix, Vector, VectorStore
 from sarag_rdf.graph.vectors.index import ROUNDING, AnyIndex
 from sarag_rdf.graph.vectors.store import iri_list
 
@@ -175,9 +175,6 @@ class EngineVectors:
         if index is not None:
             self._engine.mark(index.collection, after)
         self._local.rekey(name, before, after)
-
-    def prepare(self, kind: str, key: str, progress: Progress) -> None:
-        """Do nothing: the engine maintains its own search structures."""
 
     def _put(self, collection: str, iris: Sequence[str], blocks: Iterable[Matrix]) -> None:
         done = 0

@@ -14,7 +14,7 @@ from typing import IO, TypeVar, cast
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import EntailmentError, InputError, QueryError, SaragError
-from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.iris import MANAGED_GRAPHS, Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.safe_xml import PlainXml
 from sarag_rdf.base.terms import DEEPEST_TERM, is_deep, text_of
@@ -294,18 +294,11 @@ class InvariantRepair:
         return [*self._skolemizer.quads(unchanged), *self._inserted(difference, graph)]
 
     def _is_managed(self, graph: str) -> bool:
-        """Whether only the library may write a graph.
-
-        These are derived data, metadata, imported graphs and ontologies.
-        """
-        minter = self._minter
-        return minter is not None and (
-            graph in (minter.kg_graph, minter.meta_graph, minter.entailed_graph)
-            or graph.startswith((minter.imported_graphs, minter.ontology_graphs))
-        )
+        """Whether only the library may write a graph."""
+        return self._minter is not None and self._minter.kind_of(graph) in MANAGED_GRAPHS
 
     def _is_source(self, graph: str) -> bool:
-        return self._minter is not None and graph.startswith(self._minter.source_graphs)
+        return self._minter is not None and self._minter.kind_of(graph) == "sources"
 
     def _is_reset(self, difference: Difference) -> bool:
         """Whether a write clears all managed graphs at once, as ``CLEAR ALL`` does.
@@ -329,7 +322,7 @@ class InvariantRepair:
         return [
             quad
             for quad in metadata
-            if quad.subject in imports or text_of(quad.subject).startswith(minter.ontology_graphs)
+            if quad.subject in imports or minter.kind_of(text_of(quad.subject)) == "ontologies"
         ]
 
     def _check_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:

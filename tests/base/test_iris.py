@@ -6,6 +6,7 @@ import hashlib
 import re
 import string
 import unicodedata
+from typing import get_args
 
 import pytest
 from hypothesis import assume, given
@@ -16,6 +17,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import (
     DEFAULT_BASE,
     Minter,
+    NamedGraph,
     normalize_name,
     sha256_hex,
     statement_iri,
@@ -340,10 +342,10 @@ def test_each_kind_has_its_own_place_under_the_base() -> None:
     ]
     assert len({iri.removeprefix(MINTER.base).partition("/")[0] for iri in iris}) == 9
     assert all(iri.startswith(MINTER.base) for iri in iris)
-    assert MINTER.source_graph("a").startswith(MINTER.source_graphs)
+    assert MINTER.source_graph("a").startswith(MINTER.graph("sources"))
     graphs = {MINTER.kg_graph, MINTER.meta_graph, MINTER.runs_graph, MINTER.knowledge_graph}
     assert len(graphs) == 4
-    assert not any(graph.startswith(MINTER.source_graphs) for graph in graphs)
+    assert not any(graph.startswith(MINTER.graph("sources")) for graph in graphs)
 
 
 def test_every_part_of_a_content_counts() -> None:
@@ -379,3 +381,13 @@ def test_a_statement_is_read_from_its_iri(triple: tuple[str, str, str]) -> None:
 @pytest.mark.parametrize("other", ["https://a.example/s", "urn:sarag:statement:a:b", ""])
 def test_another_iri_stands_for_no_statement(other: str) -> None:
     assert statement_of(other) is None
+
+
+def test_each_graph_is_of_one_kind() -> None:
+    for kind in get_args(NamedGraph):
+        iri = MINTER.graph(kind)
+        several = iri.endswith("/")
+        assert MINTER.kind_of(f"{iri}name" if several else iri) == kind
+        assert (MINTER.kind_of(f"{iri}name") == kind) == several
+    for graph in (MINTER.graphs, f"{MINTER.graphs}other", "urn:graph/kg", "", "kg"):
+        assert MINTER.kind_of(graph) is None

@@ -12,9 +12,9 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.building.imports.csvw import read_csvw
-from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.tables.csvw import read_csvw
+from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 

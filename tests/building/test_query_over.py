@@ -108,7 +108,7 @@ def test_a_list_of_graphs_gives_what_their_union_gives(
     with kg.session.read() as snapshot:
         quads = list(snapshot.reader.store.quads())
     for quad in quads:
-        if MINTER.imported_graphs not in str(quad.graph_name):
+        if MINTER.graph("imported") not in str(quad.graph_name):
             own.add(quad)
     rows: Any = own.query(text, use_default_graph_as_union=True)
     wanted = sorted(str(tuple(row)) for row in rows)
@@ -152,8 +152,8 @@ def test_the_graphs_of_the_documents(folder: Path) -> None:
     own = default_graphs(reader)
     assert own is not None
     assert {MINTER.kg_graph, MINTER.meta_graph, MINTER.runs_graph} <= set(own)
-    assert sum(graph.startswith(MINTER.source_graphs) for graph in own) == SOURCES
-    assert not any(graph.startswith(MINTER.imported_graphs) for graph in own)
+    assert sum(graph.startswith(MINTER.graph("sources")) for graph in own) == SOURCES
+    assert not any(graph.startswith(MINTER.graph("imported")) for graph in own)
     boats, tools = map(MINTER.imported_graph, ("boats", "tools"))
     assert default_graphs(reader, ["boats"]) == [boats]
     assert default_graphs(reader, ["boats", "tools"]) == [boats, tools, MINTER.links_graph]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sarag_rdf.extraction.typed.induction import (
+from sarag_rdf.extraction.induction import (
     CountedPhrase,
     InducedProperty,
     induce_properties,

@@ -4,7 +4,7 @@ import pytest
 
 from sarag_rdf.base.types import EntityType, Value
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.extraction.typed.phrases import Argument, PhraseMatcher, Word, normalize_phrase
+from sarag_rdf.extraction.phrases import Argument, PhraseMatcher, Word, normalize_phrase
 from sarag_rdf.graph.ontology.read import COMMON, common_schema
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 

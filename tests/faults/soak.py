@@ -189,11 +189,11 @@ class Soak:
     def _look(self, known: Undisturbed, folder: Path, ended: Ended) -> None:
         """After a kill: the graph opens and is sound, each source is there wholly or not at all."""
         now = graphs_of(folder)
-        sources = {name for name in now if name.startswith(_MINTER.source_graphs)}
+        sources = {name for name in now if name.startswith(_MINTER.graph("sources"))}
         for name in sources:
             whole = {known.before.get(name), known.after.get(name)}
             _expect(now[name] in whole, f"{name} is there in part")
-        lost = {n for n in known.before if n.startswith(_MINTER.source_graphs)} - sources
+        lost = {n for n in known.before if n.startswith(_MINTER.graph("sources"))} - sources
         lost -= known.before.keys() - known.after.keys()
         _expect(not lost, f"gone: {sorted(lost)[:3]}")
         changed = {n for n in sources if now[n] != known.before.get(n)}

@@ -120,7 +120,7 @@ def test_a_graph_with_other_vectors_is_searched_alike(client: QdrantClient, tmp_
     counts = {name.split("-")[2]: client.count(name).count for name in collections}
     assert counts["document"] == graphs[0].stats()["documents"]
     folder = tmp_path / "there" / "cache" / "vectors"
-    assert list(folder.glob("*.json"))
+    assert list(folder.glob("*.arrays"))
     assert not list(folder.glob("*.f32")), "no vectors are kept here"
     for kg in graphs:
         kg.close()

@@ -89,7 +89,7 @@ def test_any_history_ends_as_one_made_afresh(
             same(loaded, angles)
             assert store.load("entity", str(number)) is None
             read = loaded
-        assert len(list(Path(folder).iterdir())) == 3
+        assert len(list(Path(folder).iterdir())) == 2
 
 
 A, B, C = (f"http://example.org/{name}" for name in "abc")
@@ -112,11 +112,11 @@ def test_an_update_writes_no_vector_again(tmp_path: Path) -> None:
     assert index is not None
     same(index, many | {A: 1})
     assert table.read_bytes() == whole + matrix({A: 1}).tobytes()
-    # A change that concerns no vector writes nothing but the manifest.
+    # A change that concerns no vector writes nothing but the key.
     files = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     assert store.update("entity", "1", "2", ["http://example.org/none"], [], []) is not None
     assert {f.name for f in tmp_path.iterdir() if f.stat().st_mtime_ns != files[f]} == {
-        "entity.json"
+        "entity.arrays"
     }
     # When too many slots are dead, the rest moves to a new file.
     gone = sorted(many)[:40]

@@ -24,6 +24,7 @@ from qdrant_client import QdrantClient
 from examples.qdrant_vectors import Qdrant
 from sarag_rdf.base.arrays import IriList, rows_of
 from sarag_rdf.base.ports import Matrix, VectorIndex, VectorStore
+from sarag_rdf.graph.vectors import files
 from sarag_rdf.graph.vectors.index import BLOCK, SAMPLE, ExactIndex
 from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
 from sarag_rdf.plugins.vector_engine import EngineVectors
@@ -115,9 +116,7 @@ def test_a_folder_keeps_indexes_by_kind_and_key(tmp_path: Path) -> None:
     assert len(newer) == 1
     files = (path.name for path in (tmp_path / "deep" / "vectors").iterdir())
     assert sorted(re.sub(r"-\d+-\w+", "", name) for name in files) == [
-        f"{kind}.{suffix}"
-        for kind in ("document", "entity")
-        for suffix in ("arrays", "f32", "json")
+        f"{kind}.{suffix}" for kind in ("document", "entity") for suffix in ("arrays", "f32")
     ]
     check(index)  # What was loaded before is still whole.
 
@@ -139,7 +138,7 @@ def test_a_folder_keeps_arrays_by_name_and_key(tmp_path: Path) -> None:
         assert store.load_arrays("network", "1") is None, broken
     store.save_arrays("network", "2", {"ends": np.arange(2)})
     assert store.load_arrays("network", "1") is None
-    assert not file.exists()
+    assert [*(tmp_path / "vectors").iterdir()] == [file]
     assert found["ends"].tolist() == [0, 1, 2, 3]  # What was loaded before is still whole.
 
 
@@ -177,9 +176,14 @@ def test_damaged_files_count_as_absent(tmp_path: Path) -> None:
     store = FolderVectors(tmp_path)
     store.save("document", "key", IRIS, [MATRIX])
     [table], [rows] = tmp_path.glob("*.f32"), tmp_path.glob("*.arrays")
-    manifest = tmp_path / "document.json"
-    whole = {file: file.read_bytes() for file in (table, rows, manifest)}
-    other = whole[manifest].replace
+    whole = {file: file.read_bytes() for file in (table, rows)}
+
+    def head(**changes: object) -> bytes:
+        """The file with other values in its first line, and the checksum of that line."""
+        line, _, rest = whole[rows].partition(b"\n")
+        read = files._head(line + b"\n")
+        return files._head_line({**read, "table": {**read["table"], **changes}}) + rest
+
     damages: list[tuple[Path, bytes | None]] = [
         *((file, None) for file in whole),
         *((file, b"") for file in whole),
@@ -188,14 +192,12 @@ def test_damaged_files_count_as_absent(tmp_path: Path) -> None:
         (rows, b"PK" + whole[rows][2:]),
         (rows, whole[rows].replace(b'"<i4"', b'"|O8"')),
         (rows, whole[rows].replace(b"[3]", b"[2]")),
-        (manifest, b"\xff" + whole[manifest]),
-        (manifest, b"[]"),
-        (manifest, other(b'"layout": 2', b'"layout": 0')),
-        (manifest, other(b'"slots": 3', b'"slots": 2')),
-        (manifest, other(b'"slots": 3', b'"slots": -3')),
-        (manifest, other(b'"slots": 3', b'"slots": "3"')),
-        (manifest, other(b'"dimension": 2', b'"dimension": 3')),
-        (manifest, other(table.name.encode(), f"../{tmp_path.name}/{table.name}".encode())),
+        (rows, b"\xff" + whole[rows]),
+        (rows, head(slots=2)),
+        (rows, head(slots=-3)),
+        (rows, head(slots="3")),
+        (rows, head(dimension=3)),
+        (rows, head(file=f"../{tmp_path.name}/{table.name}")),
     ]
     for file, damaged in damages:
         assert damaged != whole[file]
@@ -205,11 +207,10 @@ def test_damaged_files_count_as_absent(tmp_path: Path) -> None:
         assert store.load("document", "key") is not None
 
 
-@pytest.mark.parametrize("suffix", ["arrays", "json"])
-def test_wrong_bytes_raise_nothing(suffix: str, tmp_path: Path) -> None:
+def test_wrong_bytes_raise_nothing(tmp_path: Path) -> None:
     store = FolderVectors(tmp_path)
     store.save("document", "key", IRIS, [MATRIX])
-    [file] = tmp_path.glob(f"*.{suffix}")
+    [file] = tmp_path.glob("*.arrays")
     whole = file.read_bytes()
     chance = random.Random(1)
     loaded = []
@@ -241,7 +242,7 @@ def test_a_save_that_is_broken_off_changes_nothing(tmp_path: Path) -> None:
 def test_what_a_process_that_is_no_more_left_is_deleted(tmp_path: Path) -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
-    names = [f"document-{done.pid}-ab.f32", ".document.json.ab.part", "document.npy"]
+    names = [f"document-{done.pid}-ab.f32", ".document.arrays.ab.part"]
     others = ["entity-1-ab.f32", f"document-{os.getpid()}-ab.f32"]
     for name in names + others:
         (tmp_path / name).write_bytes(b"left")

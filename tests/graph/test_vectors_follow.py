@@ -17,12 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
@@ -63,9 +62,9 @@ def write(reader: GraphReader, seeds: dict[int, int], drop: Sequence[int] = ()) 
         text, title = f"{' '.join(names)} {seed % 4}", names[seed % 3] if seed % 2 else ""
         iri = MINTER.document(source_of(number), 0, len(text), text)
         document = Document(iri, source_of(number), title, text, 0, len(text))
-        quads += source_quads(
+        quads += SourceGraph(
             MINTER, Source(text, title), source_of(number), METHOD, [(document, found)]
-        )
+        ).quads
     dropped = [MINTER.source_graph(source_of(number)) for number in (*seeds, *drop)]
     Writer(reader).commit(dropped, quads, [source_of(number) for number in seeds])
 
@@ -248,7 +247,7 @@ def test_a_kind_is_embedded_when_a_retriever_needs_it_and_follows_from_then_on(
     folder = tmp_path / "kg" / "cache" / "vectors"
     with sarag_rdf.open(tmp_path / "kg", embedder=embedder, endpoint=None, progress=progress) as kg:
         kg.index(documents)
-        assert sorted(kind for kind in KINDS if (folder / f"{kind}.json").exists()) == [
+        assert sorted(kind for kind in KINDS if (folder / f"{kind}.arrays").exists()) == [
             "document",
             "relationship",
         ]
@@ -373,27 +372,3 @@ def test_other_arrays_follow_too(tmp_path: Path) -> None:
     assert [int(again.cached_arrays(name, not_made)["x"][0]) for name in "abcde"] == [2, 1, 5, 2, 1]
     nothing = GraphVectors(reader, HashEmbedder(), store, "3", Delta("2", "3", touched))
     assert nothing.cached_arrays("c", not_made, lambda *_: None)["x"] == 5
-
-
-def test_a_large_graph_is_searched_in_clusters(
-    documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "kg" / "cache" / "vectors"
-    monkeypatch.setenv("SARAG_EXACT_UP_TO", "1")
-    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.index(documents)
-        clustered = sorted(path.name for path in folder.glob("near-*.json"))
-        assert clustered == ["near-document.json"]
-        found = [d.document.iri for d in kg.search("Who lies on the Aare?").documents]
-        for _ in range(2):
-            kg.search("Who lies on the Aare?", retriever="khop")
-            kg.index(documents)
-        assert sorted(path.name for path in folder.glob("near-*.json")) == [
-            "near-description.json",
-            *clustered,
-        ]
-        assert [d.document.iri for d in kg.search("Who lies on the Aare?").documents] == found
-    monkeypatch.setenv("SARAG_EXACT_UP_TO", "many")
-    refused = pytest.raises(UsageError, match="must be a number of vectors, not 'many'")
-    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg, refused:
-        kg.search("Aare")

@@ -84,7 +84,7 @@ def conforms(graph: rdflib.Graph) -> tuple[bool, str]:
 def sparql(kg: KnowledgeGraph, select: str, pattern: str = "") -> list[tuple[str, ...]]:
     """Rows over the distinct triples of all graphs that were not imported."""
     inner = f"""SELECT DISTINCT ?s ?p ?o {{ GRAPH ?g {{ ?s ?p ?o }}
-      FILTER(!STRSTARTS(STR(?g), "{MINTER.imported_graphs}")) {pattern} }}"""
+      FILTER(!STRSTARTS(STR(?g), "{MINTER.graph("imported")}")) {pattern} }}"""
     head, _, tail = select.partition(" GROUP")
     result = kg.query(f"SELECT {head} {{ {{ {inner} }} }}" + (f" GROUP{tail}" if tail else ""))
     assert isinstance(result, Table)
@@ -146,7 +146,7 @@ def test_subsets_and_linksets(kg: KnowledgeGraph, folder: Path) -> None:
         name: URIRef(f"{DATASET}/subset-{name}") for name in ("evidence", "traversed", "links")
     }
     imported = URIRef(next(i.iri for i in kg.imports()))
-    assert number(graph, subset["evidence"], VOID.triples) == size(MINTER.source_graphs) > 50
+    assert number(graph, subset["evidence"], VOID.triples) == size(MINTER.graph("sources")) > 50
     assert number(graph, subset["traversed"], VOID.triples) == size(MINTER.kg_graph) > 50
     assert number(graph, subset["links"], VOID.triples) == size(MINTER.links_graph) > 5
     assert number(graph, imported, VOID.triples) == 6

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import types
-from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
 import sarag_rdf
 from sarag_rdf.base.options import DEFAULT_LIMIT, declared_options
+from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.base.types import Source
-from sarag_rdf.building.imports.options import ImportOptions
-from sarag_rdf.documents.reader import read_paths
+from sarag_rdf.building.imports.importer import ImportOptions
+from sarag_rdf.documents.reader import ReadOptions
 from sarag_rdf.kg import keywords
 from sarag_rdf.kg.export.description import DatasetMetadata
-from sarag_rdf.kg.export.rdf import ExportParts
-from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
-from sarag_rdf.plugins.wikibase.write import WikibaseOptions
 from sarag_rdf.retrieval.dense import DenseOptions
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
@@ -46,9 +42,6 @@ def test_options_of_retrievers() -> None:
 @pytest.mark.parametrize(
     ("typed", "options", "changed"),
     [
-        (keywords.ImportKeywords, ImportOptions, {"kind": None, "mapping": {str, Path, None}}),
-        (keywords.ExportKeywords, ExportParts, {}),
-        (keywords.WikibaseKeywords, WikibaseOptions, {}),
         (keywords.DescriptionKeywords, DatasetMetadata, {}),
     ],
 )
@@ -62,18 +55,25 @@ def test_options_of_dataclasses(typed: Any, options: Any, changed: dict[str, Any
             assert hint == expected[name], name
 
 
+def settings(group: str, *names: str) -> set[str]:
+    return {setting.name for name in names for setting in load(group, name).settings}
+
+
+def test_options_of_importers_and_exporters() -> None:
+    common = {field.name for field in dataclasses.fields(ImportOptions)} - {"kind", "own"}
+    assert keywords.ImportKeywords.__annotations__.keys() == common | settings(
+        "importers", *plugins("importers")
+    )
+    assert keywords.ExportKeywords.__annotations__.keys() == settings("exporters", "turtle")
+    wikibase = ("wikibase", "wikibase-json", "quickstatements")
+    own = keywords.WikibaseKeywords.__annotations__.keys()
+    assert own == settings("exporters", *wikibase) - {"over"}
+
+
 def test_options_of_reading() -> None:
-    parameters = inspect.signature(read_paths).parameters.keys() - {"paths"}
     reading = get_type_hints(keywords.ReadingKeywords).keys()
-    assert reading == parameters
+    assert reading == {field.name for field in dataclasses.fields(ReadOptions)}
     assert get_type_hints(keywords.UpdateKeywords).keys() - reading == {"words", "overlap", "yes"}
-
-
-def test_the_facade_has_no_untyped_options() -> None:
-    for name, method in inspect.getmembers(KnowledgeGraph, inspect.isfunction):
-        for parameter in inspect.signature(method).parameters.values():
-            if parameter.kind is parameter.VAR_KEYWORD:
-                assert "Unpack[" in str(parameter.annotation), name
 
 
 @pytest.mark.parametrize(

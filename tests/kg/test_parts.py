@@ -22,7 +22,7 @@ from tests.sample_graph import crooked_graph, graph_of, insert, make_graph, quad
 
 MINTER = Minter()
 IMPORTED = MINTER.imported_graph("rivers")
-QUARANTINE = MINTER.quarantine_graphs + "abc"
+QUARANTINE = MINTER.graph("quarantine") + "abc"
 LINK = ox.Quad(
     ox.NamedNode(MINTER.entity("ada")),
     SKOS.exactMatch,
@@ -78,7 +78,7 @@ def test_all_is_written_but_what_was_imported_or_is_in_quarantine(
 def test_documents_are_the_graphs_of_the_sources(kg: KnowledgeGraph) -> None:
     found = graphs(kg, documents=True)
     assert len(found) == 3
-    assert all(name.startswith(MINTER.source_graphs) for name in found)
+    assert all(name.startswith(MINTER.graph("sources")) for name in found)
     assert graphs(kg, documents=True, imported=True) == found | {IMPORTED}
 
 
@@ -188,7 +188,7 @@ def test_command_line(sarag: Sarag, folder: Path) -> None:
     assert (links.code, links.out) == (0, f"{LINK} .\n")
     both = sarag("export", "--kg", folder, "--format", "nquads", "--entities", "--imported")
     assert IMPORTED in both.out
-    assert MINTER.source_graphs not in both.out
+    assert MINTER.graph("sources") not in both.out
     sarag("export", "--kg", folder, "--graph", "https://example.org/no").fails(2, "no such graph")
     sarag("export", "--kg", folder, "--rdf12", "--format", "rdfxml").fails(2, "does not support")
     turtle = sarag("export", "--kg", folder, "--rdf12")

@@ -158,9 +158,9 @@ def test_what_is_derived_is_made_anew(folder: Path, name: str) -> None:
 # ------------------------------------------------------------------------------ Evidence
 
 ELSEWHERE = NamedNode(f"{MINTER.graphs}of-mine")
-ORPHAN = NamedNode(f"{MINTER.source_graphs}{'0' * 32}")
-STRAY = NamedNode(f"{MINTER.quarantine_graphs}{'0' * 32}")
-UNKNOWN = NamedNode(f"{MINTER.imported_graphs}gone")
+ORPHAN = NamedNode(f"{MINTER.graph('sources')}{'0' * 32}")
+STRAY = NamedNode(f"{MINTER.graph('quarantine')}{'0' * 32}")
+UNKNOWN = NamedNode(f"{MINTER.graph('imported')}gone")
 THING = NamedNode("https://example.org/thing")
 EVIDENCE: dict[str, tuple[Callable[[ox.Store], None], tuple[str, str]]] = {
     "a quad in the default graph": (
@@ -298,7 +298,7 @@ def test_quarantine_that_is_damaged(folder: Path) -> None:
     assert "quarantine: the record of" in text
     assert "sarag quarantine drop" in text
     with opened(folder) as kg:
-        kg.quarantine().drop()
+        kg.quarantine.drop()
     assert check(folder).in_order
 
 

@@ -15,10 +15,10 @@ from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
-from sarag_rdf.building.derive.clusters import Member
+from sarag_rdf.building.derive.curation import Member
+from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relationships_prompt
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
-from sarag_rdf.extraction.typed.model import StatementModel
+from sarag_rdf.extraction.llm_statements import StatementModel
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.testing.fakes import HashEmbedder
 

@@ -84,7 +84,7 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kg.index([Source("Ada met Boris.", key="a folder/ä.txt")], extractor=CapitalExtractor())
         kg.import_graph(folder / "things.ttl", "rdf", name="things")
         link = Match(BASE + "entity/linz", EXACT, THING, MANUAL, 0.75, tool="by hand")
-        kg.identity.merge("Boris", "Ada", note="the same")
+        kg.decisions.merge("Boris", "Ada", note="the same")
         kg.links.accept([link])
     mess = PREFIXES + "".join(f"t:mess{kind} a s:{kind} ; {MESS}" for kind in MESSES)
     own = ox.NamedNode("https://own.example.org/graph")

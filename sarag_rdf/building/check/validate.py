@@ -24,12 +24,11 @@ def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationRep
 
 def _own_quads(reader: GraphReader) -> Iterator[ox.Quad]:
     minter = reader.minter
-    excluded = (minter.imported_graphs, minter.ontology_graphs, minter.quarantine_graphs)
-    prefix = ox.Literal(reader.minter.graphs)
+    prefix = ox.Literal(minter.graphs)
     where = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?g), {prefix}))"
     rows = reader.store.select(f"SELECT ?g WHERE {{ {where} }} GROUP BY ?g", "g").rows
     for graph in sorted(row[0].value for row in rows):
-        if not graph.startswith(excluded):
+        if minter.kind_of(graph) not in ("imported", "ontologies", "quarantine"):
             yield from reader.store.quads(graph)
 
 

@@ -91,7 +91,7 @@ class Entailments:
         if not before and read_meta(self.reader.store) is None:
             return change  # an export is restored, with its entailed graph
         own = self.reader.minter.kg_graph
-        sources = {g for g in touched if g.startswith(self.reader.minter.ontology_graphs)}
+        sources = {g for g in touched if self.reader.minter.kind_of(g) == "ontologies"}
         sources |= touched & (before | self._graphs) - {own}
         if sources or before != self._graphs or own in {*change.drop} & self._graphs:
             missing, surplus = self.recomputed(change)
@@ -250,7 +250,7 @@ def axioms_of(reader: GraphReader, graphs: Iterable[str], change: Change | None 
     change = change or Change()
     inserted = {_graph(quad) for quad in change.insert}
     sources = {ontology.graph for ontology in stored_ontologies(reader)}
-    sources |= {graph for graph in inserted if graph.startswith(reader.minter.ontology_graphs)}
+    sources |= {graph for graph in inserted if reader.minter.kind_of(graph) == "ontologies"}
     sources |= {*graphs} - {reader.minter.kg_graph}
     return Axioms(quad.triple for graph in sources for quad in _after(reader, change, graph))
 

@@ -104,7 +104,7 @@ class RetainedEvidence:
 
     def _is_retained(self, graph: str) -> bool:
         """Whether a graph is a source graph that does not change."""
-        return graph.startswith(self._reader.minter.source_graphs) and graph not in self._changed
+        return self._reader.minter.kind_of(graph) == "sources" and graph not in self._changed
 
     def require_no_variants(self, names: Iterable[str]) -> None:
         """Raise `NotIncrementalError` if one of the mentions is a variant or has variants."""

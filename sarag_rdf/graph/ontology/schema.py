@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+
+from sarag_rdf.graph.ontology.triples import local_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +72,35 @@ class Schema:
         content = repr((tuple(self.classes.values()), tuple(self.properties.values())))
         return hashlib.sha256(content.encode()).hexdigest()
 
+    def label_of(self, iris: Sequence[str]) -> str:
+        """The labels of classes, or the local names of datatypes: "city or country"."""
+        labels = {iri: self.classes[iri].label for iri in iris if iri in self.classes}
+        return " or ".join(labels.get(iri) or local_name(iri) for iri in iris)
+
+    @cached_property
+    def _superclasses(self) -> dict[str, frozenset[str]]:
+        return {}
+
     def superclasses(self, class_: str) -> frozenset[str]:
         """A class with all its direct and indirect superclasses; cycles are tolerated."""
-        return self._superclasses(class_)
+        if class_ not in self._superclasses:
+            seen, todo = {class_}, [class_]
+            while todo:
+                known = self.classes.get(todo.pop())
+                new = [parent for parent in known.parents if parent not in seen] if known else []
+                seen.update(new)
+                todo.extend(new)
+            self._superclasses[class_] = frozenset(seen)
+        return self._superclasses[class_]
 
-    def _superclasses(self, class_: str) -> frozenset[str]:
-        seen, todo = {class_}, [class_]
-        while todo:
-            known = self.classes.get(todo.pop())
-            new = [parent for parent in known.parents if parent not in seen] if known else []
-            seen.update(new)
-            todo.extend(new)
-        return frozenset(seen)
+    @cached_property
+    def subclasses(self) -> Mapping[str, tuple[str, ...]]:
+        """Class -> its direct subclasses, in the order of their IRIs."""
+        children: dict[str, list[str]] = {}
+        for child, class_ in self.classes.items():
+            for parent in class_.parents:
+                children.setdefault(parent, []).append(child)
+        return {parent: tuple(own) for parent, own in children.items()}
 
     def superproperties(self, property_: str) -> Iterator[str]:
         """The direct and indirect superproperties of a property, nearest first."""
@@ -97,7 +116,7 @@ class Schema:
     def belongs(self, classes: Iterable[str], admitted: Iterable[str]) -> bool:
         """Whether one of the classes is one of the admitted classes or a subclass of one."""
         allowed = frozenset(admitted)
-        return any(not allowed.isdisjoint(self._superclasses(c)) for c in classes)
+        return any(not allowed.isdisjoint(self.superclasses(c)) for c in classes)
 
     def may_belong(self, classes: Iterable[str], admitted: Iterable[str]) -> bool:
         """Whether a thing of these classes may be in an admitted one, above or below its own.

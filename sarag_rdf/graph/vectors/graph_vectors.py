@@ -16,7 +16,6 @@ from sarag_rdf.base.ports import (
     Arrays,
     Embedder,
     Matrix,
-    Progress,
     Vector,
     VectorIndex,
     VectorStore,
@@ -152,12 +151,6 @@ class GraphVectors:
         """Assign cached arrays that do not depend on documents to this revision."""
         if self._delta is not None:
             self._store.rekey(name, self._key(self._delta.before), self._key(self._revision))
-
-    def prepare(self, progress: Progress) -> None:
-        """Build the structures that speed up searches of large indexes."""
-        if self._revision:
-            for kind in KINDS:
-                self._store.prepare(kind, index_key(self._revision, self._embedder.name), progress)
 
     def _key(self, revision: str) -> str:
         return arrays_key(revision, self._embedder.name)

@@ -1,18 +1,15 @@
-"""Vector indexes: exact cosine search, and an inverted file (IVF) for large collections."""
+"""Vector indexes: exact cosine search over a matrix that may be memory-mapped."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import IriList, Rows, narrow, rows_of
+from sarag_rdf.base.arrays import IriList, Rows, rows_of
 from sarag_rdf.base.ports import Matrix, Vector
 
 SAMPLE = 4096
@@ -124,11 +121,6 @@ class ExactIndex(AnyIndex):
         self._matrix, self._order = matrix, order
 
     @property
-    def matrix(self) -> Matrix:
-        """The vectors by slot."""
-        return self._matrix
-
-    @property
     def slots(self) -> Slots:
         """The slot of each row."""
         return np.arange(len(self)) if self._order is None else self._order
@@ -138,24 +130,14 @@ class ExactIndex(AnyIndex):
         return self._matrix[slots]
 
     def near(self, vector: Vector, k: int) -> Rows:
-        rows, scores = self._scored(vector, k)
+        rows, scores = np.arange(len(self._matrix)), self._matrix @ vector
+        if self._order is not None:
+            rows = self._rows[rows]
+            rows, scores = rows[rows >= 0], scores[rows >= 0]
         if k < len(rows):
             threshold = np.partition(scores, len(rows) - k)[len(rows) - k] - ROUNDING
             rows = rows[scores >= threshold]
         return rows
-
-    def _scored(self, vector: Vector, k: int) -> tuple[Rows, Vector]:  # noqa: ARG002
-        """Candidate rows, and their cosines in single precision."""
-        return self._scored_in(vector, [slice(0, len(self._matrix))])
-
-    def _scored_in(self, vector: Vector, parts: Sequence[slice]) -> tuple[Rows, Vector]:
-        """The rows in ranges of slots, and their cosines."""
-        scores = np.concatenate([self._matrix[part] @ vector for part in parts])
-        rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-        if self._order is not None:
-            rows = self._rows[rows]
-            rows, scores = rows[rows >= 0], scores[rows >= 0]
-        return rows, scores
 
     @cached_property
     def _rows(self) -> Rows:
@@ -163,135 +145,3 @@ class ExactIndex(AnyIndex):
         rows = np.full(len(self._matrix), -1, dtype=np.int64)
         rows[self._order] = np.arange(len(self))
         return rows
-
-
-class ClusteredIndex(ExactIndex):
-    """An inverted file: the first slots are grouped in clusters; all cosines are exact.
-
-    A search for the nearest considers the nearest clusters, and vectors outside of clusters; it may
-    miss a few of the nearest.
-    """
-
-    def __init__(
-        self, iris: IriList, matrix: Matrix, order: Slots | None, clusters: Clusters
-    ) -> None:
-        super().__init__(iris, matrix, order)
-        self._clusters = clusters
-
-    @property
-    def stale(self) -> float:
-        """The share of slots that are outside of clusters, or deleted."""
-        inside = int((self.slots < self._clusters.size).sum())
-        return 1.0 - inside / len(self._matrix)
-
-    def _scored(self, vector: Vector, k: int) -> tuple[Rows, Vector]:
-        unclustered = slice(self._clusters.size, len(self._matrix))
-        rows, scores = self._scored_in(vector, [*self._clusters.near(vector, k), unclustered])
-        if len(rows) < min(k, len(self)):
-            return super()._scored(vector, k)
-        return rows, scores
-
-
-class UnclusteredIndex(ExactIndex):
-    """A large index without clusters, which calls a function before each exhaustive search."""
-
-    def __init__(
-        self, iris: IriList, matrix: Matrix, order: Slots | None, on_search: Callable[[], None]
-    ) -> None:
-        super().__init__(iris, matrix, order)
-        self._on_search = on_search
-
-    def _scored_in(self, vector: Vector, parts: Sequence[slice]) -> tuple[Rows, Vector]:
-        self._on_search()
-        return super()._scored_in(vector, parts)
-
-
-RowNumbers = NDArray[np.int64]
-
-CLUSTER_SAMPLE = 30
-"""Training vectors per cluster."""
-ROUNDS = 6
-"""Iterations of k-means."""
-SHARE = 0.2
-"""The share of the vectors that is searched; this finds about 97% of the 10 nearest."""
-EACH = 100
-"""The minimum number of vectors that are searched for each one requested."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clusters:
-    """Cluster i has the vectors from ``starts[i]`` to ``starts[i + 1]`` of a matrix.
-
-    `centres` has a unit vector per cluster.
-    """
-
-    centres: Matrix
-    starts: RowNumbers
-
-    @property
-    def size(self) -> int:
-        """The number of vectors in all clusters."""
-        return int(self.starts[-1])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The clusters as named arrays, for a file."""
-        return {"centres": self.centres, "starts": self.starts}
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Clusters:
-        """The inverse of `arrays`; raises ValueError for inconsistent arrays."""
-        centres, starts = arrays["centres"], arrays["starts"]
-        if centres.ndim != 2 or starts.shape != (len(centres) + 1,) or starts[0] != 0:
-            raise ValueError("the numbers of clusters and centres differ")
-        if np.any(np.diff(starts) < 0):
-            raise ValueError("clusters overlap")
-        return cls(centres, starts)
-
-    def near(self, vector: Matrix, k: int) -> list[slice]:
-        """The ranges of the nearest clusters, which are searched for the `k` nearest."""
-        order = np.argsort(-(self.centres @ vector), kind="stable")
-        starts, ends = self.starts[:-1][order], self.starts[1:][order]
-        totals = np.cumsum(ends - starts)
-        count = int(np.searchsorted(totals, max(SHARE * self.size, EACH * k))) + 1
-        bounds = zip(starts[:count].tolist(), ends[:count].tolist(), strict=True)
-        return [slice(begin, end) for begin, end in bounds if end > begin]
-
-
-def build_clusters(
-    matrix: Matrix, rows: RowNumbers, advance: Callable[[int], None]
-) -> tuple[Clusters, RowNumbers]:
-    """Cluster rows of a matrix by spherical k-means; the clusters, and the rows in their order.
-
-    Deterministic. `advance` is called with the number of rows that were assigned.
-    """
-    centres = _centres(matrix, rows)
-    groups = np.empty(len(rows), dtype=np.int64)
-    for begin in range(0, len(rows), BLOCK):
-        block = rows[begin : begin + BLOCK]
-        groups[begin : begin + BLOCK] = _nearest(matrix[block], centres)
-        advance(len(block))
-    order = np.argsort(groups, kind="stable")
-    starts = np.searchsorted(groups[order], np.arange(len(centres) + 1))
-    return Clusters(centres, narrow(starts)), rows[order]
-
-
-def _centres(matrix: Matrix, rows: RowNumbers) -> Matrix:
-    generator = np.random.default_rng(0)
-    count = min(len(rows), max(1, round(2 * math.sqrt(len(rows)))))
-    size = min(len(rows), CLUSTER_SAMPLE * count)
-    sample = matrix[rows[np.sort(generator.choice(len(rows), size, replace=False))]]
-    centres = sample[np.sort(generator.choice(len(sample), count, replace=False))]
-    for _ in range(ROUNDS):
-        groups = np.concatenate(
-            [_nearest(sample[b : b + BLOCK], centres) for b in range(0, len(sample), BLOCK)]
-        )
-        order = np.argsort(groups, kind="stable")
-        filled, starts = np.unique(groups[order], return_index=True)
-        sums = np.add.reduceat(sample[order], starts, axis=0)
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        centres[filled] = np.where(lengths > 0, sums / np.maximum(lengths, 1e-12), centres[filled])
-    return centres
-
-
-def _nearest(vectors: Matrix, centres: Matrix) -> RowNumbers:
-    return np.asarray(np.argmax(vectors @ centres.T, axis=1), dtype=np.int64)

@@ -4,187 +4,99 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+import uuid
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import IriList, Merge, narrow, packed
 from sarag_rdf.base.cache_errors import warn_unwritable
-from sarag_rdf.base.ports import Arrays, Matrix, Progress, VectorIndex, VectorStore
+from sarag_rdf.base.errors import shown_path
+from sarag_rdf.base.ports import Arrays, Matrix, VectorIndex, VectorStore
+from sarag_rdf.base.temporary import replacing
 from sarag_rdf.graph.vectors.files import (
     DAMAGED,
-    CacheFolder,
-    Manifest,
-    MatrixFile,
+    Entry,
+    TableWriter,
     append_rows,
-    digest,
-    map_matrix,
-    read_arrays,
-    release,
-    write_arrays,
+    change_key,
+    discard,
+    map_table,
+    read_entry,
+    read_head,
+    write_entry,
 )
-from sarag_rdf.graph.vectors.index import (
-    BLOCK,
-    ClusteredIndex,
-    Clusters,
-    ExactIndex,
-    UnclusteredIndex,
-    build_clusters,
-)
+from sarag_rdf.graph.vectors.index import ExactIndex
 
 log = logging.getLogger(__name__)
 
-EXACT_UP_TO = 100_000
-"""Up to this many vectors are searched exhaustively."""
-CLUSTERED = ("document",)
-"""Kinds that are always clustered; others are clustered once a search needs their nearest."""
-NEAR = "near-"
-"""Prefix of the names of clusters; their key is the file of the vectors."""
-STALE = 0.1
-"""Clusters are rebuilt if more than this share of the slots is unclustered or deleted."""
 DEAD = 0.25
-"""A matrix is compacted if more than this share of its slots is deleted."""
+"""A table is written anew if more than this share of its slots is deleted."""
+_ABSENT = (FileNotFoundError, NotADirectoryError, PermissionError)
+_reported: set[Path] = set()
+"""Damaged entries for which a warning was logged."""
 
 
 class FolderVectors:
-    """A `VectorStore` with a manifest and one or two files per name; see `CacheFolder`.
+    """A `VectorStore` in a folder. Entries with another key, or damaged ones, count as absent.
 
-    Entries with another key, or damaged ones, count as absent. An index has the arrays ``iris``,
-    ``iris_ends`` and, if the vectors are not in the order of their IRIs, ``order``.
+    ``NAME.arrays`` has the arrays of an entry and its key. The vectors of an index are in
+    ``NAME-PROCESS-DIGITS.f32``; its arrays are ``iris``, ``iris_ends`` and, if the vectors are not
+    in the order of their IRIs, ``order``.
     """
 
-    def __init__(self, folder: Path, *, exact_up_to: int = EXACT_UP_TO) -> None:
-        """Indexes with more vectors than `exact_up_to` are searched approximately, by clusters."""
-        self._files = CacheFolder(folder)
-        self._exact_up_to = exact_up_to
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     def names(self) -> Sequence[str]:
-        return [name for name in self._files.names() if not name.startswith(NEAR)]
+        return sorted(path.stem for path in self._glob("*.arrays"))
 
     def key_of(self, name: str) -> str:
-        manifest = self._files.manifest(name)
-        return manifest.key if manifest else ""
+        try:
+            return read_head(self._path(name))[0]
+        except DAMAGED:
+            return ""
 
     def discard(self, name: str) -> None:
-        self._files.discard(name)
-        self._files.discard(NEAR + name)
+        table = self._table_file(name)
+        discard(self._path(name))
+        _remove_folder(self._path(name))
+        if table:
+            discard(self._folder / table)
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
         entry = self._entry(name, key)
-        return None if entry is None else entry[1]
+        return entry.arrays if entry else None
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
         try:
-            self._files.publish(name, Manifest(key, self._write(name, arrays)))
+            self._publish(name, Entry(key, arrays))
         except OSError as error:
-            warn_unwritable(self._files.folder, error)
+            warn_unwritable(self._folder, error)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
         entry = self._entry(kind, key)
-        if entry is None or not entry[0].matrix:
-            return None
-        manifest, arrays = entry
-        try:
-            return self._index(kind, manifest, arrays, self._map(manifest))
-        except DAMAGED:
-            return None
-
-    def _index(self, kind: str, manifest: Manifest, arrays: Arrays, matrix: Matrix) -> ExactIndex:
-        """Raises KeyError or ValueError for inconsistent arrays."""
-        iris, order = IriList.of_arrays(arrays, "iris"), arrays.get("order")
-        if len(iris) != len(matrix if order is None else order):
-            raise ValueError("the numbers of vectors and IRIs differ")
-        if len(iris) <= self._exact_up_to:
-            return ExactIndex(iris, matrix, order)
-        clusters = self._clusters(kind, manifest.matrix, matrix)
-        if clusters is None:
-            request = partial(self._request_clusters, kind, len(iris))
-            return UnclusteredIndex(iris, matrix, order, request)
-        return ClusteredIndex(iris, matrix, order, clusters)
-
-    def _clusters(self, kind: str, key: str, matrix: Matrix) -> Clusters | None:
-        entry = self._entry(NEAR + kind, key)
-        if entry is None:
-            return None
-        try:
-            clusters = Clusters.of_arrays(entry[1])
-        except DAMAGED:
-            return None
-        width = clusters.centres.shape[1]
-        return clusters if clusters.size <= len(matrix) and width == matrix.shape[1] else None
-
-    def _request_clusters(self, kind: str, count: int) -> None:
-        """Request clusters for a kind, and log once that searching it is slow without them."""
-        if not self._is_requested(kind):
-            with suppress(OSError):
-                self._request_file(kind).touch()
-            log.warning(
-                "searching all %d %s vectors exhaustively: the next sarag index clusters them, "
-                "which makes searching faster",
-                count,
-                kind,
-            )
-
-    def _request_file(self, kind: str) -> Path:
-        return self._files.path(f"{NEAR}{kind}.wanted")
-
-    def _is_requested(self, kind: str) -> bool:
-        """Whether clusters were requested for a kind."""
-        return os.path.exists(self._request_file(kind))  # noqa: PTH110 - Path.exists may raise
-
-    def prepare(self, kind: str, key: str, progress: Progress) -> None:
-        index = self.load(kind, key)
-        is_fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
-        is_needed = kind in CLUSTERED or self._is_requested(kind)
-        if index is None or len(index) <= self._exact_up_to or is_fresh or not is_needed:
-            return
-        matrix, show_progress = index.matrix, progress(f"clustering {kind} vectors", len(index))
-
-        def advance(done: int) -> None:
-            release(matrix)
-            show_progress(done)
-
-        clusters, slots = build_clusters(matrix, index.slots.astype(np.int64), advance)
-        new_slots = np.empty(len(matrix), dtype=np.int64)
-        new_slots[slots] = np.arange(len(slots))
-        arrays = index.iris.arrays("iris") | {"order": narrow(new_slots[index.slots])}
-        path = self._files.new(kind, "f32")
-        with MatrixFile(path) as file:
-            file.extend(_select(matrix, slots), keep=False)
-            try:
-                if file.error:
-                    raise file.error
-                near = Manifest(path.name, self._write(NEAR + kind, clusters.arrays()))
-                self._files.publish(NEAR + kind, near)
-                width = matrix.shape[1]
-                rows = self._write(kind, arrays)
-                self._files.publish(kind, Manifest(key, rows, path.name, len(slots), width))
-                file.is_kept = True
-            except OSError as error:
-                warn_unwritable(self._files.folder, error)
+        return self._index(kind, entry) if entry else None
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> ExactIndex:
         names = iri_list(iris)
-        path = self._files.new(kind, "f32")
-        with MatrixFile(path) as file:
-            file.extend(blocks)
-            matrix = file.matrix()
-            try:
-                if file.error:
-                    raise file.error
-                rows = self._write(kind, names.arrays("iris"))
-                slots, dimension = matrix.shape
-                self._files.publish(kind, Manifest(key, rows, path.name, slots, dimension))
-                file.is_kept = True
-            except OSError as error:
-                warn_unwritable(self._files.folder, error)
+        path = self._folder / f"{kind}-{os.getpid()}-{uuid.uuid4().hex[:12]}.f32"
+        writer, is_stored = TableWriter(path), False
+        try:
+            writer.extend(blocks)
+            matrix = writer.matrix()
+            self._publish(kind, Entry(key, names.arrays("iris"), writer.table()))
+            is_stored = True
+        except OSError as error:
+            warn_unwritable(self._folder, error)
+        finally:
+            if not is_stored:
+                discard(path)
         return ExactIndex(names, matrix)
 
     def update(
@@ -197,78 +109,112 @@ class FolderVectors:
         blocks: Iterable[Matrix],
     ) -> ExactIndex | None:
         entry = self._entry(kind, before)
-        if entry is None or not entry[0].matrix:
+        old = self._index(kind, entry) if entry else None
+        if entry is None or entry.table is None or old is None:
             return None
-        manifest, arrays = entry
-        iris = IriList.of_arrays(arrays, "iris")
-        merge = Merge.of(iris, deleted, inserted)
+        merge = Merge.of(old.iris, deleted, inserted)
+        if not merge.size:
+            self.rekey(kind, before, after)
+            return self.load(kind, after)
         try:
-            if not merge.size:
-                self.rekey(kind, before, after)
-                return self.load(kind, after)
-            table = self._files.path(manifest.matrix)
-            self._files.check(manifest, manifest.matrix)
-            first, slots = append_rows(table, manifest.dimension, blocks)
-            if slots - first != len(inserted):
+            first, table = append_rows(self._folder, entry.table, blocks)
+            if table.slots - first != len(inserted):
                 raise ValueError("the numbers of vectors and IRIs differ")
-            names = merge.iris(iris, iri_list(inserted))
-            order = arrays.get("order", np.arange(len(iris)))
-            order = narrow(merge.values(order, np.arange(first, slots)))
-            if slots - len(order) > slots * DEAD:
-                index = ExactIndex(names, map_matrix(table, slots, manifest.dimension), order)
+            names = merge.iris(old.iris, iri_list(inserted))
+            order = narrow(merge.values(old.slots, np.arange(first, table.slots)))
+            if table.slots - len(order) > table.slots * DEAD:
+                index = ExactIndex(names, map_table(self._folder, table), order)
                 return self.save(kind, after, names, index.blocks())
-            rows = self._write(kind, names.arrays("iris") | {"order": order})
-            changed = replace(manifest, key=after, arrays=rows, slots=slots)
-            changed = replace(changed, checksums=self._extend_checksum(manifest, changed))
-            self._files.publish(kind, changed)
+            self._publish(kind, Entry(after, names.arrays("iris") | {"order": order}, table))
         except DAMAGED:
             return None
         return self.load(kind, after)
 
     def rekey(self, name: str, before: str, after: str) -> None:
-        manifest = self._files.manifest(name)
-        if manifest is not None and manifest.key == before:
-            with suppress(OSError):
-                self._files.publish(name, replace(manifest, key=after))
+        with suppress(*DAMAGED):
+            change_key(self._path(name), before, after)
 
-    def _map(self, manifest: Manifest) -> Matrix:
-        """The matrix of a manifest, memory-mapped; raises one of `DAMAGED` if it has changed."""
-        self._files.check(manifest, manifest.matrix)
-        path = self._files.path(manifest.matrix)
-        return map_matrix(path, manifest.slots, manifest.dimension)
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.arrays"
 
-    def _extend_checksum(self, before: Manifest, after: Manifest) -> dict[str, str]:
-        """The checksum of a matrix after rows were appended."""
-        name = before.matrix
-        old, new = before.size(name) or 0, after.size(name)
-        known = before.checksums[name]
-        return {name: digest(self._files.path(name), new, known=known, unchanged=old)}
+    def _entry(self, name: str, key: str) -> Entry | None:
+        try:
+            return read_entry(self._path(name), key)
+        except _ABSENT:
+            return None
+        except DAMAGED as error:
+            return self._warn(name, error)
 
-    def _write(self, name: str, arrays: Arrays) -> str:
-        path = self._files.new(name, "arrays")
-        write_arrays(path, arrays)
-        return path.name
+    def _index(self, kind: str, entry: Entry) -> ExactIndex | None:
+        if entry.table is None:
+            return None
+        try:
+            iris, order = IriList.of_arrays(entry.arrays, "iris"), entry.arrays.get("order")
+            matrix = map_table(self._folder, entry.table)
+            if len(iris) != len(matrix if order is None else order):
+                raise ValueError("the numbers of vectors and IRIs differ")
+            return ExactIndex(iris, matrix, order)
+        except DAMAGED as error:
+            return self._warn(kind, error)
 
-    def _entry(self, name: str, key: str) -> tuple[Manifest, Arrays] | None:
-        """Manifest and arrays of a key; retried once if a writer has just replaced them."""
-        for _ in range(2):
-            manifest = self._files.manifest(name, warn=True)
-            if manifest is None or manifest.key != key:
-                return None
-            try:
-                self._files.check(manifest, manifest.arrays)
-                return manifest, read_arrays(self._files.path(manifest.arrays))
-            except FileNotFoundError:
-                continue
-            except DAMAGED:
-                return None
-        return None
+    def _warn(self, name: str, error: Exception) -> None:
+        """Log once that an entry is damaged."""
+        path = self._path(name)
+        if path not in _reported:
+            _reported.add(path)
+            reason = getattr(error, "strerror", None) or error
+            log.warning("the cache %s is damaged (%s): rebuilding it", shown_path(path), reason)
+
+    def _publish(self, name: str, entry: Entry) -> None:
+        """Replace an entry atomically, and delete tables that are no longer used.
+
+        Raises OSError, in which case the previous entry remains.
+        """
+        unused = {self._table_file(name), *self._abandoned(name)}
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with replacing(self._path(name)) as stream:
+            write_entry(stream, entry)
+            _remove_folder(self._path(name))
+        for file in unused - {"", entry.table.file if entry.table else ""}:
+            discard(self._folder / file)
+
+    def _table_file(self, name: str) -> str:
+        """The name of the file with the table of an entry, or an empty string."""
+        with suppress(*DAMAGED):
+            table = read_head(self._path(name))[1]
+            return table.file if table else ""
+        return ""
+
+    def _abandoned(self, name: str) -> set[str]:
+        """Files of processes that have ended."""
+        files = set()
+        for file in self._glob(f"{name}-*"):
+            process = file.name[len(name) + 1 :].partition("-")[0]
+            if process.isdigit() and not _is_running(int(process)):
+                files.add(file.name)
+        return files
+
+    def _glob(self, pattern: str) -> list[Path]:
+        try:
+            return list(self._folder.glob(pattern))
+        except OSError:  # no permission
+            return []
 
 
-def _select(matrix: Matrix, slots: NDArray[np.int64]) -> Iterator[Matrix]:
-    for begin in range(0, len(slots), BLOCK):
-        yield matrix[slots[begin : begin + BLOCK]]
-        release(matrix)
+def _remove_folder(path: Path) -> None:
+    """Delete a folder at the path of an entry, if there is one."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class MemoryVectors:
@@ -299,7 +245,7 @@ class MemoryVectors:
         iris: Sequence[str],
         blocks: Iterable[Matrix],
     ) -> ExactIndex:
-        rows = MatrixFile(None)
+        rows = TableWriter(None)
         rows.extend(blocks)
         return ExactIndex(iri_list(iris), rows.matrix())
 
@@ -315,9 +261,6 @@ class MemoryVectors:
         return None
 
     def rekey(self, name: str, before: str, after: str) -> None:
-        pass
-
-    def prepare(self, kind: str, key: str, progress: Progress) -> None:
         pass
 
 

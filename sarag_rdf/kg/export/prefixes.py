@@ -48,7 +48,7 @@ def ontology_prefixes(store: GraphStore, base: str) -> dict[str, str]:
     If there are several namespaces for a prefix, the first in the order of IRIs counts. Namespaces
     that have a prefix anyway are omitted.
     """
-    rows = store.select(_DECLARED % Minter(base).ontology_graphs, "prefix").rows
+    rows = store.select(_DECLARED % Minter(base).graph("ontologies"), "prefix").rows
     declared = sorted((text_of(prefix), text_of(namespace)) for prefix, namespace in rows)
     known = set(prefixes_under(base).values())
     return {"common": COMMON.base} | {

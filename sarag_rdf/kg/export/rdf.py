@@ -16,10 +16,12 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under, used_prefixes
 
@@ -64,6 +66,16 @@ class ExportParts:
     graphs: Sequence[str] = ()
     imported: bool = False
     ontologies: bool = False
+
+
+_SETTINGS = (
+    Setting("documents", "Select the source graphs, which contain the evidence.", False),
+    Setting("entities", "Select entities, their names, classes and links.", False),
+    Setting("ontologies", "Select the ontologies of the graph.", False),
+    Setting("graphs", "Select a named graph by its IRI.", (), "--graph"),
+    Setting("imported", "Include imported graphs.", False),
+    Setting("rdf12", "Write RDF 1.2, with relationships as reifiers.", False),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +221,13 @@ def _prefixes(
     return used | {"rdf": RDF.base} if rdf12 else used
 
 
+def _exporter(format_: str) -> Exporter:
+    def write(graph: ExportedGraph, output: IO[bytes], *, rdf12: bool, **parts: Any) -> None:
+        write_parts(graph.read(()), format_, output, ExportParts(**parts), rdf12=rdf12)
+
+    return Exporter(write, _SETTINGS)
+
+
 def write_parts(
     reader: GraphReader, format_: str, output: IO[bytes], parts: ExportParts, *, rdf12: bool = False
 ) -> None:
@@ -232,7 +251,7 @@ def _blank_nodes(store: GraphStore, minter: Minter, graphs: Iterable[str]) -> Bl
     skolem = re.compile(re.escape(f"{minter.base}genid/") + "([0-9a-f]{32})")
     nodes = {}
     for graph in graphs:
-        if graph.startswith(minter.ontology_graphs):
+        if minter.kind_of(graph) == "ontologies":
             for quad in store.quads(graph):
                 if match := skolem.fullmatch(iri(quad.subject)):
                     nodes[match[0]] = ox.BlankNode(f"b{match[1]}")
@@ -275,13 +294,13 @@ def graph_names(store: GraphStore, under: str = "") -> list[str]:
 def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> GraphSelection:
     """The graphs of parts, without quarantine; raises `UsageError` for an unknown graph."""
     names = graph_names(store, minter.graphs)
-    names = [n for n in names if not n.startswith(minter.quarantine_graphs)]
-    imported = [name for name in names if name.startswith(minter.imported_graphs)]
+    names = [n for n in names if minter.kind_of(n) != "quarantine"]
+    imported = [name for name in names if minter.kind_of(name) == "imported"]
     requested = set(_check_names(parts.graphs, names))
     if parts.documents:
-        requested.update(name for name in names if name.startswith(minter.source_graphs))
+        requested.update(name for name in names if minter.kind_of(name) == "sources")
     if parts.ontologies:
-        requested.update(name for name in names if name.startswith(minter.ontology_graphs))
+        requested.update(name for name in names if minter.kind_of(name) == "ontologies")
     if not (parts.documents or parts.entities or parts.ontologies or parts.graphs):
         requested.update(set(names).difference(imported))
     if parts.imported:
@@ -418,3 +437,6 @@ def _is_writable(predicate: ox.NamedNode, prefixes: dict[str, str]) -> bool:
     except expat.ExpatError:
         return False
     return True
+
+
+TURTLE, TRIG, N_TRIPLES, N_QUADS, JSON_LD, RDF_XML = map(_exporter, FORMATS)

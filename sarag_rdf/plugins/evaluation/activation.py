@@ -17,8 +17,7 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
 )
-from sarag_rdf.cli.output import echo_json
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import echo_json, note
 from sarag_rdf.plugins.evaluation.commands import check_outputs, check_plot
 from sarag_rdf.plugins.evaluation.plots import write_plot
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -19,9 +19,15 @@ from sarag_rdf.cli.options import (
     facts_option,
     json_option,
     open_graph,
+    together,
 )
-from sarag_rdf.cli.output import echo_json, json_text, progress_bars
-from sarag_rdf.cli.verbosity import add_verbosity_options, note
+from sarag_rdf.cli.output import (
+    add_verbosity_options,
+    echo_json,
+    json_text,
+    note,
+    progress_bars,
+)
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -74,17 +80,6 @@ def command(context: click.Context) -> None:
 
 
 # ---------------------------------------------------------------------------------------- Options
-
-
-def together(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator, listed in this order in the help."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
 
 
 def data_options(*, is_corpus_required: bool = True) -> Decorator:

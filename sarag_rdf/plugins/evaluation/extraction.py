@@ -1,6 +1,6 @@
 """``sarag evaluate extraction``: typed statements against those of sentences that were annotated.
 
-The gold file has the format of examples (`sarag_rdf.extraction.typed.examples`): JSON Lines with a
+The gold file has the format of examples (`sarag_rdf.extraction.examples`): JSON Lines with a
 text and all of its statements. Names are compared without accents, brackets, quotes and units; an
 object that is a literal, as its text or as its value.
 """
@@ -27,8 +27,8 @@ from sarag_rdf.cli.options import (
     open_graph,
 )
 from sarag_rdf.cli.output import counted, progress_bars
+from sarag_rdf.extraction.examples import Example, read_examples
 from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.extraction.typed.examples import Example, read_examples
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results

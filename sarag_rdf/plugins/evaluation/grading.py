@@ -243,7 +243,10 @@ def report(
     values = {
         label: [_values(mark, setting["prices"]) for mark in own] for label, own in marks.items()
     }
-    kinds: dict[str, list[Any]] = {"type": [q.type or None for q in questions], "hops": [q.hops for q in questions]}
+    kinds: dict[str, list[Any]] = {
+        "type": [q.type or None for q in questions],
+        "hops": [q.hops for q in questions],
+    }
     names = [*COMPARED, "matched", *(name for name in SHOWN if name not in COMPARED)]
     found = results("system", values, names, list(COMPARED), kinds, setting, list(COSTS))
     for result in found:

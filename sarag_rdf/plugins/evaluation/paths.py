@@ -32,8 +32,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     over_option,
 )
-from sarag_rdf.cli.output import echo_json
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import echo_json, note
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.evaluation.commands import check_outputs
 from sarag_rdf.plugins.evaluation.measures import PRF

@@ -19,9 +19,8 @@ from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer, Evidence, Query, Usage
-from sarag_rdf.cli.options import endpoint_of, endpoint_options
-from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.options import endpoint_of, endpoint_options, together
+from sarag_rdf.cli.output import note, progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation import grading
@@ -39,7 +38,6 @@ from sarag_rdf.plugins.evaluation.commands import (
     select_questions,
     selection_options,
     show_results,
-    together,
     write_json,
 )
 from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult

@@ -21,6 +21,7 @@ import click
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.tables import read_text
 from sarag_rdf.base.terms import text_of
@@ -190,15 +191,15 @@ def command(**options: Any) -> None:
     with sarag_rdf.open(None, embedder=options["embedder"], endpoint=endpoint_of(options)) as kg:
         sources = [mention.source(number) for number, mention in enumerate(mentions)]
         kg.index(sources, extractor=GoldExtractor(mentions))
-        for rule in (DEFAULT, *(options["rules"] or kg.identity.rules)):
+        for rule in (DEFAULT, *(options["rules"] or plugins("merge_rules"))):
             merged = 0
             if rule != DEFAULT:
-                proposals = kg.identity.proposals(rule, least=options["least"])
-                merged = len(kg.identity.merge_rows(proposals)) if proposals else 0
+                proposals = kg.decisions.propose_merges(rule, least=options["least"])
+                merged = len(kg.decisions.accept(proposals).decisions) if proposals else 0
             predicted = groups(mentions, _entities(kg))
             scores = {"pairs": pairwise(gold, predicted), "b_cubed": b_cubed(gold, predicted)}
             if merged:
-                kg.identity.undo(rule)
+                kg.decisions.undo(rule)
             figures = {
                 measure: {
                     name: round(100 * getattr(score, name), 1)

@@ -15,9 +15,8 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Progress, Retriever, embed_queries
 from sarag_rdf.base.types import Document
-from sarag_rdf.cli.options import Decorator, endpoint_options
-from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.options import Decorator, endpoint_options, together
+from sarag_rdf.cli.output import note, progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation.commands import (
@@ -33,7 +32,6 @@ from sarag_rdf.plugins.evaluation.commands import (
     select_questions,
     selection_options,
     show_results,
-    together,
     write_json,
 )
 from sarag_rdf.plugins.evaluation.measures import (

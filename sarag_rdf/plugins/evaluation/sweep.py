@@ -13,7 +13,7 @@ import click
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions, Spec
 from sarag_rdf.cli.options import endpoint_options
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import note
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation.commands import (
     data_options,

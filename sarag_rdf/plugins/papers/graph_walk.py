@@ -189,7 +189,7 @@ def read_contents(
     """Read entities, their names, facts, and if wanted descriptions of documents from the graph."""
     iris = [document.iri for document in documents]
     entities: defaultdict[str, set[str]] = defaultdict(set)
-    for document, entity in reader.rows_for("document-descriptions", iris):
+    for document, entity in reader.rows_for("described-by", iris):
         entities[document.value].add(entity.value)
     facts = sorted(
         (
