@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from sarag_rdf.extraction.examples import Example, read_examples
 from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.report import block
@@ -181,7 +183,7 @@ def command(**options: Any) -> None:
     """
     check_outputs(options["output"])
     with _graph(options) as kg, progress_bars() as progress:
-        schema = kg.ontologies.schema_with(*options["ontologies"])
+        schema = kg.ontologies.schema(more=options["ontologies"])
         schema = schema if schema.properties else common_schema()
         gold = read_examples(options["gold"], schema)[: options["limit"]]
         if not gold:
@@ -200,7 +202,7 @@ def command(**options: Any) -> None:
     show_results(options, data, lines(data))
 
 
-def _graph(options: dict[str, Any]) -> Any:
+def _graph(options: dict[str, Any]) -> AbstractContextManager[KnowledgeGraph]:
     """The graph of --kg, or an empty one for the ontologies of files."""
     if not options["ontologies"]:
         return open_graph(options)
