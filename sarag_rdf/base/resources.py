@@ -172,25 +172,33 @@ class Prompts:
         """Render a template with special tokens defused; a missing variable raises."""
         return defused(_prompt_templates(self.folder).get_template(f"{name}.j2").render(**values))
 
+    def has(self, name: str) -> bool:
+        """Whether the folder itself has a template of that name."""
+        return (self.folder / f"{name}.j2").is_file()
+
     def digest(self, *names: str) -> str:
-        """SHA-256 of templates, which is part of the identity of what a model was asked for."""
+        """SHA-256 of templates, which is part of the identity of what a model was asked for.
+
+        The core's are read where the folder has none of that name.
+        """
         digest = hashlib.sha256()
         for name in names:
-            digest.update((self.folder / f"{name}.j2").read_bytes() + b"\0")
+            folder = self.folder if self.has(name) else CORE_PROMPTS.folder
+            digest.update((folder / f"{name}.j2").read_bytes() + b"\0")
         return digest.hexdigest()
 
 
-_CORE_PROMPTS = Prompts(_PACKAGE / "models" / "prompts")
-render_prompt = _CORE_PROMPTS.render
+CORE_PROMPTS = Prompts(_PACKAGE / "models" / "prompts")
+render_prompt = CORE_PROMPTS.render
 """`Prompts.render` of the core's templates."""
-prompt_hash = _CORE_PROMPTS.digest
+prompt_hash = CORE_PROMPTS.digest
 """`Prompts.digest` of the core's templates."""
 
 
 @cache
 def _prompt_templates(folder: Path) -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader([folder, _CORE_PROMPTS.folder]),
+        loader=jinja2.FileSystemLoader([folder, CORE_PROMPTS.folder]),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - prompts are plain text
         keep_trailing_newline=False,

@@ -313,7 +313,7 @@ class KnowledgeGraph:
         """Retrieve documents and relationships.
 
         `retriever` is a name, ``name:key=value:key=value``, or an options object such as
-        `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
+        `Sarag`; keyword arguments are options of the retriever, too, and take precedence.
         Without a `limit`, 10 documents are returned; ``limit=None`` returns all that are ranked,
         which takes seconds on large graphs. `weights` are activation weights in [0, 4] of
         properties and classes, by IRI, prefixed name or label; they take the place of the graph's

@@ -16,7 +16,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import labelled_terms
 from sarag_rdf.kg.entities import literals_of
 from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force
-from sarag_rdf.kg.registry import RETRIEVERS, options_of
+from sarag_rdf.kg.registry import options_of, strategies
 from sarag_rdf.kg.session import Session
 
 
@@ -36,7 +36,8 @@ def with_weights(
         return query
     options = options_of("retriever", retriever)
     if not options.is_steered:
-        steered = [name for name, class_ in RETRIEVERS.items() if class_.options.is_steered]
+        known = strategies("retriever").items()
+        steered = [name for name, class_ in known if getattr(class_, "is_steered", False)]
         raise UsageError(
             f"{options.name} does not spread activation: weights need {' or '.join(steered)}"
         )

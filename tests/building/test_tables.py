@@ -258,8 +258,8 @@ def test_the_same_as_morph_kgc(kg: KnowledgeGraph, tmp_path: Path) -> None:
         ),
         ("{mapping: agent}", "{mapping: agent, condition: {}}", "joins are not supported"),
         ("{mapping: agent}", "{mapping: maker}", "no such mapping: 'maker'"),
-        ("xsd:gYear", "xds:gYear", "'xds:gYear' is no IRI: declare its prefix"),
-        ("s: ex:agent/", "s: exx:agent/", "is no IRI: declare its prefix"),
+        ("xsd:gYear", "xds:gYear", "'xds:gYear' is not an IRI: declare its prefix"),
+        ("s: ex:agent/", "s: exx:agent/", "is not an IRI: declare its prefix"),
         ("    s: ex:agent/$(maker)\n", "", "mapping 'agent': has no subject"),
         ("s: ex:object/$(id)", "s: ex:object/$(id", "is not closed with"),
         ("    po:", "    pos:", "unknown key 'pos'"),
@@ -284,7 +284,7 @@ def test_mappings_that_are_refused(
         ('rml:source "objects.csv"', 'rml:source "o.csv"', "the source is 'o.csv'"),
         ("ql:CSV", "ql:JSONPath", "sources other than CSV are not supported"),
         ("<#source> rml", "<#source> rml:query 'SELECT 1' ; rml", "queries as sources"),
-        ("rr:parentTriplesMap <#agent>", "rr:parentTriplesMap <#a>", "#a: is no triples map"),
+        ("rr:parentTriplesMap <#agent>", "rr:parentTriplesMap <#a>", "#a: is not a triples map"),
         ("rr:class", "rr:class rr:class", "m.ttl, line 12: not valid Turtle"),
         ("<#agent> ]", "<#agent> ; rr:joinCondition [] ]", "joins are not supported"),
     ],
@@ -308,7 +308,7 @@ def test_rml_that_is_refused(
         (CSV.encode() + b"a,b,c,d,e,f,g,h,i\n", "line 6: 9 cells for 8 columns"),
         (CSV.encode() + b'a,"b\n', "line 6: not a table"),
         (CSV.encode().replace(b"notes", b"id"), "two columns 'id'"),
-        (b"PK\0\0", "is no text"),
+        (b"PK\0\0", "is not text"),
     ],
 )
 def test_tables_that_are_refused(

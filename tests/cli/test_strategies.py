@@ -10,10 +10,10 @@ import pytest
 
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.cli.main import cli, command_names
-from sarag_rdf.kg.registry import STRATEGIES
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import make_graph
+from tests.strategies import STRATEGIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
 QUESTION = "Who founded Orbis?"
@@ -43,8 +43,8 @@ def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
             assert f"--{kind} {name}:" in listed
             shown = sarag("strategies", name).out
             options = data[kind][name]["options"]
-            assert options.keys() == {option.name for option in declared_options(class_.options)}
-            for option in declared_options(class_.options):
+            assert options.keys() == {option.name for option in declared_options(class_)}
+            for option in declared_options(class_):
                 assert f"\n  {option.name}" in shown
                 assert options[option.name]["default"] == option.default
 

@@ -135,6 +135,8 @@ def test_a_name_that_was_split_is_that_of_several_entities_however_it_is_spelled
                 kg.entity(name)
         entity = MINTER.entity_of_mention(MINTER.variant("mercury", qualifier))
         assert kg.entity(entity).iri == entity
+    with pytest.raises(UsageError, match="was split into 3 entities: give the IRI of one"):
+        kg.entity(MINTER.entity("mercury"))
     kg.decisions.undo(None)
     assert kg.entity("MERCURY").iri == MINTER.entity("mercury")
     kg.decisions.split("Jove", ["god.txt"], "god")

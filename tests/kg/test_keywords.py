@@ -16,10 +16,10 @@ from sarag_rdf.building.imports.importer import ImportOptions
 from sarag_rdf.documents.reader import ReadOptions
 from sarag_rdf.kg import keywords
 from sarag_rdf.kg.export.description import DatasetMetadata
-from sarag_rdf.kg.registry import RETRIEVERS
-from sarag_rdf.retrieval.dense import DenseOptions
+from sarag_rdf.retrieval.dense import Dense
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
+from tests.strategies import RETRIEVERS
 
 
 def alternatives(hint: Any) -> set[Any]:
@@ -29,7 +29,7 @@ def alternatives(hint: Any) -> set[Any]:
 def test_options_of_retrievers() -> None:
     expected: dict[str, set[Any]] = {"preset": {str}}
     for retriever in RETRIEVERS.values():
-        for option in declared_options(retriever.options):
+        for option in declared_options(retriever):
             kinds = {option.kind} | ({type(None)} if option.is_optional else set())
             expected.setdefault(option.name, set()).update(kinds)
     for kinds in expected.values():
@@ -84,10 +84,10 @@ def test_options_of_reading() -> None:
         ("sarag", {"limit": None}, 12),
         ("dense:limit=3", {}, 3),
         ("dense:limit=3", {"limit": 2}, 2),
-        (DenseOptions(), {}, DEFAULT_LIMIT),
-        (DenseOptions(), {"limit": None}, 12),
-        (DenseOptions(), {"limit": 11}, 11),
-        (DenseOptions(limit=4), {}, 4),
+        (Dense(), {}, DEFAULT_LIMIT),
+        (Dense(), {"limit": None}, 12),
+        (Dense(), {"limit": 11}, 11),
+        (Dense(limit=4), {}, 4),
     ],
 )
 def test_a_question_returns_ten_documents_unless_it_says_otherwise(

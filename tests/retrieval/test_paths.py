@@ -20,11 +20,17 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.measures import PRF
-from sarag_rdf.plugins.evaluation.paths import Example, evaluate_paths, fit_paths, fitted
+from sarag_rdf.plugins.evaluation.paths import (
+    Example,
+    evaluate_paths,
+    fit_paths,
+    fitted,
+    relation_paths,
+)
 from sarag_rdf.plugins.evaluation.questions import PathQuestion, read_path_questions
 from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
 from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
-from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.retrieval.paths import PathSearch
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, view_of
 
@@ -40,10 +46,9 @@ def kg() -> Iterator[KnowledgeGraph]:
         yield graph
 
 
-def paths_of(kg: KnowledgeGraph, **options: Any) -> Paths:
+def paths_of(kg: KnowledgeGraph, **options: Any) -> PathSearch:
     found = kg.retriever("paths", **options)
-    assert isinstance(found, Paths)
-    return found
+    return relation_paths(found)
 
 
 def followed(kg: KnowledgeGraph, topic: str, *hops: Hop, **options: Any) -> RelationPath:
@@ -270,7 +275,8 @@ def test_tables_and_files_of_questions(tmp_path: Path) -> None:
     file = tmp_path / "questions.json"
     record = {"question": "Who lives in the Weiße Gasse of LINZ?", "path": {"topic_name": "Linz"}}
     file.write_text(json.dumps([{**record, "answer": ["Ida"]}]))
-    assert [q.text for q in read_path_questions(file)] == ["Who lives in the Weiße Gasse of [LINZ]?"]
+    [question] = read_path_questions(file)
+    assert question.text == "Who lives in the Weiße Gasse of [LINZ]?"
     for records, complaint in (([{**record, "answer": []}], "no answer"), ([], "no questions")):
         file.write_text(json.dumps(records))
         with pytest.raises(InputError, match=complaint):
@@ -352,5 +358,12 @@ def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
 def test_an_empty_graph_has_no_paths() -> None:
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     assert read_schema(reader) == PathSchema()
-    topics, paths = Paths(view_of(reader)).find("who directed [Winter Harbour]?")
+    topics, paths = PathSearch(view_of(reader)).find("who directed [Winter Harbour]?")
     assert (topics, paths) == ([], ())
+
+
+def test_walks_beyond_their_limit_are_cut(kg: KnowledgeGraph) -> None:
+    hops = DIRECTOR.reverse, LANGUAGE
+    assert not followed(kg, "Ines Falcato", *hops).is_cut
+    found = followed(kg, "Ines Falcato", *hops, walks=1)
+    assert (len(found.answers), found.is_cut) == (1, True)

@@ -48,7 +48,7 @@ from sarag_rdf.plugins.evaluation.grading import PROMPTS
 from sarag_rdf.plugins.evaluation.paths import relation_paths
 from sarag_rdf.plugins.evaluation.questions import read_json
 from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
-from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.retrieval.paths import PathSearch
 
 TRIES: Final = 50
 """Maximum number of walks that are drawn per requested question."""
@@ -142,7 +142,7 @@ class QuestionWriter:
 
     def __init__(
         self,
-        paths: Paths,
+        paths: PathSearch,
         *,
         hops: int,
         answers: int,

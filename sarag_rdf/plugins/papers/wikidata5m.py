@@ -170,7 +170,7 @@ def _literal(text: str) -> Literal:
 
 def _unreadable(location: str, expected: str) -> InputError:
     return InputError(
-        f"{location} is not {expected}, separated by tabs: check that the folder holds the files "
+        f"{location} is not {expected}, separated by tabs: check that the folder has the files "
         "of Wikidata5M and no others"
     )
 

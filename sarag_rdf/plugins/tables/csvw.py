@@ -184,7 +184,7 @@ class _Reader:
         context = root.get("@context")
         if _CONTEXT not in (context if isinstance(context, list) else [context]):
             raise InputError(
-                f'{self._file} is no metadata of CSV on the Web: it has no "@context": "{_CONTEXT}"'
+                f'{self._file} is not metadata of CSV on the Web: it lacks "@context": "{_CONTEXT}"'
             )
         return root
 
@@ -193,7 +193,7 @@ class _Reader:
         if isinstance(value, str):
             raise self._error(location, f"'{value}' is in another file: write it into this one")
         if not isinstance(value, dict):
-            raise self._error(location, "is no object of JSON")
+            raise self._error(location, "is not an object of JSON")
         for key, inner in value.items():
             kinds = _KINDS.get(key)
             if kinds is None:
@@ -211,14 +211,14 @@ class _Reader:
         try:
             return urljoin(base, reference)
         except ValueError as error:
-            raise self._error(location, f"'{reference}' is no URL: {error}") from error
+            raise self._error(location, f"'{reference}' is not a URL: {error}") from error
 
     def _base_of(self, document: Mapping[str, Any]) -> str:
         context = document["@context"]
         options = context[1] if isinstance(context, list) and len(context) > 1 else {}
         base = _text(self._object(options, "@context"), "@base")
         if base and not is_iri(base):
-            raise self._error("@context", f"@base '{base}' is no absolute IRI")
+            raise self._error("@context", f"@base '{base}' is not an absolute IRI")
         return base
 
     def _described(
@@ -311,7 +311,7 @@ class _Reader:
         is_string = datatype == XSD.string.value
         if is_string and language not in ("", "und"):
             if not language.replace("-", "").isalnum():
-                raise self._error(column.location, f"'{language}' is no language tag")
+                raise self._error(column.location, f"'{language}' is not a language tag")
         else:
             language = ""
         if column.is_virtual:
@@ -338,7 +338,7 @@ class _Reader:
             end = match.end()
         parts.append(expanded[end:])
         if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
-            raise self._error(column.location, f"{key} '{template}' is no URI template")
+            raise self._error(column.location, f"{key} '{template}' is not a URI template")
         merged = _merged(parts)
         if reference:
             return TermMap(tuple(merged), "iri", separator=separator)
@@ -353,7 +353,7 @@ class _Reader:
                 self._joined(self._url, merged[0], column.location) if merged[0] else self._url
             )
         if not is_iri(merged[0]):
-            raise self._error(column.location, f"{key} '{template}' is no IRI")
+            raise self._error(column.location, f"{key} '{template}' is not an IRI")
         return TermMap(tuple(merged), "iri", is_template=True, is_uri=True, separator=separator)
 
     def _variable(self, column: _Column, name: str, key: str) -> str:
@@ -403,7 +403,7 @@ class _Reader:
         default = _text(column.properties, "default")
         texts = nulls if isinstance(nulls, list) else [nulls]
         if not all(isinstance(text, str) for text in texts):
-            raise self._error(column.location, "null is no text or list of texts")
+            raise self._error(column.location, "null is neither a text nor a list of texts")
         datatype = self._datatype(column)
         return CellRule(default, frozenset(texts), self._format(column, datatype))
 

@@ -135,7 +135,7 @@ class _Reader:
         if parent is None:
             return self._term(node, "literal")
         if parent not in self._subjects:
-            raise self._error(parent, "is no triples map")
+            raise self._error(parent, "is not a triples map")
         return self._subjects[parent]
 
     def _constant(self, node: Any, term: Any) -> TermMap:
@@ -167,7 +167,7 @@ class _Reader:
             except ValueError as error:
                 raise self._error(node, str(error)) from error
             if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
-                raise self._error(node, f"'{template.value}' is no IRI")
+                raise self._error(node, f"'{template.value}' is not an IRI")
         else:
             raise self._error(node, "has no rml:reference, rr:template or rr:constant")
         is_template = kind == "iri" and template is not None

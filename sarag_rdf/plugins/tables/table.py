@@ -1,7 +1,7 @@
 """Tables (CSV, TSV) as triples, row by row, as a mapping says.
 
 Works in constant memory: a table may have any number of rows. Empty cells give no statement. A cell
-that does not fit the datatype or is no IRI becomes a text, and is reported. A text about a thing
+that does not fit the datatype or is not an IRI becomes a text, with a warning. A text about a thing
 (``sarag:text``) becomes documents about it.
 """
 
@@ -97,7 +97,7 @@ def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]
     try:
         first = text.readline(MAX_CELL)
         if "\0" in first:
-            raise InputError(f"{file.name} is no text: save the table as CSV")
+            raise InputError(f"{file.name} is not text: save the table as CSV")
         delimiter = "\t" if file.suffix in _TABS else max(_DELIMITERS, key=first.count)
         reader = csv.reader(_chained(first, text), delimiter=delimiter, strict=True)
         width = 0
@@ -295,7 +295,7 @@ def _term_maker(
         if _IRI.fullmatch(text):
             return f"<{text}>"
         if misfits is None:
-            raise InputError(f"{file.name}, line {line}: '{text[:60]}' is no IRI")
+            raise InputError(f"{file.name}, line {line}: '{text[:60]}' is not an IRI")
         misfits.add(", ".join(term.columns), "IRI", text, line)
         return f'"{_escaped(text)}"'
 

@@ -120,7 +120,7 @@ class _Reader:
         if value == "":
             return {}
         if not isinstance(value, Mapping):
-            raise self._error(location, f"'{_shown(value)}' is no mapping of YAML")
+            raise self._error(location, f"'{_shown(value)}' is not a mapping of YAML")
         if location in ("prefixes", "mappings", "sources"):
             return dict(value)
         unknown = [key for key in value if key not in _KEYS]
@@ -130,7 +130,7 @@ class _Reader:
 
     def _text(self, value: Any, location: str) -> str:
         if not isinstance(value, str):
-            raise self._error(location, f"'{_shown(value)}' is no text")
+            raise self._error(location, f"'{_shown(value)}' is not a text")
         return value
 
     def _check_sources(self, mapping: Mapping[str, Any], location: str) -> None:
@@ -230,7 +230,7 @@ class _Reader:
         if type_.endswith("~lang"):
             language = type_.removesuffix("~lang")
             if not language.replace("-", "").isalnum():
-                raise self._error(location, f"'{language}' is no language tag")
+                raise self._error(location, f"'{language}' is not a language tag")
             return replace(term, kind="literal", is_template=False, language=language)
         datatype = self._expanded(type_)
         self._check_prefix(type_, datatype, location)
@@ -265,7 +265,7 @@ class _Reader:
         """Raise an error if an IRI, or the start of one, begins with a prefix that is unknown."""
         scheme = iri.partition(":")[0]
         if not (is_iri(iri) and (scheme in _SCHEMES or iri.startswith(f"{scheme}://"))):
-            raise self._error(location, f"'{text}' is no IRI: declare its prefix")
+            raise self._error(location, f"'{text}' is not an IRI: declare its prefix")
 
     def _expanded(self, text: str) -> str:
         prefix, colon, local = text.partition(":")

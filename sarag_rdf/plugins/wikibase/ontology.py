@@ -2,7 +2,7 @@
 
 Wikibase gives a property one datatype. A property of an ontology therefore becomes one property of
 the export for each datatype that its values have: "date of birth" for dates, and "date of birth
-(string)" for values that are no date.
+(string)" for values that are not dates.
 """
 
 from __future__ import annotations

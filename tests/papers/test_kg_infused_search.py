@@ -22,7 +22,7 @@ from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.answering.test_kg_infused import RIVERS, E
+from tests.papers.test_kg_infused import RIVERS, E
 from tests.retrieval.graphs import MINTER, indexed, view_of
 from tests.retrieval.test_retrievers import NAMES, TableEmbedder
 from tests.sample_graph import SOURCES, CapitalExtractor

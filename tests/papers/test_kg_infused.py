@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering.conversation import NO_EVIDENCE
+from sarag_rdf.answering.base import NO_EVIDENCE
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.ports import Reasoner
@@ -18,10 +18,10 @@ from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.plugins.papers.kg_infused_reasoner import NO_NOTE
-from sarag_rdf.plugins.papers.self_ask import SelfAsk, SelfAskOptions
+from sarag_rdf.plugins.papers.self_ask import SelfAsk
 from sarag_rdf.retrieval.question import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
-from tests.answering.sample import told
+from tests.answering.sample import answer_of, told
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor
 from tests.servers import Server
@@ -376,8 +376,9 @@ def test_self_ask_with_facts(opened: KnowledgeGraph) -> None:
     assert all("Where is Orbis?" in prompt for prompt in llm.prompts[1:])
     assert (answer.text, answer.reasoning) == ("Danube", "Where is Orbis? Ulm")
     assert answer.citations
-    with pytest.raises(UsageError, match="needs a graph to select statements from"):
-        SelfAsk(opened.gather("dense"), llm, options=SelfAskOptions(facts=True))
+    llm = QueuedLLM([{"needs_follow_up": True, "follow_up": "Where?", "final_answer": ""}])
+    with pytest.raises(UsageError, match="reads the graph"):
+        answer_of(SelfAsk(facts=True), opened.gather("dense"), llm)
 
 
 def better(answer: bool) -> dict[str, Any]:

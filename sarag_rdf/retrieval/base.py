@@ -6,12 +6,14 @@ activates entities, an `Explanation`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import (
     ActivatedEntity,
@@ -27,7 +29,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.ontology.activation import weights_text
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
-from sarag_rdf.retrieval.chains import Chain
+from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network.kinds import SAME_AS
 from sarag_rdf.retrieval.view import GraphView
 
@@ -70,6 +72,34 @@ class Explanation:
 
 NOT_EXPLAINED = Explanation()
 """The explanation of a method without activation, or of one that was asked for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrieverStrategy(RetrieverOptions, ABC):
+    """Ranks documents for a question; its fields are its options.
+
+    Subclasses are found by the entry points ``sarag_rdf.retrievers``.
+    """
+
+    @abstractmethod
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        """Raises `ModelError` if a text cannot be embedded, `StoreError` from the store."""
+
+    def result(
+        self,
+        view: GraphView,
+        query: Query,
+        documents: Sequence[ScoredDocument],
+        explanation: Explanation = NOT_EXPLAINED,
+        calibration: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | int | str] | None = None,
+    ) -> Retrieved:
+        """The result with the texts and names of all that it mentions; see `retrieved`.
+
+        `settings` are recorded beside the options.
+        """
+        every = self.settings() | dict(settings or {})
+        return retrieved(view, query, self.name, every, documents, explanation, calibration)
 
 
 def retrieved(
@@ -155,8 +185,7 @@ def retrieved(
                 d.parts,
                 d.arrivals,
             )
-            for rank, d in enumerate(documents, start=1)
-            if d.iri in texts
+            for rank, d in enumerate((d for d in documents if d.iri in texts), start=1)
         ),
         tuple(map(with_text, explanation.relationships)),
         seeds,

@@ -17,14 +17,15 @@ import pytest
 import sarag_rdf
 from sarag_rdf.answering.single import Single
 from sarag_rdf.base.options import Spec
-from sarag_rdf.base.types import Evidence, Extraction, Mention, Query, RankedDocument, Relation
-from sarag_rdf.plugins.papers.graph_walk import GraphWalk, GraphWalkOptions
+from sarag_rdf.base.types import Context, Evidence, Extraction, Mention, Query, Relation
+from sarag_rdf.plugins.papers.graph_walk import GraphWalk
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
+from tests.answering.sample import answer_of
+from tests.papers.test_graph_walk import made, met, shown
 from tests.retrieval.graphs import Content
-from tests.retrieval.sample import found_for, words
-from tests.retrieval.test_graph_walk import made, met, shown
+from tests.retrieval.sample import found_for, view_with, words
 
-PAPER = GraphWalkOptions.of({"preset": "paper"})
+PAPER = GraphWalk.of({"preset": "paper"})
 NAMES = [f"{letter}{rest}" for letter in "BCDFGHKL" for rest in ("ama", "ola")]
 
 
@@ -142,9 +143,9 @@ def test_random_graphs(part: int) -> None:
         budget = rng.choice([3, 10, 25, 60, 500])
         reader, documents = made([chunk.content for chunk in chunks])
         facts = ["a fact that was retrieved"]
-        options = GraphWalkOptions.of({"preset": "paper", "budget": budget})
+        options = GraphWalk.of({"preset": "paper", "budget": budget})
         retrieved = found_for(question, *documents, facts=facts)
-        context = GraphWalk(words, reader, options).build(retrieved)
+        context = options.build(view_with(reader), retrieved, words)
         wanted = compressed(question, chunks, budget)
         if wanted is None:
             assert shown(context) == [("", facts, [chunk.text for chunk in chunks])], seed
@@ -166,12 +167,11 @@ def test_random_graphs(part: int) -> None:
 # ------------------------------------------------------------------------------- By hand
 
 
-def two_people() -> tuple[GraphWalk, tuple[RankedDocument, ...]]:
+def two_people(question: str, facts: Sequence[str] = ()) -> Context:
     contents = [met("Ada", "Bea"), met("Bea", "Cid", "Bea was seen by Cid.")]
     reader, documents = made(contents)
-    return GraphWalk(
-        words, reader, GraphWalkOptions.of({"preset": "paper", "budget": 4})
-    ), documents
+    walk = GraphWalk.of({"preset": "paper", "budget": 4})
+    return walk.build(view_with(reader), found_for(question, *documents, facts=facts), words)
 
 
 def test_descriptions_stand_before_relationships_and_each_text_once() -> None:
@@ -184,7 +184,7 @@ def test_descriptions_stand_before_relationships_and_each_text_once() -> None:
     reader, documents = made(
         [("", text, Extraction(mentions, (Relation("Ada", "taught", "Bea", "She taught her."),)))]
     )
-    context = GraphWalk(words, reader, PAPER).build(found_for("Ada?", *documents))
+    context = PAPER.build(view_with(reader), found_for("Ada?", *documents), words)
     near, far = context.sections
     assert near.descriptions == ("Ada taught Bea.", "Ada: a countess")
     assert near.relationships == ("She taught her.",)
@@ -199,22 +199,20 @@ def test_descriptions_stand_before_relationships_and_each_text_once() -> None:
 
 
 def test_statements_may_take_the_whole_budget() -> None:
-    walk, documents = two_people()
-    [section] = walk.build(found_for("Ada?", *documents)).sections
+    [section] = two_people("Ada?").sections
     assert (section.descriptions, section.excerpts) == (("Ada met Bea.",), {})
 
 
 def test_without_seeds_everything_that_was_retrieved_whatever_the_budget() -> None:
-    walk, documents = two_people()
     facts = [f"fact {number}" for number in range(40)]
-    context = walk.build(found_for("What is it?", *documents, facts=facts))
+    context = two_people("What is it?", facts)
     assert shown(context) == [("", facts, ["Ada met Bea.", "Bea was seen by Cid."])]
     assert (context.tokens, context.builder) == (88, "whole")
 
 
 def test_the_preset() -> None:
     assert str(PAPER) == ("graph-walk:documents=1000:descriptions=true:share=1.0:uncompressed=true")
-    assert Spec.parse("graph-walk:preset=paper:budget=9").read(GraphWalkOptions).budget == 9
+    assert Spec.parse("graph-walk:preset=paper:budget=9").read(GraphWalk).budget == 9
 
 
 # ---------------------------------------------------------------------- Graphs of others
@@ -279,14 +277,14 @@ def test_facts_that_fill_the_budget_are_what_is_asked() -> None:
     people = tuple(Mention(name, descriptions=(sentence,)) for name in ("Bea", "Ada"))
     extraction = Extraction(people, (Relation("Bea", "met", "Ada", sentence),))
     reader, documents = made([("", text, extraction)])
-    options = GraphWalkOptions.of({"preset": "paper", "budget": 6})
-    context = GraphWalk(words, reader, options).build(found_for("Who met Ada?", *documents))
+    options = GraphWalk.of({"preset": "paper", "budget": 6})
+    context = options.build(view_with(reader), found_for("Who met Ada?", *documents), words)
     assert not context.excerpts
     [section] = context.sections
     assert (section.descriptions, section.relationships) == ((sentence,), ())
     document = documents[0].document
     llm = QueuedLLM([{"reasoning": "", "sufficient": True, "final_answer": "Bea"}])
     evidence = Evidence(found_for("Who met Ada?", *documents), context)
-    answer = Single(lambda query: evidence, llm).answer(Query("Who met Ada?"))
+    answer = answer_of(Single(), lambda _: evidence, llm, Query("Who met Ada?"))
     assert (answer.text, answer.usage.calls) == ("Bea", 1)
     assert [citation.document for citation in answer.citations] == [document.iri]

@@ -21,7 +21,6 @@ from sarag_rdf.plugins.papers.graph_walk import (
     Contents,
     Fact,
     GraphWalk,
-    GraphWalkOptions,
     co_occurring,
     read_contents,
     seeds_of,
@@ -29,7 +28,7 @@ from sarag_rdf.plugins.papers.graph_walk import (
     walked,
 )
 from tests.retrieval.graphs import MINTER, Content, indexed, view_of
-from tests.retrieval.sample import found, found_for, words
+from tests.retrieval.sample import found, found_for, view_with, words
 
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve", "Fay", "Gus")
 ADA, BEA, CID, DAN, EVE, FAY, GUS = (MINTER.entity(name.lower()) for name in NAMES)
@@ -68,8 +67,8 @@ def walk(
     question: str, contents: Sequence[Content] = CHAIN, *, budget: int = 1000, **options: Any
 ) -> Context:
     reader, documents = made(contents)
-    return GraphWalk(words, reader, GraphWalkOptions(budget=budget, **options)).build(
-        found_for(question, *documents)
+    return GraphWalk(budget=budget, **options).build(
+        view_with(reader), found_for(question, *documents), words
     )
 
 
@@ -290,14 +289,14 @@ def test_without_seeds_whole_documents_within_the_same_budget() -> None:
     """Three documents of three words; one fact would fit no more."""
     reader, documents = made(CHAIN)
     retrieved = found_for("What is it?", *documents, facts=["a fact of five words"])
-    context = GraphWalk(words, reader, GraphWalkOptions(budget=11, documents=4)).build(retrieved)
+    context = GraphWalk(budget=11, documents=4).build(view_with(reader), retrieved, words)
     assert shown(context) == [("", [], ["Ada met Bea.", "Bea met Cid.", "Cid met Dan."])]
     assert (context.tokens, context.builder) == (9, "whole")
 
 
 def test_nothing_was_found() -> None:
     reader, _ = made(CHAIN)
-    assert GraphWalk(words, reader).build(found_for("Ada?")) == Context((), 0, "whole")
+    assert GraphWalk().build(view_with(reader), found_for("Ada?"), words) == Context((), 0, "whole")
 
 
 # ----------------------------------------------------------------------------- No model

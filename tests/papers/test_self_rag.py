@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.base import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.fence import BREAK
 from sarag_rdf.base.types import Answer, Context
-from sarag_rdf.plugins.papers.self_rag import Reflection, SelfRag, SelfRagOptions
+from sarag_rdf.plugins.papers.self_rag import Reflection, SelfRag
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import (
     ADA,
@@ -23,6 +23,7 @@ from tests.answering.sample import (
     EMPTY,
     QUERY,
     Library,
+    answer_of,
     context_of,
     document,
     told,
@@ -46,7 +47,7 @@ def judged(answer: str, *, relevant: bool = True, support: str = "fully", utilit
 def ask(
     llm: Any, context: Context = CONTEXT, library: Library | None = None, **options: Any
 ) -> Answer:
-    return SelfRag(library or Library(context), llm, VIEW, SelfRagOptions(**options)).answer(QUERY)
+    return answer_of(SelfRag(**options), library or Library(context), llm, QUERY, VIEW)
 
 
 # ------------------------------------------------------------------------------- Tokens
@@ -164,7 +165,7 @@ def test_no_more_passages_than_it_may() -> None:
     assert ask(llm, context, passages=3).citations == (CITE_CLUB,)
     assert len(llm.calls) == 3
     with pytest.raises(UsageError, match="relevance of self-rag must be a number of at least 0"):
-        SelfRagOptions(relevance=-1.0)
+        SelfRag(relevance=-1.0)
 
 
 def test_abstentions_and_nothing() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.kg.registry import make_retriever
+from tests.papers.test_kg_infused_search import ADA, BEA, CID, DAN, EVE, graph
 from tests.retrieval.graphs import indexed, view_of
-from tests.retrieval.test_kg_infused import ADA, BEA, CID, DAN, EVE, graph
 from tests.retrieval.test_retrievers import TableEmbedder
 
 
@@ -53,3 +53,11 @@ def test_a_step_has_all_statements_between_its_entities_and_the_weight_of_the_be
     assert texts == ["Ada wrote Bea", "Ada directed Bea"]
     (bea,) = [entity for entity in found.entities if entity.iri == BEA]
     assert [found.names[step.relationship] for step in bea.chain] == ["Ada wrote Bea"]
+
+
+def test_the_amount_of_a_step_is_its_weight_times_the_activation_before() -> None:
+    for entity in search().entities:
+        before = 1.0
+        for step in entity.chain:
+            assert step.amount == pytest.approx(step.weight * before)
+            before = step.activation

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sarag_rdf.answering.following import FollowedLLM, partial_object
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, one_of, string
+from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.resources import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import (
     Activation,
     Answer,
@@ -26,6 +29,7 @@ from sarag_rdf.base.types import (
     Subgraph,
     Usage,
 )
+from sarag_rdf.retrieval.view import GraphView
 
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""
@@ -34,10 +38,12 @@ NOTHING: Final = Context(())
 IF_SUFFICIENT: Final[Mapping[str, bool]] = {"sufficient": True}
 """The condition under which ``final_answer`` of `final_properties` is the answer."""
 _FENCE = 8
-_ABSTENTIONS = {
+_WORDS = {normalize_name(text) for text in ("unknown", "none", "n/a")}
+"""Abstentions that may be names, such as that of a film, in an answer with citations."""
+_ABSTENTIONS = _WORDS | {
     normalize_name(text)
     for text in (
-        *("", INSUFFICIENT, "insufficient", "unknown", "not known", "n/a", "none"),
+        *("", INSUFFICIENT, "insufficient", "not known"),
         *("I do not know", "I don't know", "not enough information"),
         *("not mentioned", "not specified"),
     )
@@ -73,20 +79,34 @@ def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:
     if not pending[1][-1:].isspace():
         words = words[:-1]
     answer = " ".join(words)
-    begun = normalize_name(answer.strip(" .!\"'"))
+    begun = _normalized(answer)
     return "" if any(text.startswith(begun) for text in _ABSTENTIONS) else answer
 
 
 def abstains(text: str) -> bool:
     """Whether the text of an answer states that there is no answer."""
-    return normalize_name(text.strip(" .!\"'")) in _ABSTENTIONS
+    return _normalized(text) in _ABSTENTIONS
+
+
+def _normalized(answer: str) -> str:
+    return normalize_name(answer.strip(" .!\"'"))
 
 
 class Conversation:
-    """The evidence, calls and costs of one question."""
+    """The evidence, calls and costs of one question, and the graph that it is about."""
 
-    def __init__(self, query: Query, gather: Gather, llm: LLM) -> None:
+    def __init__(
+        self,
+        query: Query,
+        gather: Gather,
+        llm: LLM,
+        view: GraphView | None = None,
+        prompts: Prompts = CORE_PROMPTS,
+    ) -> None:
+        """`prompts` are those of the reasoner; the core's are among them."""
         self.query = query
+        self._prompts = prompts
+        self._view = view
         self._gather = gather
         self._llm = llm
         self._evidence: list[Evidence] = []
@@ -94,6 +114,13 @@ class Conversation:
         self._usage = Usage()
         self._activations: list[Activation] = []
         self._followed = llm if isinstance(llm, FollowedLLM) else None
+
+    @property
+    def view(self) -> GraphView:
+        """The graph, for a reasoner that reads more of it than what `gather` returns."""
+        if self._view is None:
+            raise UsageError("this reasoner reads the graph: give the conversation its view")
+        return self._view
 
     @property
     def question(self) -> str:
@@ -139,14 +166,15 @@ class Conversation:
         final: Mapping[str, bool] | None = None,
         **values: Any,
     ) -> dict[str, Any]:
-        """Ask the model with ``prompts/<prompt>.j2``; raises an `EndpointError`.
+        """Ask the model with ``<prompt>.j2``; raises an `EndpointError`.
 
         The template is given the question or a sub-question, the context's sections, a fence
         that occurs in none of the texts, and `values`. `final` says that the ``final_answer`` of
         the reply is the answer to the question if these properties have these values: who follows
         the answer then reads it while it is written.
         """
-        text = prompt_text(prompt, question or self.question, context, **values)
+        asked = question or self.question
+        text = prompt_text(prompt, asked, context, prompts=self._prompts, **values)
         if self._followed is None:
             reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
         else:
@@ -175,10 +203,16 @@ class Conversation:
         reasoning: str = "",
         citations: Sequence[Citation] = (),
         sufficient: bool = True,
+        is_cited: bool = False,
     ) -> Answer:
-        """The answer, with its evidence, usage and trace."""
+        """The answer, with its evidence, usage and trace.
+
+        With `is_cited`, the model itself cites documents with it: "None" and "Unknown" are then
+        names of things.
+        """
         bare = " ".join(text.split())
-        answered = sufficient and not abstains(bare)
+        is_name = is_cited and _normalized(bare) in _WORDS
+        answered = sufficient and (is_name or not abstains(bare))
         return Answer(
             outcome="answered" if answered else "insufficient",
             text=bare if answered else INSUFFICIENT,
@@ -199,6 +233,7 @@ class Conversation:
             reasoning=reasoning,
             citations=cited_in(reply, context),
             sufficient=reply["sufficient"],
+            is_cited=bool(reply.get("citations")),
         )
 
     def _retrieved(self) -> Retrieved:
@@ -208,15 +243,34 @@ class Conversation:
         return Retrieved(self.query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
 
 
-def from_evidence(
-    query: Query, gather: Gather, llm: LLM, step: Callable[[Conversation, Context], Answer]
-) -> Answer:
-    """Retrieve once, and answer by `step`; no call is made if nothing was found."""
-    talk = Conversation(query, gather, llm)
-    context = talk.gather().context
-    if context.is_empty:
-        return talk.answer("", reasoning=NO_EVIDENCE)
-    return step(talk, context)
+@dataclass(frozen=True, kw_only=True)
+class ReasonerStrategy(Options, ABC):
+    """Answers a question by a conversation with a model; its fields are its options.
+
+    Subclasses are found by the entry points ``sarag_rdf.reasoners``. `prompts` is the folder of
+    its templates.
+    """
+
+    prompts: ClassVar[Prompts] = CORE_PROMPTS
+
+    @abstractmethod
+    def answer(self, talk: Conversation) -> Answer:
+        """Answer the question of `talk`. Raises `EndpointError`, or what retrieval raises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromEvidence(ReasonerStrategy):
+    """Retrieves once, and answers by `step`; no call is made if nothing was found."""
+
+    def answer(self, talk: Conversation) -> Answer:
+        context = talk.gather().context
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
+        return self.step(talk, context)
+
+    @abstractmethod
+    def step(self, talk: Conversation, context: Context) -> Answer:
+        """The answer from a context that is not empty."""
 
 
 def format_facts(facts: Sequence[Mapping[str, str]]) -> str:
@@ -224,10 +278,17 @@ def format_facts(facts: Sequence[Mapping[str, str]]) -> str:
     return "\n".join(f"{fact['question']} {fact['answer']}" for fact in facts)
 
 
-def prompt_text(prompt: str, question: str, context: Context, **values: Any) -> str:
-    """Render ``prompts/<prompt>.j2`` with all data inside a fence."""
+def prompt_text(
+    prompt: str,
+    question: str,
+    context: Context,
+    *,
+    prompts: Prompts = CORE_PROMPTS,
+    **values: Any,
+) -> str:
+    """Render ``<prompt>.j2`` with all data inside a fence."""
     given = [text for value in values.values() for text in _strings(value)]
-    return render_prompt(
+    return prompts.render(
         prompt,
         question=question,
         sections=context.sections,

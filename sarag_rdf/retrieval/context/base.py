@@ -1,9 +1,28 @@
-"""How much of a context is used up, in tokens."""
+"""What builds a context, and how much of it is used up, in tokens."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import CountTokens
+from sarag_rdf.base.types import Context, Retrieved, Section
+from sarag_rdf.retrieval.view import GraphView
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextStrategy(Options, ABC):
+    """Selects the part of what was retrieved that a model reads; its fields are its options.
+
+    Subclasses are found by the entry points ``sarag_rdf.contexts``.
+    """
+
+    @abstractmethod
+    def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:
+        """The context; `count` counts the tokens of a text."""
 
 
 def approximate_tokens(text: str) -> int:
@@ -13,6 +32,12 @@ def approximate_tokens(text: str) -> int:
     7
     """
     return -(-4 * len(text.split()) // 3)
+
+
+def measured(sections: Sequence[Section], builder: str) -> Context:
+    """The context of sections that no budget limits, with its approximate size."""
+    context = Context(tuple(sections), 0, builder)
+    return replace(context, tokens=sum(map(approximate_tokens, context.texts)))
 
 
 class Budget:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from sarag_rdf.plugins.papers import sparql_grounded
 from sarag_rdf.plugins.papers.grounding import Binding, Grounding, Support
 from sarag_rdf.plugins.papers.patterns import PatternQuery
 from sarag_rdf.plugins.papers.sparql_grounded import SparqlGrounded
 from sarag_rdf.testing.fakes import QueuedLLM
-from tests.answering.sample import CITE_ADA, EMPTY, QUERY, Library, told
+from tests.answering.sample import CITE_ADA, EMPTY, QUERY, Library, answer_of, told
 
 SUPPORT = Support("urn:r1", "Ada was born in Ulm", "urn:d2", 0.9)
 ULM = Binding("Ulm", "urn:ulm", 0.8, {"answer": "Ulm"}, (SUPPORT,))
@@ -27,6 +30,12 @@ class Fixed:
         return self.grounding
 
 
+@pytest.fixture(autouse=True)
+def fixed_grounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The view of a conversation is what grounds its queries."""
+    monkeypatch.setattr(sparql_grounded, "Grounder", lambda view: view)
+
+
 def reply(**changes: Any) -> dict[str, Any]:
     return {
         "query": 'SELECT ?answer WHERE { "Ada" "born in" ?answer }',
@@ -43,7 +52,7 @@ SECOND = {"reasoning": "It fits.", "sufficient": True, "final_answer": "Ulm", "c
 
 def test_an_answer_that_the_graph_confirms_needs_one_call() -> None:
     grounder, llm = Fixed(BOUND), QueuedLLM([reply(final_answer="the city of Ulm")])
-    answer = SparqlGrounded(Library(), llm, grounder).answer(QUERY)
+    answer = answer_of(SparqlGrounded(), Library(), llm, QUERY, grounder)
     assert (answer.text, answer.citations) == ("the city of Ulm", (CITE_ADA,))
     assert told(answer)[1:] == ["call sparql_cot", "note grounding"]
     note = answer.trace[-1].detail
@@ -54,7 +63,7 @@ def test_an_answer_that_the_graph_confirms_needs_one_call() -> None:
 
 def test_what_the_graph_finds_otherwise_is_handed_back() -> None:
     llm = QueuedLLM([reply(final_answer="Wels"), SECOND])
-    answer = SparqlGrounded(Library(), llm, Fixed(BOUND)).answer(QUERY)
+    answer = answer_of(SparqlGrounded(), Library(), llm, QUERY, Fixed(BOUND))
     assert answer.text == "Ulm"
     assert [call.name for call in llm.calls] == ["sparql_cot", "sparql_grounded"]
     assert "- Ulm (because: Ada was born in Ulm)" in llm.prompts[1]
@@ -65,7 +74,7 @@ def test_what_the_graph_finds_otherwise_is_handed_back() -> None:
 
 def test_an_abstention_is_asked_again_with_what_was_bound() -> None:
     llm = QueuedLLM([reply(sufficient=False, final_answer=""), SECOND])
-    assert SparqlGrounded(Library(), llm, Fixed(BOUND)).answer(QUERY).text == "Ulm"
+    assert answer_of(SparqlGrounded(), Library(), llm, QUERY, Fixed(BOUND)).text == "Ulm"
 
 
 def test_what_cannot_be_read_linked_or_bound_goes_on_as_sparql_cot() -> None:
@@ -76,7 +85,7 @@ def test_what_cannot_be_read_linked_or_bound_goes_on_as_sparql_cot() -> None:
         (reply()["query"], Grounding(problem="no solution", is_linked=True), [True, True, False]),
     ):
         llm = QueuedLLM([reply(query=query)])
-        answer = SparqlGrounded(Library(), llm, Fixed(grounding)).answer(QUERY)
+        answer = answer_of(SparqlGrounded(), Library(), llm, QUERY, Fixed(grounding))
         assert (answer.text, len(llm.calls)) == ("Ulm", 1)
         note = answer.trace[-1].detail
         assert [note[key] for key in ("parsed", "linked", "bound")] == flags
@@ -84,5 +93,5 @@ def test_what_cannot_be_read_linked_or_bound_goes_on_as_sparql_cot() -> None:
 
 
 def test_no_document_no_call() -> None:
-    answer = SparqlGrounded(Library(EMPTY), QueuedLLM([]), Fixed(BOUND)).answer(QUERY)
+    answer = answer_of(SparqlGrounded(), Library(EMPTY), QueuedLLM([]), QUERY, Fixed(BOUND))
     assert answer.outcome == "insufficient"
