@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
-    "cli": {"base", "graph", "kg", "sarag_rdf", "server", "plugins.agents"},
+    "cli": {"base", "documents", "graph", "kg", "sarag_rdf", "server", "plugins.agents"},
     "__main__": {"cli"},
     "plugins.evaluation": {
         "base",

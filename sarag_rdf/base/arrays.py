@@ -125,7 +125,7 @@ def find(iris: Sequence[str], iri: str) -> int:
 
 
 def find_all(iris: Sequence[str], requested: Sequence[str]) -> Rows:
-    """The positions of IRIs, -1 for each that is not in the list: shape (len(wanted),)."""
+    """The positions of IRIs, -1 for each that is not in the list: shape (len(requested),)."""
     if len(requested) * DECODE_ALL_RATIO > len(iris):
         rows_by_iri = {iri: row for row, iri in enumerate(iris)}
         rows = (rows_by_iri.get(iri, -1) for iri in requested)
@@ -135,7 +135,7 @@ def find_all(iris: Sequence[str], requested: Sequence[str]) -> Rows:
 
 
 def rows_of(iris: Sequence[str], requested: Sequence[str]) -> Rows:
-    """The positions of IRIs, shape (len(wanted),); raises KeyError for an unknown one."""
+    """The positions of IRIs, shape (len(requested),); raises KeyError for an unknown one."""
     rows = find_all(iris, requested)
     if len(rows) and rows.min() < 0:
         raise KeyError(requested[int(np.argmin(rows))])

@@ -219,8 +219,8 @@ class Options:
             declared.check(self.name, value)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
-        """Options with these values, beside a ``preset`` if one is among them.
+    def of(cls, values: Mapping[str, Any], **other: Any) -> Self:
+        """Options with these values, beside a ``preset`` if one is among them, and `other` fields.
 
         Values take precedence over those of the preset. Raises `UsageError` for an unknown option
         or preset, or a value out of range.
@@ -235,7 +235,7 @@ class Options:
                 )
             given = {**cls.presets[preset], **given}
         cls._check_names(given)
-        return cls(**given)
+        return cls(**given, **other)
 
     @classmethod
     def _check_names(cls, values: Mapping[str, Any]) -> None:

@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
+from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli.options import (
     base_option,
     embedding_options,
     endpoint_of,
-    expansion_option,
+    flags,
     json_option,
     model_options,
     open_graph,
-    seconds_option,
     setting,
     shapes_options,
     together,
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.documents.options import ReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 How = Literal["index", "update", "sync"]
-_READING = (
-    *("words", "overlap", "root", "language"),
-    *("max_chars", "max_file", "max_expansion", "max_seconds"),
-)
+_READING = [option.name for option in declared_options(ReadOptions)]
 
 _document_options = together(
     write_options,
@@ -52,23 +50,7 @@ _document_options = together(
         help="Sentences with their statements (.jsonl), which the extractor learns from: with "
         "spacy the same as learned:examples=FILE, with llm as llm:examples=FILE.",
     ),
-    setting("--words", harmless=True, default=500, help="Words per chunk."),
-    setting("--overlap", harmless=True, default=200, help="Words shared by consecutive chunks."),
-    setting(
-        "--root", type=click.Path(path_type=Path), help="Folder that source IRIs are relative to."
-    ),
-    setting(
-        "--language", harmless=True, default="auto", help="BCP 47 tag of the documents, or auto."
-    ),
-    setting("--max-chars", default=5_000_000, help="Maximum document size, in characters."),
-    setting(
-        "--max-file",
-        default=512,
-        type=click.IntRange(1),
-        help="Maximum size of a file of records (.jsonl, .csv, .tsv), in MiB.",
-    ),
-    expansion_option,
-    seconds_option,
+    flags(ReadOptions, without=("stdin_format",)),
     model_options,
     click.option(
         "--strict", is_flag=True, help="Exit with 1 if any document could not be indexed."
@@ -96,12 +78,7 @@ _yes_option = click.option(
     "May be repeated.",
 )
 @shapes_options
-@setting(
-    "--stdin-format",
-    harmless=True,
-    default="txt",
-    help="Format of standard input: txt, md, html, json, jsonl, csv or tsv.",
-)
+@flags(ReadOptions, "stdin_format")
 @_dry_run_option
 def index(paths: tuple[Path, ...], **options: Any) -> int:
     """Index files, folders, or standard input (-) into a knowledge graph.
@@ -115,7 +92,7 @@ def index(paths: tuple[Path, ...], **options: Any) -> int:
     missing = [str(path) for path in paths if str(path) != "-" and not path.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    return _run("index", paths, options, stdin_format=options["stdin_format"])
+    return _run("index", paths, options)
 
 
 @click.command(epilog="Example:  sarag update notes/vistula.md --kg kg")
@@ -174,7 +151,7 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
 
 def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
-    arguments = {**{name: options[name] for name in _READING}, **more}
+    arguments = {**{name: options[name] for name in _READING if name in options}, **more}
     ontologies = options.get("ontologies", ())
     with open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:

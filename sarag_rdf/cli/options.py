@@ -26,6 +26,7 @@ from sarag_rdf.base.options import (
     declared_options,
 )
 from sarag_rdf.cli.settings import Setting
+from sarag_rdf.documents.options import ReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -190,17 +191,8 @@ facts_option = setting(
     "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
     "searched. An imported graph named here is searched only if --over names it.",
 )
-expansion_option = setting(
-    "--max-expansion",
-    default=200,
-    type=click.IntRange(1),
-    help="Maximum ratio of unpacked to packed size, for compressed files and archives.",
-)
-seconds_option = setting(
-    "--max-seconds",
-    default=120.0,
-    type=click.FloatRange(0.0, min_open=True),
-    help="Time limit for reading a document, or for the next statement of RDF, in seconds.",
+expansion_option, seconds_option = (
+    flags(ReadOptions, name) for name in ("max_expansion", "max_seconds")
 )
 shapes_options = together(
     setting(

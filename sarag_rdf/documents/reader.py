@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.plugins import find, loadable, plugins
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents.format import (
-    MAX_SECONDS,
     Duplicate,
     Format,
     InputProblem,
@@ -29,7 +27,9 @@ from sarag_rdf.documents.format import (
     Record,
     UnreadableError,
 )
-from sarag_rdf.documents.language import AUTO, is_tag, language_of, parse_language
+from sarag_rdf.documents.language import is_tag, language_of
+from sarag_rdf.documents.options import MAX_CHARS as MAX_CHARS
+from sarag_rdf.documents.options import ReadOptions
 from sarag_rdf.documents.text import clean, clean_line, text_problem
 from sarag_rdf.documents.walk import (
     display_path,
@@ -43,49 +43,6 @@ ReadOutcome = Source | InputProblem | Duplicate
 
 
 STDIN = Path("-")
-MAX_CHARS = 5_000_000
-MAX_FILE = 512
-"""Default size limit, in MiB, of files that are read line by line."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How files are read.
-
-    `root` is the folder that keys are relative to; without it a folder is its own root, and the
-    root of a file is its folder. Limits: `max_chars` for one text, and for the whole file in
-    formats that are not read line by line; `max_file` (MiB) for files that are; `max_expansion`
-    for the unpacked size of an archive, as a multiple of its size; `max_seconds` for parsing one
-    HTML, PDF or Office file. `language` is a BCP 47 tag, or "auto" for the declared or else the
-    detected language. `stdin_format` is the format of standard input, and `stdin` a stream to read
-    instead of it.
-
-    Raises `UsageError` for a value out of range.
-    """
-
-    root: Path | None = None
-    max_chars: int = MAX_CHARS
-    max_file: int = MAX_FILE
-    max_expansion: int = MAX_EXPANSION
-    max_seconds: float = MAX_SECONDS
-    language: str = AUTO
-    stdin_format: str = "txt"
-    stdin: BinaryIO | None = None
-
-    def __post_init__(self) -> None:
-        if self.max_chars < 1:
-            raise UsageError(f"max_chars is {self.max_chars}: give a number of characters above 0")
-        if not self.max_seconds > 0:
-            raise UsageError(f"max_seconds is {self.max_seconds:g}: give a number above 0")
-        object.__setattr__(self, "root", None if self.root is None else Path(self.root))
-        object.__setattr__(self, "language", parse_language(self.language))
-        _stdin_format(self.stdin_format)
-
-    def opened(
-        self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
-    ) -> OpenInput:
-        """An input with these limits."""
-        return OpenInput(handle, self.max_chars, path, size, self.max_expansion, self.max_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +75,7 @@ def read(inputs: Iterable[Path | Source], options: ReadOptions) -> Iterator[Read
 
     Raises `UsageError` immediately for a path outside the root.
     """
+    _stdin_format(options.stdin_format)
     items = list(inputs)
     paths = [item for item in items if not isinstance(item, Source)]
     if sum(path == STDIN for path in paths) > 1:
@@ -206,7 +164,7 @@ class _PathReader:
         if not isinstance(handle, io.BufferedReader):
             handle = io.BufferedReader(cast("io.RawIOBase", stream))
         try:
-            file = self.options.opened(handle)
+            file = _opened(self.options, handle)
             form = _stdin_format(self.options.stdin_format)
             yield from self._records(file, form, "standard input", "")
         finally:
@@ -246,7 +204,7 @@ class _PathReader:
                 yield InputProblem(name, message)
                 return
             with path.open("rb") as handle:
-                file = self.options.opened(handle, path, status.st_size)
+                file = _opened(self.options, handle, path, status.st_size)
                 yield from self._records(file, form, name, key)
         except OSError as error:
             yield InputProblem(name, read_error(error))
@@ -312,6 +270,17 @@ RDF_SUFFIXES = frozenset(
     {".jsonld", ".ttl", ".turtle", ".nt", ".nq", ".n3", ".trig", ".rdf", ".owl", ".xml"}
 )
 """Suffixes of RDF files, which are imported with ``sarag import``."""
+
+
+def _opened(
+    options: ReadOptions,
+    handle: io.BufferedReader,
+    path: Path | None = None,
+    size: int | None = None,
+) -> OpenInput:
+    """An input with the limits of the options."""
+    limits = (options.max_expansion, options.max_seconds)
+    return OpenInput(handle, options.max_chars, path, size, *limits)
 
 
 def _stdin_format(name: str) -> Format:

@@ -40,7 +40,7 @@ class Word:
 class Argument:
     """The subject or object of a relation: a name, a value, a common noun, or an adjective.
 
-    A noun of the kind "class" says what a thing is, and is no value.
+    A noun of the kind "class" says what a thing is; it is not a value.
     `type` is the entity type that a recogniser assigned to a name; `classes` are the IRIs of
     classes to which it certainly belongs.
     """
@@ -428,7 +428,7 @@ class PhraseMatcher:
 
 
 def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
-    """The phrases of a property in both directions, then those made of its labels."""
+    """The phrases of a property in both directions, then those built from its labels."""
     for phrases, is_inverse in ((property_.phrases, False), (property_.inverse_phrases, True)):
         for phrase in phrases:
             words = _stems(phrase)

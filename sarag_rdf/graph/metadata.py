@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import cast
 
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -116,30 +114,6 @@ def end_time(started: Literal) -> Literal:
 
 def _moment(time: Literal) -> datetime:
     return datetime.fromisoformat(time.value).astimezone(UTC)
-
-
-def repair_run_times(reader: GraphReader) -> Change:
-    """The change that repairs runs whose end is before their start (the clock was set back).
-
-    Their end becomes their start. Runs with invalid times are not changed.
-    """
-    started: dict[str, Literal] = {}
-    endings: list[Quad] = []
-    for quad in reader.store.quads(reader.minter.runs_graph):
-        if not isinstance(quad.object, Literal):
-            continue
-        if quad.predicate == PROV.startedAtTime:
-            started[text_of(quad.subject)] = quad.object
-        elif quad.predicate == PROV.endedAtTime:
-            endings.append(quad)
-    delete, insert = [], []
-    for quad in endings:
-        begun = started.get(text_of(quad.subject))
-        with suppress(ValueError, OverflowError):
-            if begun is not None and _moment(cast("Literal", quad.object)) < _moment(begun):
-                delete.append(quad)
-                insert.append(Quad(quad.subject, quad.predicate, begun, quad.graph_name))
-    return Change((), tuple(delete), tuple(insert))
 
 
 def run_quads(

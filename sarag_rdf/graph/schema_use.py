@@ -11,14 +11,14 @@ from urllib.parse import unquote
 from pyoxigraph import Literal
 
 from sarag_rdf.base.types import ClassUse, PropertyUse, SchemaUse, TermCount
-from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SKOS
+from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBASE_SCHEMA
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
 
 _KIND = "index"
 """The folder of the queries."""
 _FOREIGN: Final = (
-    *(RDF.base, RDFS.base, OWL.base, "http://www.w3.org/ns/prov#", "http://rdfs.org/ns/void#"),
-    *("http://wikiba.se/ontology#", "http://schema.org/"),
+    *(RDF.base, RDFS.base, OWL.base, PROV.base, VOID.base),
+    *("http://wikiba.se/ontology#", WIKIBASE_SCHEMA.base),
 )
 """Namespaces whose terms say how a graph is made; the last two in Wikibase dumps alone."""
 _NO_PROPERTIES: Final = frozenset(

@@ -23,7 +23,7 @@ from sarag_rdf.building.derive.entailed_graph import ADVICE, entailment_errors, 
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.building.index.quarantine import read_contents, read_quarantine
 from sarag_rdf.building.index.repair import repair as complete_change
-from sarag_rdf.graph.metadata import Meta, read_meta, repair_run_times, with_revision
+from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.store import RecordingVectorStore
 from sarag_rdf.kg.models import DATABASES
@@ -176,10 +176,6 @@ def _repair(session: Session, reader: GraphReader) -> list[str]:
         done.append("rebuilt the traversed graph")
     done += _repair_entailment(reader)
     discarded = discard_caches(session, reader, only_broken=not done)
-    times = repair_run_times(reader)
-    if times.insert:
-        reader.store.apply(times)
-        done.append("set the end of runs that ended before they began to their beginning")
     return done + [f"discarded {name}" for name in discarded]
 
 

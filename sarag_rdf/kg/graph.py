@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
 from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
-from sarag_rdf.base.errors import EmptyGraphError
+from sarag_rdf.base.errors import EmptyGraphError, InputError, UsageError
+from sarag_rdf.base.exchange import values_of
 from sarag_rdf.base.notebook import graph_html
-from sarag_rdf.base.options import Options
+from sarag_rdf.base.options import DEFAULT_LIMIT, Options, Spec
+from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import (
     LLM,
     Embedder,
@@ -28,19 +31,23 @@ from sarag_rdf.base.types import Answer, OnEvent, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
+from sarag_rdf.building.imports import restore as restoring
 from sarag_rdf.building.imports.importer import ImportOptions
-from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.index.plan import OVERLAP, WORDS, Inputs, Mode, Plan, Request
-from sarag_rdf.building.index.run import IndexReport
-from sarag_rdf.graph.exporter import ExportReport
+from sarag_rdf.building.imports.run import ImportReport, forget_import, run_import
+from sarag_rdf.building.index.commit import remove
+from sarag_rdf.building.index.plan import Inputs, Mode, Plan, Request, plan
+from sarag_rdf.building.index.run import IndexReport, initial_report, run
+from sarag_rdf.building.index.sources import IndexedSources
+from sarag_rdf.graph.exporter import Exporter, ExportReport
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
+from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
 from sarag_rdf.graph.store.shacl import ValidationReport
-from sarag_rdf.kg import exchange, fsck, indexing, registry
+from sarag_rdf.kg import fsck, registry
 from sarag_rdf.kg.decisions import Decisions
 from sarag_rdf.kg.entities import (
     MAX_NODES,
@@ -52,18 +59,9 @@ from sarag_rdf.kg.entities import (
     part_to_networkx,
     to_networkx,
 )
-from sarag_rdf.kg.exchange import read_only_dataset
+from sarag_rdf.kg.exchange import exported_graph, read_only_dataset, suggesting
+from sarag_rdf.kg.export import description as void
 from sarag_rdf.kg.export.activation import activation_trig
-from sarag_rdf.kg.keywords import (
-    DescriptionKeywords,
-    ExportKeywords,
-    ImportKeywords,
-    ReadingKeywords,
-    RetrieverKeywords,
-    UpdateKeywords,
-    WikibaseKeywords,
-    with_default_limit,
-)
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontologies import Ontologies, extractor_of, phrase_schema
 from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
@@ -78,6 +76,8 @@ if TYPE_CHECKING:
 
 
 _MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
+
+log = logging.getLogger(__name__)
 
 
 class KnowledgeGraph:
@@ -133,21 +133,17 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = WORDS,
-        overlap: int = OVERLAP,
         progress: Progress = silent,
-        **reading: Unpack[ReadingKeywords],
+        **reading: Any,
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
-        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
-        words, and share `overlap` words with their neighbours. `reading` are the fields of
-        `ReadOptions` (root, language, max_chars). The report's `problems` list files that cannot be
-        read. A run that is interrupted keeps what it has committed. A source whose evidence does
-        not conform to the shapes is a problem too; it goes into the `quarantine`.
+        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object; `reading` are
+        `ReadOptions` such as `words`, `root` and `language`. The report's `problems` list files
+        that cannot be read. A run that is interrupted keeps what it has committed. A source whose
+        evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        request = Request.of(inputs, "add", words=words, overlap=overlap, **reading)
-        return indexing.index(self.session, request, extractor, progress)
+        return self._index(Request.of(inputs, "add", **reading), extractor, progress)
 
     def plan(
         self,
@@ -155,13 +151,16 @@ class KnowledgeGraph:
         *,
         extractor: str | Extractor = "spacy",
         how: Literal["index", "update", "sync"] = "index",
-        **options: Unpack[UpdateKeywords],
+        **options: Any,
     ) -> Plan:
         """What `index`, `update` or `sync` would do; nothing is written and no model is called.
 
         Its `refused` says why it would need `yes`.
         """
-        return indexing.plan(self.session, Request.of(inputs, _MODES[how], **options), extractor)
+        request = Request.of(inputs, _MODES[how], **options)
+        method, creates = self.extractor(extractor).method, how != "update"
+        with self.session.read(missing_ok=creates, latest=True) as snapshot:
+            return plan(snapshot.reader if creates else snapshot.own, request, method)
 
     def update(
         self,
@@ -169,7 +168,7 @@ class KnowledgeGraph:
         *,
         extractor: str | Extractor = "spacy",
         progress: Progress = silent,
-        **options: Unpack[UpdateKeywords],
+        **options: Any,
     ) -> IndexReport:
         """Index again the inputs that the graph holds and that have changed; add no others.
 
@@ -178,8 +177,7 @@ class KnowledgeGraph:
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        request = Request.of(inputs, "update", **options)
-        return indexing.index(self.session, request, extractor, progress)
+        return self._index(Request.of(inputs, "update", **options), extractor, progress)
 
     def sync(
         self,
@@ -187,7 +185,7 @@ class KnowledgeGraph:
         *,
         extractor: str | Extractor = "spacy",
         progress: Progress = silent,
-        **options: Unpack[UpdateKeywords],
+        **options: Any,
     ) -> IndexReport:
         """Make the sources that come from a folder match it: add, update, and last delete.
 
@@ -196,8 +194,33 @@ class KnowledgeGraph:
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        request = Request.of(folder, "mirror", **options)
-        return indexing.index(self.session, request, extractor, progress)
+        return self._index(Request.of(folder, "mirror", **options), extractor, progress)
+
+    def _index(
+        self, request: Request, extractor: str | Extractor, progress: Progress
+    ) -> IndexReport:
+        """Carry out the plan of a request, under one lock.
+
+        A graph that does not exist is created if there is something to index.
+        """
+        loaded, creates = self.extractor(extractor), request.mode != "update"
+        first: Plan | None = None
+        if creates and not self.session.location.exists():
+            with self.session.read(missing_ok=True, latest=True) as snapshot:
+                first = plan(snapshot.reader, request, loaded.method)
+            if not first.todo:
+                return initial_report(first)
+        with self.session.write(create=creates) as reader:
+            is_still_new = first is not None and read_meta(reader.store) is None
+            todo = first if first and is_still_new else plan(reader, request, loaded.method)
+            if todo.refused:
+                raise InputError(todo.refused)
+            vectors = self.session.vectors
+            vectors.record_model(reader)
+            with vectors.prefetching(reader) as prefetcher:
+                report = run(reader, todo, loaded, progress=progress, written=prefetcher.take)
+            vectors.build(reader, progress)
+            return report
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
@@ -208,11 +231,23 @@ class KnowledgeGraph:
         ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
         deleted.
         """
-        return indexing.delete(self.session, sources, progress)
+        with self.session.write(create=False) as reader:
+            indexed = IndexedSources(reader)
+            try:
+                iris = indexed.resolve(_names(sources))
+            except UsageError as error:
+                raise UsageError(f"nothing was deleted: {error}") from error
+            remove(reader, iris, progress)
+            failure = self.session.vectors.try_build(reader, progress)
+            if failure is not None:
+                log.warning("vectors not updated; the next search updates them: %s", failure)
+            return tuple(indexed.display_names(iris).values())
 
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """Keys, or else IRIs, of the sources that `delete` would delete."""
-        return indexing.plan_delete(self.session, sources)
+        with self.session.read(latest=True) as snapshot:
+            indexed = IndexedSources(snapshot.own)
+            return tuple(indexed.display_names(indexed.resolve(_names(sources))).values())
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """Title (or an empty string) and text of every document, each once, by IRI."""
@@ -238,7 +273,7 @@ class KnowledgeGraph:
         *,
         embed: bool = True,
         progress: Progress = silent,
-        **options: Unpack[ImportKeywords],
+        **options: Any,
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
@@ -248,7 +283,12 @@ class KnowledgeGraph:
         once, else by the first search.
         """
         order = ImportOptions.of(kind, options)
-        return exchange.import_graph(self.session, str(where), order, progress, embed=embed)
+        with self.session.write() as reader:
+            self.session.vectors.record_model(reader, tries=embed)
+            report = run_import(reader, str(where), order, progress)
+            if embed:
+                self.session.vectors.build(reader, progress)
+            return report
 
     def suggest_mapping(self, where: str | Path, kind: str = "table") -> str:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
@@ -256,15 +296,11 @@ class KnowledgeGraph:
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         wants to be checked by a person.
         """
+        suggest = suggesting(kind)
         with self.session.read(missing_ok=True) as snapshot:
-            schema = phrase_schema(snapshot.own)
-        return exchange.suggest_mapping(
-            self.session,
-            str(where),
-            kind,
-            schema,
-            self.ontologies.prefixes(),
-        )
+            schema, base = phrase_schema(snapshot.own), snapshot.own.minter.base
+        with input_file(str(where)) as file:
+            return suggest(file, schema, base, self.ontologies.prefixes())
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""
@@ -273,7 +309,8 @@ class KnowledgeGraph:
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""
-        exchange.drop_import(self.session, name)
+        with self.session.write() as reader:
+            forget_import(reader, name)
 
     def restore(
         self,
@@ -290,15 +327,14 @@ class KnowledgeGraph:
         The graph can be indexed further. `format` is needed where the file name has no suffix for
         it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
         """
-        return exchange.restore(
-            self.session,
-            str(where),
-            format,
-            progress,
-            embed=embed,
-            max_expansion=max_expansion,
-            max_seconds=max_seconds,
-        )
+        limits, file = (max_expansion, max_seconds), str(where)
+        exported = restoring.exported_meta(file, format, *limits)
+        with self.session.write() as reader:
+            count = restoring.restore(reader.store, file, exported, format, progress, *limits)
+        if embed:  # a block of its own: the base of the graph is now that of the export
+            with self.session.write() as reader:
+                self.session.vectors.build(reader, progress)
+        return count
 
     # Questions
 
@@ -308,7 +344,7 @@ class KnowledgeGraph:
         *,
         retriever: str | Options = "sarag",
         weights: Mapping[str, float] | None = None,
-        **options: Unpack[RetrieverKeywords],
+        **options: Any,
     ) -> Retrieved:
         """Retrieve documents and relationships.
 
@@ -322,12 +358,10 @@ class KnowledgeGraph:
         """
         query = with_weights(question_of(question), weights, retriever, self.session)
         with self.session.read() as snapshot:
-            limited = with_default_limit(retriever, options)
+            limited = _with_default_limit(retriever, options)
             return registry.make_retriever(retriever, snapshot.view, limited).retrieve(query)
 
-    def retriever(
-        self, retriever: str | Options, **options: Unpack[RetrieverKeywords]
-    ) -> Retriever:
+    def retriever(self, retriever: str | Options, **options: Any) -> Retriever:
         """A retriever for many questions to the graph as it is now; see `search`.
 
         Without a `limit` it returns all documents that are ranked.
@@ -346,7 +380,7 @@ class KnowledgeGraph:
         tokenizer: str | None = None,
         weights: Mapping[str, float] | None = None,
         on_event: OnEvent | None = None,
-        **options: Unpack[RetrieverKeywords],
+        **options: Any,
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
@@ -359,7 +393,7 @@ class KnowledgeGraph:
         """
         query = with_weights(question_of(question), weights, retriever, self.session)
         strategy = registry.options_of("reasoner", reasoner)
-        limited = with_default_limit(retriever, options)
+        limited = _with_default_limit(retriever, options)
         gather = self.gather(
             retriever, context=context, budget=budget, tokenizer=tokenizer, **limited
         )
@@ -380,7 +414,7 @@ class KnowledgeGraph:
         context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
-        **options: Unpack[RetrieverKeywords],
+        **options: Any,
     ) -> Gather:
         """Retrieval and context as one step, for many questions; see `ask`."""
         with self.session.read() as snapshot:
@@ -519,7 +553,7 @@ class KnowledgeGraph:
         output: IO[bytes],
         *,
         progress: Progress = silent,
-        **parts: Unpack[ExportKeywords],
+        **parts: Any,
     ) -> ExportReport | None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
@@ -527,7 +561,9 @@ class KnowledgeGraph:
         `rdf12`, relationships are reifiers of the links that they state. Other formats have
         options of their own, and may return a report.
         """
-        return exchange.export(self.session, format_, output, progress, **parts)
+        exporter: Exporter = load("exporters", format_)
+        values = values_of(f"the format {format_}", exporter.settings, parts)
+        return exporter.write(exported_graph(self.session, progress), output, **values)
 
     def export_wikibase(
         self,
@@ -535,7 +571,7 @@ class KnowledgeGraph:
         output: IO[bytes],
         *,
         over: Sequence[str] = (DOCUMENTS,),
-        **settings: Unpack[WikibaseKeywords],
+        **settings: Any,
     ) -> None:
         """Write the parts in `over` as wikibase, wikibase-json or quickstatements; see `export`.
 
@@ -543,7 +579,7 @@ class KnowledgeGraph:
         own ids and ids in the target, for quickstatements: a file or a mapping. New numbers are
         written to the graph, under its lock.
         """
-        exchange.export(self.session, format_, output, over=over, **settings)
+        self.export(format_, output, over=over, **settings)
 
     def export_articles(
         self,
@@ -557,9 +593,7 @@ class KnowledgeGraph:
 
         With `rewrite`, the language model writes them. The report counts statements in articles.
         """
-        return exchange.export(
-            self.session, "articles", output, progress, over=over, rewrite=rewrite
-        )
+        return self.export("articles", output, progress=progress, over=over, rewrite=rewrite)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.
@@ -574,17 +608,24 @@ class KnowledgeGraph:
         self,
         dumps: Sequence[str] = (),
         endpoint: str = "",
-        **description: Unpack[DescriptionKeywords],
+        **description: Any,
     ) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.
 
         Values in `description` are stored first, as `say` does.
         """
-        return exchange.describe(self.session, dumps, endpoint, **description)
+        files = list(map(void.dump_of, dumps))
+        if description:
+            self.say(**description)
+        with self.session.read() as snapshot:
+            return void.describe(snapshot.reader, files, endpoint)
 
-    def say(self, **description: Unpack[DescriptionKeywords]) -> None:
+    def say(self, **description: Any) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
-        exchange.set_description(self.session, **description)
+        metadata = void.DatasetMetadata.of(description)
+        with self.session.write(create=False) as reader:
+            void.write_dataset_metadata(reader, metadata)
+            self.session.vectors.carry_over(reader)
 
     # Checks
 
@@ -622,3 +663,16 @@ class KnowledgeGraph:
         if meta is None:
             raise EmptyGraphError("the graph is empty: index something first, with sarag index")
         return meta
+
+
+def _with_default_limit(retriever: str | Options, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of a question; 10 documents unless they or the retriever name a limit."""
+    if isinstance(retriever, Options):
+        has_limit = getattr(retriever, "limit", None) is not None
+    else:
+        has_limit = "limit" in Spec.parse(retriever).options
+    return options if has_limit else {"limit": DEFAULT_LIMIT, **options}
+
+
+def _names(sources: str | Iterable[str]) -> list[str]:
+    return [sources] if isinstance(sources, str) else list(sources)

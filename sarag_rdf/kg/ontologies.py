@@ -17,7 +17,6 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.terms import iri_or_literal
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG
-from sarag_rdf.building.derive.decisions import VALUE_TYPE
 from sarag_rdf.building.derive.entailed_graph import (
     axioms_of,
     entailment_metadata,
@@ -28,15 +27,7 @@ from sarag_rdf.building.derive.incremental import recompute
 from sarag_rdf.building.derive.phrase_uses import summarize_phrases
 from sarag_rdf.building.imports.run import import_name
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.extraction.induction import (
-    CountedPhrase,
-    InducedProperty,
-    ProposedClass,
-    ProposedProperty,
-    induce_properties,
-    local_names,
-    write_turtle,
-)
+from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_turtle
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
     StoredOntology as StoredOntology,
@@ -101,12 +92,6 @@ class EntailmentStatus:
 
 MOST_INDUCED = 2000
 """Number of phrases from which an ontology is induced, the most important ones."""
-_INDUCED_CLASSES = {
-    "person": "Person",
-    "organization": "Organization",
-    "geopolitical": "Place",
-    "time": "Time",
-}
 
 
 class Ontologies:
@@ -285,7 +270,7 @@ class Ontologies:
             raise UsageError(
                 f"no phrase has {least} relationships: index more documents, or lower --least"
             )
-        return _turtle(base, properties)
+        return write_turtle(base, properties)
 
     # Entailment
 
@@ -436,34 +421,6 @@ def _refuse_documents(file: OntologyFile) -> None:
                 f"{file.name} has statements about documents or entities of sarag (<{term.value}>):"
                 " restore an export with  sarag import --as sarag"
             )
-
-
-def _turtle(namespace: str, properties: Sequence[InducedProperty]) -> str:
-    def class_name(type_: str) -> str:
-        return _INDUCED_CLASSES.get(type_, "")
-
-    types = {type_ for p in properties for type_ in (p.subject_type, p.object_type)}
-    proposed = [
-        ProposedProperty(
-            name, _label(p, properties), p.phrases, p.inverse_phrases,
-            class_name(p.subject_type), class_name(p.object_type),
-            p.object_type == VALUE_TYPE, p.sentences, p.count,
-        )
-        for name, p in zip(local_names(properties, class_name), properties, strict=True)
-    ]  # fmt: skip
-    classes = [
-        ProposedClass(name, name.lower())
-        for type_, name in _INDUCED_CLASSES.items()
-        if type_ in types
-    ]
-    return write_turtle(namespace, classes, proposed)
-
-
-def _label(property_: InducedProperty, properties: Sequence[InducedProperty]) -> str:
-    """The label, with the types of the arguments if another property has the same label."""
-    if sum(other.label == property_.label for other in properties) == 1:
-        return property_.label
-    return f"{property_.label} ({property_.subject_type}, {property_.object_type})"
 
 
 def _graphs_of(reader: GraphReader, over: Sequence[str]) -> list[str]:

@@ -37,10 +37,9 @@ from sarag_rdf.building.derive.merge_rules import MergeRule, propose
 from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.extraction.phrases import PhraseMatcher
-from sarag_rdf.extraction.suggestions import PropertySuggester, Suggestion, TypedPhrase
+from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
 from sarag_rdf.graph.metadata import today
-from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.ontology.terms import TermNames
+from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
@@ -326,7 +325,7 @@ def propose_phrases(
         )
     ][:most]
     suggester = PropertySuggester(schema, embedder)
-    suggestions = suggester.suggest([TypedPhrase(*s.signature) for s in summaries])
+    suggestions = suggester.suggest([CountedPhrase(*s.signature) for s in summaries])
     return [
         PhraseProposal(summary, tuple(of_phrase))
         for summary, of_phrase in zip(summaries, suggestions, strict=True)

@@ -152,9 +152,9 @@ class CachedEmbedder:
 
 log = logging.getLogger(__name__)
 WAITING = 32
-"""Lots of texts that wait at most; further ones are left for later."""
+"""The maximum number of batches in the queue; further ones are not prefetched."""
 _AT_ONCE = 128
-"""Texts that are embedded before it is asked whether to stop."""
+"""Texts that are embedded between two checks whether to stop."""
 
 
 class EmbeddingPrefetcher:
@@ -309,7 +309,6 @@ _DAMAGED: Final = (
 """Primary codes, and extended ones; SQLITE_ERROR is a table that is not as it was made."""
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 _KEPT: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'"
-_FORMER: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'entry'"
 _BATCH: Final = 500
 _SUM: Final = 4
 """Bytes behind each value: its checksum."""
@@ -339,10 +338,10 @@ class SqliteCache:
     """Keys and values are bytes; threads and processes may share the file.
 
     A damaged file is set aside with a warning, also while in use; a file that cannot be used (no
-    right to write, disk full) means going on without it, with one warning. Neither is an error:
-    what is cached can be had again. SQLite does not see that a byte of a value is another one, so
-    each value has a checksum, and one that does not match it counts as absent. The path
-    ``:memory:`` keeps nothing after `close`.
+    permission to write, disk full) is not used, with one warning. Neither is an error, because
+    cached values can be computed again. SQLite does not notice a changed byte of a value, so each
+    value has a checksum, and a value that does not match it counts as absent. The path
+    ``:memory:`` stores nothing beyond `close`.
     """
 
     def __init__(self, path: Path | str, *, what: str, writable: bool = True) -> None:
@@ -438,8 +437,6 @@ class SqliteCache:
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=NORMAL")
             database.execute(_SCHEMA)
-            if database.execute(_FORMER).fetchone():
-                _take_over(database)
         except sqlite3.Error:
             database.close()
             raise
@@ -472,13 +469,3 @@ def _is_whole(key: object, value: object) -> bool:
     if not isinstance(key, bytes) or not isinstance(value, bytes):
         return False
     return value[-_SUM:] == _sum(key, value[:-_SUM])
-
-
-def _take_over(database: sqlite3.Connection) -> None:
-    """Give checksums to the entries of a file of former versions, which had none."""
-    database.create_function("summed", 2, lambda key, value: value + _sum(key, value))
-    with database:
-        database.execute("BEGIN IMMEDIATE")
-        if database.execute(_FORMER).fetchone():
-            database.execute("INSERT OR IGNORE INTO kept SELECT key, summed(key, value) FROM entry")
-            database.execute("DROP TABLE entry")

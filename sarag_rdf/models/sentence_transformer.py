@@ -146,7 +146,7 @@ class SentenceTransformerEmbedder:
         try:
             return SentenceTransformer(
                 str(local or self._name),
-                device="cpu" if not _has_accelerator() else None,
+                device=None if _has_accelerator() else "cpu",
                 local_files_only=local is not None or not self._may_download,
             )
         except Exception as error:
@@ -166,6 +166,7 @@ class SentenceTransformerEmbedder:
 
 
 def _has_accelerator() -> bool:
+    """Whether there is a GPU, of CUDA or of Apple."""
     import torch
 
-    return bool(torch.cuda.is_available())
+    return bool(torch.cuda.is_available() or torch.backends.mps.is_available())

@@ -134,7 +134,7 @@ def test_cells_become_what_the_standard_says(kg: KnowledgeGraph, tmp_path: Path)
     report = kg.import_graph(table, "table", mapping=metadata)
     assert triples(kg) == expected(EXPECTED)
     assert report.warnings == (
-        "column 'opened': 1 value is no xsd:date and imported as text "
+        "column 'opened': 1 value is not of type xsd:date and imported as text "
         "(first in line 4: '31.02.1900')",
         "column 'web': 1 value is not of type IRI and imported as text (first in line 3: 'none')",
     )
@@ -195,7 +195,7 @@ def changed(column: int, **properties: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"url": "places.csv"}, 'no metadata of CSV on the Web: it has no "@context"'),
+        ({"url": "places.csv"}, 'not metadata of CSV on the Web: it lacks "@context"'),
         ([], "the document: is not an object of JSON"),
         ({**METADATA, "url": "other.csv"}, "url: describes 'other.csv', and not 'places.csv'"),
         ({**METADATA, "tableSchema": "schema.json"}, "'schema.json' is in another file"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, load_pipeline
@@ -23,12 +25,9 @@ from sarag_rdf.plugins.learned.contexts import SentenceVectors, path_phrase, sen
 from sarag_rdf.plugins.learned.extractor import LearnedExtractor
 from sarag_rdf.plugins.learned.features import ExampleNames, Subjects, align
 from sarag_rdf.plugins.learned.statements import (
-    THRESHOLD,
-    THRESHOLDS,
     Classifier,
     StatementExtractor,
     Vectors,
-    best_threshold,
     relation_of,
 )
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -237,33 +236,6 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(pipeline: Lang
     assert relations == again
 
 
-def test_the_threshold_is_the_best_one_for_the_examples() -> None:
-    keys = [(number, "ada", "teacher", "erik") for number in range(40)]
-    right, wrong = set(keys[:20]), keys[20:]
-    sure = dict.fromkeys(right, 0.11)
-    assert best_threshold(sure | dict.fromkeys(wrong, 0.09), right) == 0.1
-    assert best_threshold(dict.fromkeys(right, 0.031), right) == 0.03
-    assert best_threshold(sure, right) == THRESHOLD
-    assert best_threshold(dict.fromkeys(wrong, 0.2), right) == THRESHOLD
-
-
-def test_a_threshold_is_chosen_with_enough_examples(pipeline: Language) -> None:
-    examples = many(NAMES, PLACES)
-
-    def chosen(count: int, threshold: float | None = None) -> StatementExtractor:
-        embed = Vectors(HashEmbedder())
-        return StatementExtractor(
-            SCHEMA, embed, examples[:count], pipeline.pipe, threshold=threshold
-        )
-
-    assert chosen(14).threshold == THRESHOLD
-    assert chosen(15, 0.5).threshold == 0.5
-    extractor = chosen(15)
-    assert extractor.threshold in THRESHOLDS
-    found = [one for n in NAMES for one in extractor.statements(pipeline(f"{n} was born in Hov."))]
-    assert all(one.confidence >= extractor.threshold for one in found)
-
-
 def test_documents_in_batches_have_the_statements_of_each(pipeline: Language) -> None:
     extractor = StatementExtractor(
         SCHEMA, Vectors(HashEmbedder()), many(NAMES, PLACES), pipeline.pipe, threshold=0.001
@@ -331,3 +303,24 @@ def test_what_the_extractor_needs(tmp_path: Path) -> None:
     path.write_text('{"text": "A.", "statements": []}')
     with pytest.raises(UsageError, match="needs an embedder"):
         make(f"learned:examples={path}", SCHEMA)
+
+
+@pytest.mark.usefixtures("pipeline")
+def test_documents_are_embedded_together() -> None:
+    class Counting(HashEmbedder):
+        calls = 0
+
+        def embed(self, texts: Sequence[str]) -> Matrix:
+            Counting.calls += 1
+            return super().embed(texts)
+
+    texts = [f"{name} was born in Hov. {name} left York in 1931." for name in NAMES]
+    documents = [Document(f"urn:{t}", "urn:s", "", t, 0, len(t)) for t in texts]
+    learned = LearnedExtractor(SCHEMA, Counting(), many(NAMES, PLACES))
+    list(learned.extract(documents[:1]))
+    calls = []
+    for number in (2, 6):
+        Counting.calls = 0
+        list(learned.extract(documents[:number]))
+        calls.append(Counting.calls)
+    assert calls[1] <= calls[0] + 1

@@ -18,7 +18,7 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extraction.llm_statements import StatementModel, max_statements
-from sarag_rdf.extraction.units import UNIT
+from sarag_rdf.extraction.values import UNIT
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -508,3 +508,15 @@ def test_with_a_real_server_every_statement_conforms(llm_server: str) -> None:
         assert built.usage.calls >= 1
     else:
         assert isinstance(result, TruncatedReplyError)
+
+
+def test_an_estimate_embeds_nothing() -> None:
+    class Unused(HashEmbedder):
+        def embed(self, texts: Any) -> Any:
+            raise AssertionError(texts)
+
+    built = LLMExtractor(QueuedLLM([]), 1, schema=SCHEMA, embedder=Unused(), examples=EXAMPLES)
+    words = "Gull Light stands on Ona. " * 30
+    short, long = (built.estimate([document(text)]) for text in (TEXT, TEXT + words))
+    assert (short.calls, long.calls) == (3, 3)
+    assert long.tokens_in - short.tokens_in == 3 * 5 * 30 * 4 / 3

@@ -8,16 +8,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.base.vocab import XSD
 from tests.command import ROOT, run_sarag
 from tests.fault_server import playing
 from tests.faults.corpus import openie_corpus
 from tests.faults.scenarios import OPENIE
 from tests.faults.soak import graphs_of
-from tests.sample_graph import embeddings, nquads, quads_of
+from tests.sample_graph import embeddings, nquads
 
 CLOCKS = ("1970-01-01 00:00:01", "2199-06-30 12:00:00", "2001-09-09 01:46:40")
 _LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1")
@@ -97,23 +95,3 @@ def test_a_clock_that_runs_backwards_leaves_a_graph_that_conforms(
     for command in ("validate", "fsck"):
         done = run_sarag(command, cwd=tmp_path, env=env)
         assert done.code == 0, done
-
-
-def test_runs_that_ended_before_they_began_are_mended(tmp_path: Path, env: dict[str, str]) -> None:
-    """As an earlier version left them that had the clock set back on it."""
-    openie_corpus(tmp_path, count=3)
-    assert run_sarag("index", "docs", *OPENIE, cwd=tmp_path, env=env).code == 0
-    runs = [quad for quad in quads_of(tmp_path / "kg") if "#endedAtTime" in str(quad.predicate)]
-    store = ox.Store(str(tmp_path / "kg" / "store"))
-    early = ox.Literal("1999-12-31T23:59:59Z", datatype=XSD.dateTime)
-    for quad in runs:
-        store.remove(quad)
-        store.add(ox.Quad(quad.subject, quad.predicate, early, quad.graph_name))
-    store.flush()
-    del store
-    assert run_sarag("fsck", cwd=tmp_path, env=env).code == 1
-    done = run_sarag("fsck", "--repair", cwd=tmp_path, env=env)
-    assert done.code == 0, done
-    assert "ended before they began" in done.out + done.err
-    for command in ("validate", "fsck"):
-        assert run_sarag(command, cwd=tmp_path, env=env).code == 0

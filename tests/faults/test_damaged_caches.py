@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -224,18 +223,6 @@ def test_no_byte_of_a_table_gives_another_value(tmp_path: Path) -> None:
         cache.close()
     assert wrong == 0
     assert lost > 100, "most bytes are those of values"
-
-
-def test_a_table_of_former_versions_is_taken_over(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE entry (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
-        database.execute("INSERT INTO entry VALUES (?, ?)", (b"k", b"value"))
-    database.close()
-    cache = SqliteCache(path, what="cache")
-    assert cache.get_many([b"k", b"other"]) == {b"k": b"value"}
-    cache.close()
-    assert fault_of(path) == ""
 
 
 def test_values_that_are_spoiled_are_found_by_looking(tmp_path: Path) -> None:

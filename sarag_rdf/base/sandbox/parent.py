@@ -1,10 +1,10 @@
 """Runs functions in child processes, which may crash, hang or run out of memory.
 
 Native parsers overflow their stacks on hostile input, and some parsers take quadratic time; in a
-child process, either results in an exception. `multiprocessing`, and thus pebble, loky and
-billiard, would import the caller's ``__main__`` again in each child, which breaks scripts without
-an ``if __name__ == "__main__"`` guard. Therefore the processes are started here, and only framing,
-timeouts and pickling are those of `multiprocessing.connection`.
+child process, either results in an exception. `multiprocessing`, and thus pebble and billiard,
+would import the caller's ``__main__`` again in each child, which breaks scripts without an
+``if __name__ == "__main__"`` guard; loky has no time limit for a call. Therefore the processes are
+started here, and only framing, timeouts and pickling are those of `multiprocessing.connection`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
@@ -22,10 +22,10 @@ from sarag_rdf.building.index.quarantine import (
 )
 from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.documents.format import Duplicate, InputProblem
+from sarag_rdf.documents.options import OVERLAP, WORDS, ReadOptions
 from sarag_rdf.documents.reader import (
     STDIN,
     Read,
-    ReadOptions,
     ReadOutcome,
     key_prefix,
     read,
@@ -35,10 +35,6 @@ from sarag_rdf.graph.reader import GraphReader
 
 Inputs = str | Path | Source
 Mode = Literal["add", "update", "mirror"]
-WORDS = 500
-"""Words of a chunk by default."""
-OVERLAP = 200
-"""Words that neighbouring chunks share by default."""
 LOOKUP_BATCH = 500
 """Inputs whose states are read from the graph in one batch."""
 _CONFIRM = "list them with --dry-run, and confirm their deletion with --yes"
@@ -50,16 +46,13 @@ class Request:
 
     ``add`` indexes inputs that are new or have changed, ``update`` only those whose files are in
     the graph, and ``mirror`` makes the sources that come from one folder match it. The last two
-    delete sources as well; `yes` confirms the deletion of more than a third of them. Chunks have
-    `words` words, and share `overlap` words with their neighbours.
+    delete sources as well; `yes` confirms the deletion of more than a third of them.
 
     Raises `UsageError` for inputs that the mode does not allow.
     """
 
     inputs: tuple[Path | Source, ...]
     mode: Mode = "add"
-    words: int = WORDS
-    overlap: int = OVERLAP
     yes: bool = False
     reading: ReadOptions = field(default_factory=ReadOptions)
 
@@ -69,15 +62,14 @@ class Request:
         inputs: Inputs | Iterable[Inputs],
         mode: Mode = "add",
         *,
-        words: int = WORDS,
-        overlap: int = OVERLAP,
         yes: bool = False,
+        stdin: BinaryIO | None = None,
         **reading: Any,
     ) -> Request:
         """A request for one input or several; `reading` are the fields of `ReadOptions`."""
         items = [inputs] if isinstance(inputs, str | Path | Source) else inputs
         paths = tuple(item if isinstance(item, Source) else Path(item) for item in items)
-        return cls(paths, mode, words, overlap, yes, ReadOptions(**reading))
+        return cls(paths, mode, yes, ReadOptions.of(reading, stdin=stdin))
 
     def __post_init__(self) -> None:
         if self.mode == "update" and STDIN in self.inputs:
@@ -157,7 +149,8 @@ def compared(
     reader: GraphReader, inputs: Iterable[ReadOutcome], request: Request, method: Method
 ) -> Plan:
     """Plan to index the sources whose text, title, language or method has changed."""
-    sizes = {"words": str(request.words), "overlap": str(request.overlap)}
+    reading = request.reading
+    sizes = {"words": str(reading.words), "overlap": str(reading.overlap)}
     method = replace(method, settings={**method.settings, **sizes})
     quarantine = read_quarantine(reader)
     todo: dict[str, PlannedSource] = {}
@@ -189,7 +182,11 @@ def compared(
                 quarantined[iri] = item.key or "text"
             else:
                 documents = chunk(
-                    item, iri, reader.minter, words=request.words, overlap=request.overlap
+                    item,
+                    iri,
+                    reader.minter,
+                    words=request.reading.words,
+                    overlap=request.reading.overlap,
                 )
                 is_known, is_quarantined = iri in known, iri in quarantine
                 todo[iri] = PlannedSource(iri, item, tuple(documents), is_known, is_quarantined)

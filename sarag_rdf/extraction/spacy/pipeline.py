@@ -27,8 +27,7 @@ from sarag_rdf.extraction.names import (
     short_names_of_person,
 )
 from sarag_rdf.extraction.phrases import PhraseMatcher
-from sarag_rdf.extraction.prose import prose_of
-from sarag_rdf.extraction.spacy.source_text import set_source_text, source_text
+from sarag_rdf.extraction.prose import prose_of, set_source_text, source_text
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
 
@@ -170,15 +169,14 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
     from sarag_rdf.extraction.spacy.relations import ParsedClauses, find_relations
     from sarag_rdf.extraction.spacy.statements import find_statements, typed_relations
 
-    title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
-    spans = None
-    if not title:
-        title = lead_name(doc.text)
+    is_titled = any(map(str.isalnum, title))
+    title = " ".join(title.split()) if is_titled else lead_name(doc.text)
+    spans = find_mention_spans(doc, title)
+    longer = {s.name for s in spans if title and s.name.endswith(f" {title}")}
+    if not is_titled and len(longer) == 1:
+        title = longer.pop()
         spans = find_mention_spans(doc, title)
-        longer = {s.name for s in spans if s.name.endswith(f" {title}")}
-        if title and len(longer) == 1:
-            title, spans = longer.pop(), None
-    coreference = resolve_coreference(doc, title, spans or find_mention_spans(doc, title))
+    coreference = resolve_coreference(doc, title, spans)
     matches = find_relations(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
     relations = tuple(match.relation for match in matches)

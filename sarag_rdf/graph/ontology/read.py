@@ -296,7 +296,7 @@ class _SchemaReader:
         return is_term and iri not in self._deprecated and not self._is_alias(iri)
 
     def _is_alias(self, iri: str) -> bool:
-        """Whether a term is only mapped to: another one is equivalent, and nothing else is said."""
+        """Whether a term is only mapped to: equivalent to another, without an axiom or a label."""
         axioms = (*DOMAINS, *RANGES, *LABELS, RDFS.subClassOf.value, RDFS.subPropertyOf.value)
         return iri in self._equivalents and not self.index.objects(iri, *axioms)
 

@@ -138,7 +138,7 @@ class TripleIndex:
     ) -> Iterator[str]:
         """A node, and the members of its lists by these properties, in any depth.
 
-        Only the lists of nodes that `follows` holds for are read.
+        Only the lists of nodes for which `follows` is true are read.
         """
         todo, seen = [node], {node}
         while todo:

@@ -190,10 +190,6 @@ class OxigraphStore:
 
         Raises `StoreError` after `close`.
         """
-        return self._open_store
-
-    @property
-    def _open_store(self) -> ox.Store:
         if self._store is None:
             raise StoreError("this graph is closed: open it again")
         return self._store
@@ -203,7 +199,7 @@ class OxigraphStore:
     ) -> Table | Triples | bool:
         begin = time.monotonic()
         try:
-            store = self._open_store
+            store = self.inner
             dataset: dict[str, Any] = {"use_default_graph_as_union": union}
             if default_graphs is not None:
                 store, dataset = self._union.resolve(store, text, default_graphs)
@@ -235,7 +231,7 @@ class OxigraphStore:
             raise StoreError("this graph was opened read-only")
         self._union.invalidate()
         try:
-            self._open_store.update(text)
+            self.inner.update(text)
             self._flush_periodically(len(change.insert) + len(change.delete))
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
@@ -248,7 +244,7 @@ class OxigraphStore:
         if self._unflushed >= FLUSH_INTERVAL:
             self._unflushed = 0
             with suppress(*_ENGINE_ERRORS):
-                self._open_store.flush()
+                self.inner.flush()
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
         with self._loading() as store:
@@ -264,7 +260,7 @@ class OxigraphStore:
             raise StoreError("this graph was opened read-only")
         self._union.invalidate()
         try:
-            yield self._open_store
+            yield self.inner
         except _ENGINE_ERRORS as error:
             raise self.write_error("part of the data may be stored", error) from error
 
@@ -275,7 +271,7 @@ class OxigraphStore:
         milliseconds. Raises `StoreError`.
         """
         try:
-            self._open_store.backup(folder)
+            self.inner.backup(folder)
         except _ENGINE_ERRORS as error:
             raise self.write_error("nothing changed", error) from error
 
@@ -287,7 +283,7 @@ class OxigraphStore:
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
         name = None if graph is None else ox.NamedNode(graph)
         owner = threading.get_ident()
-        quads = self._open_store.quads_for_pattern(None, None, None, name)
+        quads = self.inner.quads_for_pattern(None, None, None, name)
         while True:
             try:
                 quad = next(quads)
@@ -301,7 +297,7 @@ class OxigraphStore:
                 raise StoreError("quads were read in another thread: pass on a list instead")
 
     def graphs(self) -> list[str]:
-        names = self._open_store.named_graphs()
+        names = self.inner.named_graphs()
         return sorted(name.value for name in names if isinstance(name, ox.NamedNode))
 
     def close(self) -> None:

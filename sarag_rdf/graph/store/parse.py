@@ -37,6 +37,7 @@ _NAMES = {
     "trig": ox.RdfFormat.TRIG,
     "rdfxml": ox.RdfFormat.RDF_XML,
     "jsonld": ox.RdfFormat.JSON_LD,
+    "n3": ox.RdfFormat.N3,
 }
 
 

@@ -25,7 +25,7 @@ _ARRAYS = ("starts", "rows", "counts", "lengths")
 
 
 class Bm25Index:
-    """A `WordIndex`; words are runs of letters and digits, case folded.
+    """A `WordIndex`; words are runs of letters, digits and underscores, case folded.
 
     The postings of word i are those from ``starts[i]`` to ``starts[i + 1]``: `rows` are the texts
     that contain it, ascending, and `counts` its frequencies in them. `lengths` are the numbers of

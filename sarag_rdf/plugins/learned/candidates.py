@@ -107,7 +107,7 @@ def find_candidates(sentence: Span) -> list[Candidate]:
 
 
 def _lead_start(sentence: Span) -> int:
-    """The first token that is no article, if it begins a noun phrase or name; else -1."""
+    """The first token that is not an article, if it begins a noun phrase or name; else -1."""
     for token in sentence:
         is_article = token.lower_ in ("the", "a", "an") and bool(token.whitespace_)
         if is_article or token.is_punct or token.is_space:

@@ -161,8 +161,8 @@ class SentenceVectors:
         words = {w for groups in weighted for group in groups for each, _ in group for w in each}
         embed(sorted(words.union(*phrases)))
         return [
-            cls(sentence, own, said, embed(said), *(mean_of_words(g, embed) for g in groups))
-            for (sentence, own), said, groups in zip(found, phrases, weighted, strict=True)
+            cls(sentence, own, paths, embed(paths), *(mean_of_words(g, embed) for g in groups))
+            for (sentence, own), paths, groups in zip(found, phrases, weighted, strict=True)
         ]
 
 
@@ -171,7 +171,7 @@ _Weighted = tuple[Sequence[str], Sequence[float]]
 
 
 def _common_words(doc: Doc, candidate: Candidate) -> tuple[list[str], list[float]]:
-    """The words of a candidate that are no names; the last one counts twice."""
+    """The words of a candidate that are not names; the last one counts twice."""
     tokens = [t for t in doc[candidate.begin : candidate.end] if t.is_alpha and t.pos_ != "PROPN"]
     weights = [1.0] * len(tokens)
     weights[-1:] = [2.0] * bool(tokens)
@@ -196,7 +196,7 @@ def mean_of_words(phrases: Sequence[_Weighted], embed: Embed) -> Floats:
 def vectors_of_names(names: Sequence[str], embed: Embed) -> Floats:
     """Shape (names, d): means of the vectors of all words; the last one counts twice.
 
-    What a name is like, without what is said of it: "Cardiff" is near "Swansea".
+    What a name is like, without its context: "Cardiff" is near "Swansea".
     """
     return mean_of_words([_words_of_name(name) for name in names], embed)
 

@@ -16,7 +16,7 @@ are accepted in the order of their confidence, as long as they agree with those 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -31,7 +31,7 @@ from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.names import exact_text, soft_text
-from sarag_rdf.extraction.spacy.source_text import source_text
+from sarag_rdf.extraction.prose import source_text
 from sarag_rdf.extraction.statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.plugins.learned.candidates import Candidate
@@ -45,23 +45,15 @@ from sarag_rdf.plugins.learned.features import (
     subject_features,
 )
 
-THRESHOLD = 0.1
-"""Least confidence of a statement, if there are few examples."""
-THRESHOLDS = (0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4)
-"""Least confidences from which that with the best F1 on the examples is chosen."""
-_MIN_STATEMENTS = 30
-"""Statements that examples must have for this choice."""
-_MIN_OBJECT = 0.04
-_MAX_PAIRS = 20
+THRESHOLD = 0.02
+"""Least confidence of a statement. The classifiers are not sure of what few examples show."""
+_MIN_OBJECT = 0.005
+_MAX_PAIRS = 30
 _MAX_PROPERTIES = 2
 _MAX_NAME = 8
-_FOLDS = 4
-"""Parts of the examples that are read by classifiers fitted on the others."""
 _BATCH = 64
 """Number of documents that are embedded together."""
 
-_Key = tuple[int, str, str, str]
-"""Example, subject, property and object."""
 Parse = Callable[[Sequence[str]], Iterable[Doc]]
 """Parses texts with a spaCy pipeline."""
 
@@ -81,27 +73,14 @@ class TypedStatement:
     is_topic: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Features of pairs of one example, shape (n, features), and which of them it states."""
-
-    origin: int
-    features: Floats
-    gold: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class _Classifiers:
-    """The probabilities of objects and of subjects."""
-
-    objects: Classifier
-    subjects: Classifier
+_Rows = tuple[Floats, NDArray[np.bool_]]
+"""Features of pairs, shape (n, features), and which pairs the examples state."""
 
 
 class Classifier:
     """Gradient boosting over rows of features, of which NaN is a missing one."""
 
-    def __init__(self, examples: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> None:
+    def __init__(self, examples: Sequence[_Rows]) -> None:
         """Fit to features of shape (n, features), and which rows are right.
 
         Without both right and wrong rows the probability is always 0.
@@ -118,8 +97,8 @@ class Classifier:
             features = np.concatenate([rows for rows, _ in examples])
             self._known = ~np.isnan(features).all(axis=0)
             self._model = HistGradientBoostingClassifier(
-                max_iter=60, max_leaf_nodes=8, min_samples_leaf=10, l2_regularization=1.0,
-                early_stopping=False, random_state=0,
+                max_iter=100, learning_rate=0.05, max_leaf_nodes=8, min_samples_leaf=10,
+                l2_regularization=1.0, max_features=0.3, early_stopping=False, random_state=0,
             ).fit(features[:, self._known], is_right)  # fmt: skip
 
     def predict(self, rows: Floats) -> NDArray[np.float64]:
@@ -145,14 +124,14 @@ class StatementExtractor:
         examples: Sequence[Example],
         parse: Parse,
         *,
-        threshold: float | None = None,
+        threshold: float = THRESHOLD,
     ) -> None:
-        """Without a `threshold`, that with the best F1 on the examples is chosen."""
+        """Statements have a confidence of at least `threshold`."""
         self._embed = embed
         self._schema = schema
         self._examples = examples
         self._parse = parse
-        self._given_threshold = threshold
+        self._threshold = threshold
 
     @cached_property
     def _properties(self) -> SchemaVectors:
@@ -204,58 +183,18 @@ class StatementExtractor:
                             among = Subjects.of(vectors, name, self._embed)
                             object_ = vectors.candidates[index]
                             features = subject_features(among, object_, row, schema, others)
-                            subjects.append(_Rows(origin, features, _is_subject(among, statement)))
+                            subjects.append((features, _is_subject(among, statement)))
                 if mask.any():
                     features = object_features(vectors, schema, others)
-                    objects.append(_Rows(origin, features[mask], stated[mask]))
+                    objects.append((features[mask], stated[mask]))
                 topic = topic or topic_of(vectors)
         return objects, subjects
 
-    def _fit(self, without: Set[int] = frozenset()) -> _Classifiers:
-        """Fit the classifiers on the examples, without those at some places."""
-        objects, subjects = (
-            Classifier([(r.features, r.gold) for r in rows if r.origin not in without])
-            for rows in self._rows
-        )
-        return _Classifiers(objects, subjects)
-
     @cached_property
-    def _classifiers(self) -> _Classifiers:
-        return self._fit()
-
-    @cached_property
-    def threshold(self) -> float:
-        """Least confidence of a statement: that with the best F1 on the examples.
-
-        Each example is read by classifiers that were fitted without it. How sure they can be
-        differs from ontology to ontology.
-        """
-        if self._given_threshold is not None:
-            return self._given_threshold
-        gold = {
-            (origin, soft_text(one.subject), one.property, soft_text(one.object))
-            for origin, example in enumerate(self._examples)
-            for one in example.statements
-        }
-        if len(gold) < _MIN_STATEMENTS:
-            return THRESHOLD
-        confidences: dict[_Key, float] = {}
-        for fold in range(_FOLDS):
-            places = range(fold, len(self._examples), _FOLDS)
-            classifiers = self._fit(frozenset(places))
-            for origin in places:
-                others, sentences = self._example_vectors.without(origin), self._example_sentences
-                for one in self._statements(
-                    sentences[origin], "", others, classifiers, min(THRESHOLDS)
-                ):
-                    stated = soft_text(one.object.text)
-                    if one.object.value:
-                        lexical = soft_text(one.object.value.lexical)
-                        if (origin, soft_text(one.subject.text), one.property.iri, lexical) in gold:
-                            stated = lexical
-                    key = (origin, soft_text(one.subject.text), one.property.iri, stated)
-                    confidences[key] = max(one.confidence, confidences.get(key, 0.0))
-        return best_threshold(confidences, gold)
+    def _classifiers(self) -> tuple[Classifier, Classifier]:
+        """Of objects, and of subjects."""
+        objects, subjects = self._rows
+        return Classifier(objects), Classifier(subjects)
 
     def statements(self, doc: Doc, title: str = "") -> Iterator[TypedStatement]:
         """The accepted statements of each sentence, best first; see `statements_of_all`."""
@@ -275,43 +214,28 @@ class StatementExtractor:
                 continue
             vectors = self._vectors_of([doc for doc, _ in batch])
             for (_, title), sentences in zip(batch, vectors, strict=True):
-                yield list(
-                    self._statements(
-                        sentences, title, self._example_vectors, self._classifiers, self.threshold
-                    )
-                )
+                yield list(self._statements(sentences, title))
 
     def _statements(
-        self,
-        sentences: Iterable[SentenceVectors],
-        title: str,
-        examples: ExampleVectors,
-        classifiers: _Classifiers,
-        threshold: float,
+        self, sentences: Iterable[SentenceVectors], title: str
     ) -> Iterator[TypedStatement]:
         topic = ""
         for vectors in sentences:
             if vectors.candidates:
                 subjects = Subjects.of(vectors, title or topic, self._embed)
-                pairs = self._pairs(vectors, subjects, examples, classifiers)
-                yield from _accepted(pairs, threshold)
+                yield from _accepted(self._pairs(vectors, subjects), self._threshold)
                 topic = topic or topic_of(vectors)
 
-    def _pairs(
-        self,
-        vectors: SentenceVectors,
-        subjects: Subjects,
-        examples: ExampleVectors,
-        classifiers: _Classifiers,
-    ) -> list[TypedStatement]:
+    def _pairs(self, vectors: SentenceVectors, subjects: Subjects) -> list[TypedStatement]:
         """The best pairs of object and property, each with its most probable subject."""
-        schema = self._properties
+        schema, examples = self._properties, self._example_vectors
+        of_objects, of_subjects = self._classifiers
         mask = schema.admitted(vectors.candidates)
         if not mask.any() or not subjects.candidates:
             return []
         scores = np.zeros(mask.shape)
         features = object_features(vectors, schema, examples)
-        scores[mask] = classifiers.objects.predict(features[mask])
+        scores[mask] = of_objects.predict(features[mask])
         order = np.argsort(-scores, axis=None, kind="stable")[:_MAX_PAIRS]
         chosen = [divmod(int(position), mask.shape[1]) for position in order]
         chosen = [(index, row) for index, row in chosen if scores[index, row] >= _MIN_OBJECT]
@@ -321,7 +245,7 @@ class StatementExtractor:
             subject_features(subjects, vectors.candidates[index], row, schema, examples)
             for index, row in chosen
         ]
-        probabilities = classifiers.subjects.predict(np.concatenate(rows))
+        probabilities = of_subjects.predict(np.concatenate(rows))
         last = len(subjects.candidates) - 1
         pairs = []
         for (index, row), own in zip(chosen, probabilities.reshape(len(chosen), -1), strict=True):
@@ -347,16 +271,6 @@ def _is_subject(subjects: Subjects, statement: ExampleStatement) -> NDArray[np.b
         if equal.any():
             break
     return equal
-
-
-def best_threshold(confidences: Mapping[_Key, float], gold: Set[_Key]) -> float:
-    """The one of `THRESHOLDS` with the best F1; the one nearest to `THRESHOLD` of equal ones."""
-
-    def f1(threshold: float) -> float:
-        accepted = {key for key, value in confidences.items() if value >= threshold}
-        return 2 * len(accepted & gold) / (len(accepted) + len(gold))
-
-    return max(THRESHOLDS, key=lambda one: (f1(one), -abs(one - THRESHOLD)))
 
 
 def _accepted(pairs: Sequence[TypedStatement], threshold: float) -> Iterator[TypedStatement]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from sarag_rdf.extraction.induction import (
+from sarag_rdf.base.vocab import XSD
+from sarag_rdf.extraction.review import (
     CountedPhrase,
     InducedProperty,
+    PropertySuggester,
     induce_properties,
     local_names,
 )
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.testing.fakes import HashEmbedder
 
 
@@ -58,8 +61,7 @@ def test_local_names_are_distinct() -> None:
         of("1st", "misc"),
         of("co-wrote", "misc"),
     ]
-    names = {"person": "Person", "geopolitical": "Place"}
-    assert local_names(phrases, lambda type_: names.get(type_, "")) == [
+    assert local_names(phrases) == [
         "bornIn",
         "bornInPerson",
         "bornIn2",
@@ -68,3 +70,16 @@ def test_local_names_are_distinct() -> None:
         "property1st",
         "coWrote",
     ]
+
+
+def test_numbers_and_dates_are_values_that_a_property_may_have() -> None:
+    def property_(name: str, datatype: str) -> OntologyProperty:
+        ranges = (XSD[datatype].value,)
+        return OntologyProperty(f"urn:{name}", name, ranges=ranges, is_literal=True)
+
+    properties = [property_("population", "integer"), property_("homepage", "anyURI")]
+    suggester = PropertySuggester(Schema.of([], properties), HashEmbedder())
+    phrases = [CountedPhrase(p.label, "geopolitical", "value") for p in properties]
+    numbers, pages = suggester.suggest(phrases)
+    assert [s.property for s in numbers] == ["urn:population"]
+    assert "urn:homepage" not in [s.property for s in pages]
