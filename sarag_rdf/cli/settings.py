@@ -180,7 +180,7 @@ def _set_defaults(defaults: Any, file: SettingsFile, command: click.Command) -> 
     for key, option in _options_in(file, command):
         defaults[option.name] = _default(option, file.path, key, file.values[key])
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        for name, inner in _subcommands(command).items():
             _set_defaults(defaults.setdefault(name, {}), file, inner)
 
 
@@ -199,8 +199,15 @@ def settings_of(file: SettingsFile, commands: Iterable[click.Command]) -> list[t
     for command in commands:
         found += _options_in(file, command)
         if isinstance(command, click.Group):
-            found += settings_of(file, command.commands.values())
+            found += settings_of(file, _subcommands(command).values())
     return found
+
+
+def _subcommands(group: click.Group) -> dict[str, click.Command]:
+    """The commands of a group by name, which it may import now."""
+    with click.Context(group) as context:
+        found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 def _options_in(file: SettingsFile, command: click.Command) -> list[tuple[str, Setting]]:

@@ -1,4 +1,4 @@
-"""The prompts of judges as models see them. ``SARAG_UPDATE_GOLDEN=1`` rewrites ``prompts/``."""
+"""The prompts of evaluation as models see them. ``SARAG_UPDATE_GOLDEN=1`` rewrites ``prompts/``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.plugins.evaluation.compare import Comparison, PresentedAnswer, pair_prompt
-from sarag_rdf.plugins.evaluation.judge import Case, judge_prompt
+from sarag_rdf.plugins.evaluation.grading import PROMPTS, Case, judge_prompt
 from sarag_rdf.plugins.evaluation.preferences import Input
 from sarag_rdf.plugins.evaluation.preferences import judge_prompt as notes_prompt
 
@@ -31,6 +30,12 @@ def rendered() -> dict[str, str]:
         "judge_attacked": judge_prompt(Case(CASE.question, CASE.known, ATTACK)),
         "judge_notes": notes_prompt(NOTES, ["Ulm lies on the Danube.", "Ulm\nlies."]),
         "judge_notes_attacked": notes_prompt(NOTES, ["Ulm.", ATTACK]),
+        "write_question": PROMPTS.render(
+            "write_question",
+            topic="Einstein",
+            question="What are the rivers of the birth place of Einstein?",
+            fence="0123abcd",
+        ),
         "judge_pair": pair_prompt(ORDER),
         "judge_pair_attacked": pair_prompt(
             Comparison(ORDER.question, ORDER.first, PresentedAnswer(ATTACK, "x"))
@@ -68,7 +73,7 @@ def test_the_order_is_all_that_differs() -> None:
     assert one.partition("Everything between")[0] == other.partition("Everything between")[0]
 
 
-@pytest.mark.parametrize("name", ["judge", "judge_pair"])
+@pytest.mark.parametrize("name", ["judge", "judge_pair", "judge_notes", "write_question"])
 def test_missing_values_raise(name: str) -> None:
     with pytest.raises(jinja2.UndefinedError):
-        render_prompt(name)
+        PROMPTS.render(name)

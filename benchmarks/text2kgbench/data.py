@@ -82,7 +82,7 @@ class LiteralStyle:
 
 
 def _around(form: str, gold: str) -> tuple[str, str] | None:
-    """What is before and after a form in a text, if it is no part of a longer word or number."""
+    """What is before and after a form in a text, unless it is part of a longer word or number."""
     for match in re.finditer(re.escape(form), gold):
         before, after = gold[: match.start()], gold[match.end() :]
         if not (before[-1:].isalnum() and form[:1].isalnum()) and not (
@@ -262,7 +262,7 @@ def _sentence(row: dict[str, Any]) -> tuple[Sentence, bool]:
 
 
 def read_lines(path: Path, parse: Callable[[dict[str, Any]], _Row], form: str) -> Iterator[_Row]:
-    """JSON Lines as values. Raises `InputError` for a line that has not that `form`."""
+    """JSON Lines as values. Raises `InputError` for a line of another form."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
@@ -293,7 +293,7 @@ def sample_examples(
     still lacks examples. With `per_property` 0 there are none.
     """
     order = list(ontology.train)
-    random.Random(f"{seed} {ontology.name}").shuffle(order)  # noqa: S311
+    random.Random(f"{seed} {ontology.name}").shuffle(order)
     counts: Counter[str] = Counter()
     chosen = []
     for sentence in order:

@@ -1,16 +1,17 @@
-"""Shared by the commands of ``sarag evaluate``: options, the graph of a corpus, result files."""
+"""``sarag evaluate``: its commands by name, and what they share: options, graph, result files."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.cli.options import (
     Decorator,
@@ -18,51 +19,98 @@ from sarag_rdf.cli.options import (
     facts_option,
     json_option,
     open_graph,
+    together,
 )
-from sarag_rdf.cli.output import echo_json, json_text, note, progress_bars
+from sarag_rdf.cli.output import (
+    add_verbosity_options,
+    echo_json,
+    json_text,
+    note,
+    progress_bars,
+)
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.plugins.evaluation.corpus import Corpus
-    from sarag_rdf.plugins.evaluation.questions import Question
+    from sarag_rdf.plugins.evaluation.questions import Corpus, Question
 
+_MODULES: Final = {
+    "retrieval": "retrieval:command",
+    "sweep": "sweep:command",
+    "qa": "qa:command",
+    "table": "tables:command",
+    "compare": "compare:command",
+    "competency": "competency:command",
+    "activation": "activation:command",
+    "extraction": "extraction:command",
+    "preferences": "preferences:command",
+    "resolution": "resolution:command",
+    "questions": "path_questions:command",
+    "paths": "paths:command",
+    "fit-paths": "paths:fit_command",
+}
+"""Command -> module and attribute, imported when the command is called."""
 _PROBLEMS = 3
 """Problems of indexing that are printed."""
 
 
-def _combine(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator, listed in this order in the help."""
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_MODULES)
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        module, _, attribute = _MODULES.get(cmd_name, "").partition(":")
+        if not module:
+            return None
+        found = getattr(import_module(f"sarag_rdf.plugins.evaluation.{module}"), attribute)
+        add_verbosity_options(found)
+        return cast("click.Command", found)
 
-    return decorate
+
+@click.group(
+    name="evaluate",
+    cls=_LazyGroup,
+    invoke_without_command=True,
+    epilog="Example:  sarag evaluate retrieval --corpus corpus.json --questions questions.json",
+)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Evaluate retrieval, answers, extraction and the graph itself on data with known results."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
-data_options = _combine(
-    click.option(
-        "--corpus", required=True, type=click.Path(path_type=Path),
-        help="JSON file with the passages.",
-    ),
-    click.option(
-        "--questions", required=True, type=click.Path(path_type=Path),
-        help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
-    ),
-    click.option(
-        "--kg", type=click.Path(path_type=Path),
-        help="A graph of the corpus, or a new folder to index it into. Default: a temporary one.",
-    ),
-    click.option(
-        "--extractor",
-        help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph spacy.",
-    ),
-    embedder_option,
-    facts_option,
-)  # fmt: skip
-"""Corpus, questions and graph."""
-selection_options = _combine(
+# ---------------------------------------------------------------------------------------- Options
+
+
+def data_options(*, is_corpus_required: bool = True) -> Decorator:
+    """Corpus, questions and graph."""
+    corpus = "JSON file with the passages."
+    if not is_corpus_required:
+        corpus = f"{corpus} Without it, --kg is a graph to ask, with any contents."
+    return together(
+        click.option(
+            "--corpus", required=is_corpus_required, type=click.Path(path_type=Path), help=corpus
+        ),
+        click.option(
+            "--questions", required=True, type=click.Path(path_type=Path),
+            help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
+        ),
+        click.option(
+            "--kg", type=click.Path(path_type=Path),
+            help="A graph of the corpus, or a new folder to index it into. Default: a temporary "
+            "one.",
+        ),
+        click.option(
+            "--extractor",
+            help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph "
+            "spacy.",
+        ),
+        embedder_option,
+        facts_option,
+    )  # fmt: skip
+
+
+selection_options = together(
     click.option(
         "--limit", type=click.IntRange(1), help="Use only the first LIMIT questions."
     ),
@@ -73,7 +121,7 @@ selection_options = _combine(
     ),
 )  # fmt: skip
 """Selection of questions."""
-result_options = _combine(
+result_options = together(
     json_option,
     click.option(
         "--output", type=click.Path(path_type=Path),
@@ -81,13 +129,17 @@ result_options = _combine(
     ),
 )  # fmt: skip
 """All results as JSON."""
-output_options = _combine(
+output_options = together(
     result_options,
     click.option(
         "--timings", type=click.Path(path_type=Path), help="Write timings to this JSON file."
     ),
 )  # fmt: skip
 """Result files."""
+replies_option = click.option(
+    "--replies", type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep the replies of models in this file (.sqlite), to resume an interrupted run.",
+)  # fmt: skip
 
 
 def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
@@ -101,6 +153,14 @@ def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> t
             f"'{value}' is not a list of integers of at least 1, such as 2,5,10", param=parameter
         )
     return tuple(numbers)
+
+
+def parse_names(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Click callback: distinct names in their order, from ``sarag,dense``; none without a value."""
+    names = tuple(dict.fromkeys(part.strip() for part in value.split(","))) if value else ()
+    if not all(names) or value == "":
+        raise click.BadParameter(f"'{value}' has an empty name", param=parameter)
+    return names
 
 
 def check_outputs(*paths: Path | None) -> None:
@@ -145,9 +205,15 @@ def select_questions(
 
 @contextmanager
 def open_corpus_graph(
-    options: dict[str, Any], corpus: Corpus
+    options: Mapping[str, Any], corpus: Corpus | None
 ) -> Iterator[tuple[KnowledgeGraph, int]]:
-    """A graph of the corpus, and the number of documents missing from an extraction file."""
+    """A graph of the corpus, and the number of documents missing from an extraction file.
+
+    Without a corpus it is the graph of --kg as it is. Raises `UsageError` without either, and for
+    a graph by another extractor.
+    """
+    if corpus is None and not options["kg"]:
+        raise UsageError("name the corpus with --corpus, or a graph with --kg")
     with (
         ScratchFolder("evaluate") as scratch,
         open_graph({**options, "kg": options["kg"] or scratch.path / "kg"}) as kg,
@@ -159,7 +225,10 @@ def open_corpus_graph(
                 f"{options['kg']} was extracted with {', '.join(sorted(known))}, not with "
                 f"{kind}: omit --extractor, or name another folder with --kg"
             )
-        yield kg, 0 if known else _index(kg, corpus, options["extractor"] or "spacy")
+        missing = 0
+        if corpus is not None and not known:
+            missing = _index(kg, corpus, options["extractor"] or "spacy")
+        yield kg, missing
 
 
 def check_coverage(problems: dict[str, int], corpus: Corpus, file: Path) -> None:
@@ -184,6 +253,19 @@ def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
     if not report.added:
         raise InputError(f"no passage of {corpus.file} could be indexed with {name}")
     return int(getattr(extractor, "missing_documents", 0))
+
+
+@contextmanager
+def interruption(replies: Path | None) -> Iterator[None]:
+    """Without --replies, an interruption is reported as a loss of all replies."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if replies is not None:
+            raise
+        loss = SaragError("interrupted: no replies were saved: name a file with --replies")
+        loss.exit_code = 130
+        raise loss from error
 
 
 def write_json(path: Path | None, data: Any) -> None:

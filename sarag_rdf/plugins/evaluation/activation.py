@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.evaluation import check_outputs, check_plot
+from sarag_rdf.base.types import Retrieved
 from sarag_rdf.cli.options import (
     embedder_option,
     embedding_endpoint_options,
@@ -17,14 +18,17 @@ from sarag_rdf.cli.options import (
     open_graph,
 )
 from sarag_rdf.cli.output import echo_json, note
-
-if TYPE_CHECKING:
-    from sarag_rdf.base.types import Retrieved
+from sarag_rdf.plugins.evaluation.commands import check_outputs, check_plot
+from sarag_rdf.plugins.evaluation.plots import write_plot
 
 _RETRIEVERS = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
 """Retrievers with a parameter `c`, and the values that are shown by default."""
 _MEAN_OF = 20
 """The number of entities over which the mean activation is taken."""
+
+
+_RANKS = 40
+"""The maximum number of entities in the plot."""
 
 
 @click.command(
@@ -69,11 +73,20 @@ def command(question: str, **options: Any) -> None:
     else:
         _echo_rows(f"{name}: {question}", rows)
     if options["plot"]:
-        from sarag_rdf.plugins.evaluation.plots import write_activation_plot
-
-        labelled = {f"c = {c:g}": activations for c, activations in curves.items()}
-        write_activation_plot(labelled, f"{name}: {question}", options["plot"])
+        title, points = f"{name}: {question}", _points(curves)
+        axes = ("entities by rank", "activation")
+        write_plot(options["plot"], title, points, *axes, is_percent=False)
         note(f"plot written to {options['plot']}")
+
+
+def _points(curves: Mapping[float, list[float]]) -> dict[str, list[tuple[float, float]]]:
+    """Activations by rank, up to an entity that is not activated, and `_RANKS`."""
+    active = max(sum(activation > 0.0 for activation in curve) for curve in curves.values())
+    last = min(_RANKS, max(10, active + 1))
+    return {
+        f"c = {c:g}": list(enumerate([*curve, *_RANKS * [0.0]][:last], start=1))
+        for c, curve in curves.items()
+    }
 
 
 def _row(c: float, retrieved: Retrieved, activations: list[float]) -> dict[str, Any]:
