@@ -19,8 +19,7 @@ from sarag_rdf.graph.parts import (
     part_graphs,
 )
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.store.dataset import DefaultGraphUnion
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore
 from sarag_rdf.server.jobs import AccessibleGraphs
 
 Fingerprint = frozenset[tuple[str, int, int]]
