@@ -24,7 +24,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -36,21 +36,21 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 import sarag_rdf
+from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Table, Vector
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.vectors.index import ExactIndex
+from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.corpus import Corpus, read_corpus
 from sarag_rdf.plugins.evaluation.problems import JudgedQuestion, locate_support
 from sarag_rdf.plugins.evaluation.questions import read_questions
 from sarag_rdf.plugins.evaluation.statistics import figures, mean, paired_interval
 from sarag_rdf.retrieval import relevance, sarag
-from sarag_rdf.retrieval.network import spreading
-from sarag_rdf.retrieval.network.edges import Edges, Network, Rows
+from sarag_rdf.retrieval.activation import NONE, Activation, Pass, Rates, Round, Spreading
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
-from sarag_rdf.retrieval.network.spreading import Gate, Rates, Spreading, spread
-from sarag_rdf.retrieval.network.traversal import NetworkTraversal
-from sarag_rdf.retrieval.sarag import Sarag, SaragOptions
+from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Network
+from sarag_rdf.retrieval.sarag import Sarag
 from sarag_rdf.retrieval.view import GraphView
 
 KS = (2, 5, 10)
@@ -85,47 +85,48 @@ class Graph:
 # -------------------------------------------------------------------- What can be removed
 
 
-def _undivided(network: Network) -> Rows:
+def _undivided(_: Network, entities: Rows) -> Rows:
     """Every entity counts as described by one document."""
-    return np.ones(len(network.entities), dtype=np.int64)
+    return np.ones(len(entities), dtype=np.int64)
 
 
-def _spread_from_documents(*given: Any, **options: Any) -> Spreading:
+_rounds = Spreading.rounds
+_to_documents = Spreading._to_documents
+
+
+def _rounds_from_documents(
+    self: Spreading, sources: Activation, _: Activation, count: int, beam: int
+) -> list[Round]:
     """Does not start at the entities that the question names."""
-    return spread(*given, **{**options, "seeds": {}})
+    return _rounds(self, sources, NONE, count, beam)
 
 
-def _ungated(*_: object) -> Gate:
-    return lambda rows: np.ones(len(rows))
+def _to_documents_with_echo(self: Spreading, active: Activation, _: Activation) -> Pass:
+    return _to_documents(self, active, NONE)
+
+
+def _ungated(similarities: Floats, *_: float) -> Floats:
+    return np.ones(len(similarities))
 
 
 def _changed(network: Network, kind: EdgeKind, edges: Edges) -> Network:
-    values = {f.name: getattr(network, f.name) for f in fields(Network) if f.init}
-    return Network(**values | {"edges": {**network.edges, kind: edges}})
+    others = {each: network.edges(each) for each in network.kinds}
+    return ArrayNetwork.of(network.iris, {**others, kind: edges})
 
 
 def _unlinked(graph: Graph) -> Network:
     """No relationship joins two entities."""
-    return _changed(graph.view.network, RELATED_TO, Edges.none())
+    return _changed(graph.view.network, RELATED_TO, Edges.of([], []))
 
 
 def _untitled(graph: Graph) -> Network:
     network = graph.view.network
-    edges = network[DESCRIBES]
+    iris, edges = network.iris, network.edges(DESCRIBES)
     left = [
-        (network.documents[document], network.entities[entity]) not in graph.titled
+        (iris.documents[document], iris.entities[entity]) not in graph.titled
         for document, entity in edges.pairs().tolist()
     ]
     return _changed(network, DESCRIBES, edges.take(np.array(left, dtype=np.bool_)))
-
-
-_to_documents = spreading._to_documents
-
-
-def _to_documents_with_echo(
-    network: Network, entities: Floats, outgoing: Floats, rates: Rates
-) -> object:
-    return _to_documents(network, entities, np.zeros_like(outgoing), rates)
 
 
 def _all_cosines(index: ExactIndex, vector: Vector) -> Floats:
@@ -150,8 +151,8 @@ class Ingredient:
         """While this lasts the graph and the library are without it."""
         with ExitStack() as stack:
             if self.network:
-                traversal = NetworkTraversal(self.network(graph))
-                stack.enter_context(patch.object(graph.view, "traversal", traversal))
+                network = self.network(graph)
+                stack.enter_context(patch.object(graph.view, "network", network))
             for target, name, value in self.patches:
                 stack.enter_context(patch.object(target, name, value))
             yield
@@ -165,13 +166,13 @@ INGREDIENTS = (
     Ingredient("activation", {"gain": 0.0}),
     Ingredient("second round", {"n": 1}),
     Ingredient("documents as seeds", {"k": 0}),
-    Ingredient("named entities as seeds", patches=((sarag, "spread", _spread_from_documents),)),
+    Ingredient("named entities as seeds", patches=((Spreading, "rounds", _rounds_from_documents),)),
     Ingredient("relationships between entities", network=_unlinked),
-    Ingredient("gate of relationships", patches=((Sarag, "_gate", _ungated),)),
-    Ingredient("document frequency", patches=((Network, "frequencies", property(_undivided)),)),
+    Ingredient("gate of relationships", patches=((sarag, "calibrated", _ungated),)),
+    Ingredient("document frequency", patches=((ArrayNetwork, "frequencies", _undivided),)),
     Ingredient("titles' names", network=_untitled),
     Ingredient("topics", patches=_rates(topic_weight=Rates.mention_weight)),
-    Ingredient("removal of echo", patches=((spreading, "_to_documents", _to_documents_with_echo),)),
+    Ingredient("removal of echo", patches=((Spreading, "_to_documents", _to_documents_with_echo),)),
     Ingredient("masking of names", patches=((sarag, "MASK", 0.0), (relevance, "MASK", 0.0))),
     Ingredient("BM25", patches=((sarag, "WORDS", 0.0), (relevance, "WORDS", 0.0))),
     EXHAUSTIVE,
@@ -242,10 +243,10 @@ def _run(
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
 ) -> Run:
-    retriever = Sarag(view, SaragOptions(limit=max(KS), explain=False, **options))
+    retriever = Sarag(limit=max(KS), explain=False, **options)
     rankings: list[Ranking] = []
     for question in questions:
-        found = (d.document for d in retriever.retrieve(question.question.query).documents)
+        found = (d.document for d in retriever.retrieve(view, question.question.query).documents)
         rankings.append([corpus.index_of_part(d.title, d.text) for d in found])
     return Run(rankings, figures([q.supporting for q in questions], rankings, KS))
 
@@ -307,11 +308,11 @@ def load(folder: Path, stack: ExitStack) -> Graph:
     """Open a graph for as long as the stack lasts."""
     kg = stack.enter_context(sarag_rdf.open(folder))
     retriever = kg.retriever("sarag")
-    assert isinstance(retriever, Sarag)
+    assert isinstance(retriever, GraphRetriever)
     titled = kg.query(_TITLES_APART)
     assert isinstance(titled, Table)
     pairs = frozenset((document.value, entity.value) for document, entity in titled.rows)
-    return Graph(folder.name, retriever._view, pairs)
+    return Graph(folder.name, retriever.view, pairs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

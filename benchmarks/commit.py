@@ -29,7 +29,7 @@ from pyoxigraph import Quad
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
@@ -136,7 +136,7 @@ class Bench:
         source = Source(said, own, f"{number}.txt")
         document = Document(MINTER.document(iri, 0, len(said), said), iri, own, said, 0, len(said))
         extraction = Extraction(tuple(mentions), tuple(relations))
-        return source_quads(MINTER, source, iri, METHOD, [(document, extraction)])
+        return SourceGraph(MINTER, source, iri, METHOD, [(document, extraction)]).quads
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -35,7 +36,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.retrieval.network.load import load_network
+from sarag_rdf.retrieval.network.load import network_arrays
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.remote.sample import seeds
@@ -122,12 +123,14 @@ def searches(
         embed = near.embedder(cached=False).embed
         times = both(lambda: embed([question]), lambda: embed([question]), runs)
         yield "embedding the question", 1, *times
+        with near.session.read() as snapshot:
+            iris = snapshot.view.iris
     store = OxigraphStore.open(folder / "store")
     minter = Minter(base_of(folder))
     here = GraphReader(store, minter)
     there = GraphReader(SparqlStore(SparqlEndpoint(server.query_url)), minter)
-    times = both(lambda: load_network(here), lambda: load_network(there), min(runs, 5))
-    yield "reading the network", len(load_network(here).relationships), *times
+    readers = (partial(network_arrays, reader, iris) for reader in (here, there))
+    yield "reading the network", len(iris.relationships), *both(*readers, min(runs, 5))
     store.close()
 
 

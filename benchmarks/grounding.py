@@ -20,11 +20,11 @@ from pathlib import Path
 
 import sarag_rdf
 from sarag_rdf.base.errors import SaragError
+from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.questions import Question, read_questions
 from sarag_rdf.plugins.evaluation.scores import contains_answer
 from sarag_rdf.plugins.papers.grounding import Grounder, Grounding
 from sarag_rdf.plugins.papers.patterns import PatternError, parse_patterns
-from sarag_rdf.retrieval.sarag import Sarag
 
 
 def main() -> int:
@@ -38,8 +38,8 @@ def main() -> int:
         questions = {q.id: q for q in read_questions(options.questions).questions}
         with sarag_rdf.open(options.kg) as kg:
             retriever = kg.retriever("sarag")
-            assert isinstance(retriever, Sarag)
-            counts = run(Grounder(retriever._view), patterns, questions)
+            assert isinstance(retriever, GraphRetriever)
+            counts = run(Grounder(retriever.view), patterns, questions)
     except SaragError as error:
         print(f"grounding: {error}", file=sys.stderr)
         return 1

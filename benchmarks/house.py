@@ -116,7 +116,7 @@ def measure(sources: Mapping[str, str]) -> dict[str, str]:
     real = {m: size for m, size in sizes.items() if size > 1}  # a package of a docstring is none
     largest = max(sizes, key=sizes.__getitem__)
     last_names = Counter(module.rpartition(".")[2] for module in texts)
-    core = {module: size for module, size in sizes.items() if not room(module)[:7] == "plugins"}
+    core = {module: size for module, size in sizes.items() if room(module)[:7] != "plugins"}
     entries = {path.split("/")[1] for path in sources} - {"__init__.py", "__main__.py"}
     names = Counter(name for text in texts.values() for name in identifiers(text))
     return {
@@ -200,7 +200,8 @@ def print_routes() -> None:
 
 def main() -> None:
     if sys.argv[1:] in (["--rooms"], ["--routes"]):
-        return print_rooms() if sys.argv[1] == "--rooms" else print_routes()
+        (print_rooms if sys.argv[1] == "--rooms" else print_routes)()
+        return
     columns = [*sys.argv[1:], ""]
     figures = [measure(sources_of(revision)) for revision in columns]
     heads = [*sys.argv[1:], "working tree"]

@@ -31,7 +31,7 @@ import sarag_rdf
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.building.index import commit, run
-from sarag_rdf.building.index.plan import read_inputs
+from sarag_rdf.documents import read_paths
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
@@ -83,7 +83,7 @@ def main() -> int:
     parser.add_argument("--extractor", default="spacy")
     parser.add_argument("--sources", type=int, default=1_000_000, help="Of the corpus, at most.")
     options = parser.parse_args()
-    found = (s for s in read_inputs(options.corpus) if isinstance(s, Source))
+    found = (s for s in read_paths([options.corpus]) if isinstance(s, Source))
     sources = list(islice(found, options.sources))
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     print(f"{len(sources)} sources, {options.extractor}; {cores} cores, load {load:.1f} before")

@@ -36,7 +36,7 @@ import pyoxigraph as ox
 from benchmarks.vector_libraries import ENGINES, PHASES, compare, faults, prepare
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.building.index.plan import chunk
 from sarag_rdf.graph.store.shacl import parse_shapes, validate
 from tests.graph.mutations import evidence, mutations, written
@@ -156,7 +156,7 @@ def sources(count: int) -> Iterator[bytes]:
         found = Extraction(tuple(Mention(name, "misc") for name in names), tuple(relations))
         iri = minter.source(source.key, source.title, source.text)
         documents = [(document, found) for document in chunk(source, iri, minter)]
-        quads = source_quads(minter, source, iri, method, documents)
+        quads = SourceGraph(minter, source, iri, method, documents).quads
         yield written([quad.triple for quad in quads])
 
 

@@ -16,16 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
 
-from benchmarks.train_typed import parsed
 from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.types import Relation
 from sarag_rdf.building.derive.decisions import PhraseSignature
 from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.extraction.spacy.pipeline import extraction_of
-from sarag_rdf.extraction.typed.phrases import PhraseMatcher
-from sarag_rdf.extraction.typed.ranges import range_kind
+from sarag_rdf.extraction.phrases import PhraseMatcher
+from sarag_rdf.extraction.spacy.pipeline import load_pipeline, parse_document
+from sarag_rdf.extraction.statements import range_kind
 from sarag_rdf.extraction.values import parse_value
 from sarag_rdf.plugins.evaluation.extraction import (
     ExtractionScores,
@@ -41,12 +40,22 @@ from sarag_rdf.plugins.evaluation.text2kgbench import (
     read_benchmark,
 )
 
+
+def parsed(folder: Path, suite: str, ontologies: Iterable[BenchmarkOntology]) -> dict[str, Doc]:
+    """All sentences of a suite, parsed once."""
+    pipeline, path = load_pipeline(), folder / f"{suite}.spacy"
+    if not path.exists():
+        texts = sorted({s.text for o in ontologies for s in (*o.train, *o.test)})
+        DocBin(docs=pipeline.pipe(texts, batch_size=128)).to_disk(path)
+    return {doc.text: doc for doc in DocBin().from_disk(path).get_docs(pipeline.vocab)}
+
+
 Stated = tuple[str, bool]
 """A property and whether it is stated from the object to the subject."""
 
 
 def relations_of(doc: Doc, matcher: PhraseMatcher) -> Iterator[tuple[PhraseSignature, Relation]]:
-    extraction = extraction_of(doc, "", matcher)
+    extraction = parse_document(doc, "", matcher).extraction
     types = {mention.name: mention.type for mention in extraction.mentions}
     for relation in extraction.relations:
         ends = types.get(relation.subject, "misc"), types.get(relation.object, "misc")

@@ -11,8 +11,10 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from sarag_rdf.retrieval import sarag
-from sarag_rdf.retrieval.network.spreading import Spreading
+from sarag_rdf.retrieval.activation import Spreading
 from sarag_rdf.retrieval.sarag import Sarag
 from sarag_rdf.retrieval.view import GraphView
 
@@ -51,14 +53,14 @@ class Stopwatch:
             self.touched["relationships weighed"] += len(found)
         elif name in _STEPS:
             self.touched["pairs read"] += len(found)
-        if isinstance(found, Spreading):
-            self.touched["documents reached"] += len(found.documents)
-            self.touched["entities reached"] += len(found.entities)
+        if name == "rounds":
+            for nodes in ("documents", "entities"):
+                active = [getattr(round_, nodes).rows for round_ in found]
+                self.touched[f"{nodes} reached"] += len(np.unique(np.concatenate(active)))
 
     @contextmanager
     def watching(self, view: GraphView) -> Iterator[None]:
         """While this lasts, searches of the view are timed."""
-        traversal = view.traversal
         with ExitStack() as stack:
 
             def watch(target: Any, name: str, stage: str) -> None:
@@ -68,12 +70,17 @@ class Stopwatch:
             watch(view.vectors, "embed_query", "encode")
             watch(sarag, "named_entities", "seeds")
             watch(sarag, "Relevance", "seeds")
-            watch(sarag, "spread", "activation")
+            rounds = Spreading.rounds
+            stack.enter_context(
+                patch.object(
+                    Spreading, "rounds", lambda *given: self.timed("activation", rounds, *given)
+                )
+            )
             watch(view, "relationship_cosines", "weights")
             watch(sarag, "explained", "documents")
             watch(sarag, "retrieved", "documents")
             for step in _STEPS:
-                watch(traversal, step, "subgraph")
+                watch(view.network, step, "subgraph")
             scored = Sarag._scored
             stack.enter_context(
                 patch.object(

@@ -29,7 +29,7 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Source
 from sarag_rdf.building.index import quarantine, run
-from sarag_rdf.building.index.plan import read_inputs
+from sarag_rdf.documents import read_paths
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.store.shacl import ENGINES, Engine, ValidationReport
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def read(corpus: Path) -> list[Source]:
-    return [source for source in read_inputs(corpus) if isinstance(source, Source)]
+    return [source for source in read_paths([corpus]) if isinstance(source, Source)]
 
 
 def copies(corpus: list[Source]) -> Iterable[Source]:

@@ -15,7 +15,8 @@ from typing import Any
 import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.cli.output import progress_bars, show_answer, show_retrieved, show_table
+from sarag_rdf.cli.answers import show_answer, show_retrieved, show_table
+from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.picture.drawing import activation_html, write_activation_png
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.kg.registry import EXTRACTORS, REASONERS, RETRIEVERS
+from sarag_rdf.base.plugins import loadable
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
@@ -26,25 +26,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     "retrieval": {"base", "graph"},
     "testing": {"base", "models"},
     "answering": {"base", "graph", "retrieval"},
-    "plugins.evaluation": {"base", "graph", "extraction", "retrieval"},
-    "plugins.wikibase": {"base", "graph", "extraction"},
-    "building": {"base", "documents", "graph", "extraction", "plugins.wikibase"},
-    "plugins.papers": {"base", "graph", "extraction", "retrieval", "answering"},
-    "kg": {
-        "base",
-        "graph",
-        "models",
-        "extraction",
-        "retrieval",
-        "answering",
-        "plugins.wikibase",
-        "building",
-        "plugins.papers",
-    },
+    "building": {"base", "documents", "graph", "extraction"},
+    "plugins.learned": {"base", "graph", "extraction"},
+    "kg": {"base", "graph", "models", "extraction", "retrieval", "answering", "building"},
+    "plugins.papers": {"base", "graph", "extraction", "retrieval", "answering", "building"},
+    "plugins.tables": {"base", "graph", "building"},
+    "plugins.wikibase": {"base", "graph", "extraction", "building"},
+    "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "plugins.learned", "kg"},
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
-    "cli": {"base", "graph", "plugins.evaluation", "kg", "sarag_rdf", "server", "plugins.agents"},
+    "cli": {
+        "base",
+        "documents",
+        "graph",
+        "kg",
+        "plugins.evaluation",
+        "sarag_rdf",
+        "server",
+        "plugins.agents",
+    },
     "__main__": {"cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
@@ -61,7 +62,8 @@ ONLY_IN: dict[str, set[str]] = {
     "safetensors": {"models"},
     "threadpoolctl": {"models"},
     "sqlite3": {"models"},
-    "spacy": {"extraction"},
+    "spacy": {"extraction", "plugins.learned"},
+    "sklearn": {"plugins.learned"},
     "bs4": {"documents"},
     "matplotlib": {"plugins.evaluation"},
     "resvg_py": {"server"},
@@ -214,11 +216,17 @@ def classes_with(method: str, path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("method", "registry"),
-    [("retrieve", RETRIEVERS), ("answer", REASONERS), ("extract", EXTRACTORS)],
+    ("group", "methods"),
+    [
+        ("retrievers", ("retrieve",)),
+        ("reasoners", ("answer", "step")),
+        ("extractors", ("extract",)),
+    ],
 )
-def test_every_strategy_has_a_file_of_its_own(method: str, registry: dict[str, type]) -> None:
-    files = [Path(inspect.getfile(class_)) for class_ in registry.values()]
+def test_every_strategy_has_a_file_of_its_own(group: str, methods: tuple[str, ...]) -> None:
+    classes = [loaded for _, loaded in loadable(group)]
+    files = [Path(inspect.getfile(class_)) for class_ in classes]
     assert len(set(files)) == len(files)
-    for class_, path in zip(registry.values(), files, strict=True):
-        assert classes_with(method, path) == [class_.__name__]
+    for class_, path in zip(classes, files, strict=True):
+        found = [name for method in methods for name in classes_with(method, path)]
+        assert found == [class_.__name__]

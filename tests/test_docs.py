@@ -31,8 +31,8 @@ import sarag_rdf
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.ports import Triples
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.cli.answers import show_table
 from sarag_rdf.cli.main import cli
-from sarag_rdf.cli.output import show_table
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests import reference
 from tests.command import Sarag

@@ -7,18 +7,28 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, abstains, cited_in
+from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, abstains, cited_in
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.answering.single import reasoned_reply
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
-from sarag_rdf.base.options import MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Citation, Context, Query
+from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.types import Answer, Citation, Context
 
 
 @dataclass(frozen=True, kw_only=True)
-class CotOptions(Options):
-    """Options of `Cot`; the preset is CoT RAG as the paper has it."""
+class Cot(ReasonerStrategy):
+    """At most `steps` times: retrieve, sum up what is known, answer or ask what is missing.
+
+    The summary is carried on, the documents are not. It ends early with an answer, or with a
+    follow-up question that is empty or was asked before: that would retrieve the same again. No
+    call is made if the question itself retrieves nothing.
+
+    With a closing call it is CoT RAG of the paper, whose systems all answer with Listing 1: each
+    step has the same prompt, a follow-up question that was asked before is searched for again, and
+    nothing but the closing call abstains. `steps` + 1 calls at most. The paper does not say
+    whether an answer in Listing 2 ends it (``unanswered``) or is answered anew (``always``), nor
+    whether the closing call reads the documents of earlier steps beside the summary of them.
+    """
 
     name = "cot"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"closing": "unanswered"}}
@@ -36,40 +46,18 @@ class CotOptions(Options):
     )
     max_tokens: int = max_tokens_option(1024)
 
-
-class Cot:
-    """At most `steps` times: retrieve, sum up what is known, answer or ask what is missing.
-
-    The summary is carried on, the documents are not. It ends early with an answer, or with a
-    follow-up question that is empty or was asked before: that would retrieve the same again. No
-    call is made if the question itself retrieves nothing.
-
-    With a closing call it is CoT RAG of the paper, whose systems all answer with Listing 1: each
-    step has the same prompt, a follow-up question that was asked before is searched for again, and
-    nothing but the closing call abstains. `steps` + 1 calls at most. The paper does not say
-    whether an answer in Listing 2 ends it (``unanswered``) or is answered anew (``always``), nor
-    whether the closing call reads the documents of earlier steps beside the summary of them.
-    """
-
-    options = CotOptions
-
-    def __init__(self, gather: Gather, llm: LLM, options: CotOptions | None = None) -> None:
-        self._gather, self._llm = gather, llm
-        self._options = options or CotOptions()
-
-    def answer(self, query: Query) -> Answer:
-        talk, options = Conversation(query, self._gather, self._llm), self._options
-        closes = options.closing != "never"
+    def answer(self, talk: Conversation) -> Answer:
+        closes = self.closing != "never"
         asked = [talk.question]
         summary, answer = "", ""
         citations: list[Citation] = []
         contexts: list[Context] = []
-        for step in range(1, options.steps + 1):
+        for step in range(1, self.steps + 1):
             context = talk.gather(None if step == 1 else asked[-1]).context
             contexts.append(context)
             if step == 1 and context.is_empty and not closes:
                 return talk.answer("", reasoning=NO_EVIDENCE)
-            last = step == options.steps and not closes
+            last = step == self.steps and not closes
             reply = self._step(talk, context, summary, last=last)
             summary = " ".join(reply["summary"].split())
             citations += cited_in(reply, context)
@@ -80,7 +68,7 @@ class Cot:
             if not follow_up or (follow_up in asked and not closes):
                 break
             asked.append(follow_up)
-        if options.closing == "always" or (closes and not answer):
+        if self.closing == "always" or (closes and not answer):
             return self._closed(talk, contexts, summary, citations)
         return talk.answer(answer, reasoning=summary, citations=citations)
 
@@ -100,8 +88,8 @@ class Cot:
             "cot",
             schema,
             context=context,
-            max_tokens=self._options.max_tokens,
-            final=None if self._options.closing == "always" else {"answer_possible": True},
+            max_tokens=self.max_tokens,
+            final=None if self.closing == "always" else {"answer_possible": True},
             summary=summary,
             labels=list(excerpts),
             last=last,
@@ -115,9 +103,9 @@ class Cot:
         citations: Sequence[Citation],
     ) -> Answer:
         """The closing call; its answer also rests on what the summary was made from."""
-        every = self._options.closing_documents == "all"
+        every = self.closing_documents == "all"
         context = reduce(joined, contexts) if every else contexts[-1]
-        reply = reasoned_reply(talk, context, summary=summary, max_tokens=self._options.max_tokens)
+        reply = reasoned_reply(talk, context, summary=summary, max_tokens=self.max_tokens)
         return talk.answer(
             reply["final_answer"],
             reasoning=f"{summary}\n\n{reply['reasoning']}",

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from sarag_rdf.answering.conversation import (
+from sarag_rdf.answering.base import (
     INSUFFICIENT,
     NO_EVIDENCE,
     NOTHING,
     Conversation,
+    ReasonerStrategy,
     abstains,
     citations_of,
     cited_in,
@@ -21,9 +22,8 @@ from sarag_rdf.answering.single import brief_answer, brief_text, reasoned_answer
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Query, Section
+from sarag_rdf.base.options import max_tokens_option, option
+from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section
 
 MAX_PARTS = 50
 """Greatest number of sub-questions: more than a question has, and an end for runaway models."""
@@ -33,8 +33,22 @@ _REFERENCE = re.compile(r"#(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecomposeOptions(Options):
-    """Options of `Decompose`; the preset is the system of the paper."""
+class Decompose(ReasonerStrategy):
+    """Splits the question, answers the sub-questions in order, then the whole question.
+
+    Each sub-question, with the answers that it refers to in the place of its references, is
+    retrieved for and answered briefly. The whole is answered from evidence for the question and
+    from what was found. At most `most` sub-questions, so `most` + 2 calls; with `merge` the last
+    sub-question is not answered by itself: its evidence joins that of the question, which saves
+    a call. With `chain` the answer of the last sub-question is that of the whole, so `most` + 1
+    calls: a small model reads one fact from little context better than it joins several.
+
+    With a `history` sub-questions are taken as the model writes them, a single one too, and each
+    is searched for together with the earlier ones and their answers, as in the paper. The paper
+    does not say in which order these are embedded, nor whether the model reads them when it
+    answers a sub-question (`shown`). The order of the preset keeps the sub-question where an
+    embedding model that cuts long texts cuts last.
+    """
 
     name = "decompose"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -75,63 +89,38 @@ class DecomposeOptions(Options):
                 "no answer of its own"
             )
 
-
-class Decompose:
-    """Splits the question, answers the sub-questions in order, then the whole question.
-
-    Each sub-question, with the answers that it refers to in the place of its references, is
-    retrieved for and answered briefly. The whole is answered from evidence for the question and
-    from what was found. At most `most` sub-questions, so `most` + 2 calls; with `merge` the last
-    sub-question is not answered by itself: its evidence joins that of the question, which saves
-    a call. With `chain` the answer of the last sub-question is that of the whole, so `most` + 1
-    calls: a small model reads one fact from little context better than it joins several.
-
-    With a `history` sub-questions are taken as the model writes them, a single one too, and each
-    is searched for together with the earlier ones and their answers, as in the paper. The paper
-    does not say in which order these are embedded, nor whether the model reads them when it
-    answers a sub-question (`shown`). The order of the preset keeps the sub-question where an
-    embedding model that cuts long texts cuts last.
-    """
-
-    options = DecomposeOptions
-
-    def __init__(self, gather: Gather, llm: LLM, options: DecomposeOptions | None = None) -> None:
-        self._gather, self._llm = gather, llm
-        self._options = options or DecomposeOptions()
-
-    def answer(self, query: Query) -> Answer:
-        talk, options = Conversation(query, self._gather, self._llm), self._options
+    def answer(self, talk: Conversation) -> Answer:
         questions = self._split(talk)
         facts: list[dict[str, str]] = []
         citations: list[Citation] = []
-        remaining = questions[:-1] if options.merge else questions
+        remaining = questions[:-1] if self.merge else questions
         for question in remaining if len(questions) > 1 or self._in_words else ():
             answer, cited = self._part(talk, self._asked(question, facts), facts)
             facts.append({"question": self._asked(question, facts), "answer": answer})
             citations += cited
-        if options.chain and facts:
+        if self.chain and facts:
             answer = facts[-1]["answer"]
             return talk.answer(answer, reasoning=format_facts(facts), citations=citations)
         context = talk.gather().context
-        if options.merge and len(questions) > 1:
+        if self.merge and len(questions) > 1:
             asked = self._searched(self._asked(questions[-1], facts), facts)
             context = joined(talk.gather(asked).context if asked else NOTHING, context)
-        known = [fact for fact in facts if options.unanswered or not abstains(fact["answer"])]
-        if context.is_empty and not (options.unanswered and known):
+        known = [fact for fact in facts if self.unanswered or not abstains(fact["answer"])]
+        if context.is_empty and not (self.unanswered and known):
             return talk.answer("", reasoning=NO_EVIDENCE)
-        if options.brief:
+        if self.brief:
             return brief_answer(talk, context, known)
-        return reasoned_answer(talk, context, known, max_tokens=options.max_tokens)
+        return reasoned_answer(talk, context, known, max_tokens=self.max_tokens)
 
     @property
     def _in_words(self) -> bool:
         """Whether sub-questions refer to others in words, not as ``#1``."""
-        return self._options.history != "none"
+        return self.history != "none"
 
     def _split(self, talk: Conversation) -> list[str]:
-        most = self._options.most
+        most = self.most
         schema = object_of(questions=array_of(string(200), most, min_items=1))
-        size = min(60 * most, max(_REPLY, self._options.max_tokens))
+        size = min(60 * most, max(_REPLY, self.max_tokens))
         if self._in_words:
             reply = talk.call("decompose_in_words", schema, max_tokens=size)
             bare = (" ".join(question.split()) for question in reply["questions"])
@@ -151,7 +140,7 @@ class Decompose:
         if not (self._in_words and facts):
             return question
         parts = [format_facts(facts), question]
-        return "\n".join(parts if self._options.history == "before" else reversed(parts))
+        return "\n".join(parts if self.history == "before" else reversed(parts))
 
     def _part(
         self, talk: Conversation, question: str, facts: Sequence[dict[str, str]]
@@ -165,11 +154,11 @@ class Decompose:
         context = talk.gather(searched).context if question else NOTHING
         if context.is_empty:
             return INSUFFICIENT, []
-        shown = facts if self._options.shown else ()
-        if not self._options.reasoned or self._options.brief:
+        shown = facts if self.shown else ()
+        if not self.reasoned or self.brief:
             answer = brief_text(talk, context, shown, question=question)
             return answer, [] if abstains(answer) else citations_of(answer, context)
-        size = self._options.max_tokens
+        size = self.max_tokens
         reply = reasoned_reply(talk, context, shown, question=question, max_tokens=size)
         answer = " ".join(reply["final_answer"].split())
         if not reply["sufficient"] or abstains(answer):
@@ -219,7 +208,14 @@ def substituted(question: str, answers: Sequence[str]) -> str:
 
 
 def joined(first: Context, second: Context) -> Context:
-    """Both contexts merged and relabelled; a document in both appears once, with all its spans."""
+    """Both contexts merged and relabelled; a document in both appears once, with all its spans.
+
+    The tokens of the second one count by the share of its text that the first does not have.
+    """
+    known = set(first.texts)
+    sizes = {text: len(text) for text in second.texts}
+    new = sum(size for text, size in sizes.items() if text not in known)
+    tokens = first.tokens + round(second.tokens * new / max(1, sum(sizes.values())))
     shown: dict[str, set[tuple[int, int]]] = {}
     for excerpt in (*first.excerpts.values(), *second.excerpts.values()):
         shown.setdefault(excerpt.document.iri, set()).update(excerpt.spans)
@@ -234,4 +230,4 @@ def joined(first: Context, second: Context) -> Context:
                 excerpts[f"D{number}"] = Excerpt(excerpt.document, tuple(sorted(spans)))
         if excerpts or section.relationships or section.descriptions:
             sections.append(replace(section, excerpts=excerpts))
-    return Context(tuple(sections), first.tokens + second.tokens, second.builder)
+    return Context(tuple(sections), tokens, second.builder)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import jiter
+
 from sarag_rdf.base.ports import LLM, Reply, StreamingLLM
 from sarag_rdf.base.redaction import redacted_data
 from sarag_rdf.base.types import AnswerEvent, OnEvent
@@ -17,9 +19,6 @@ from sarag_rdf.base.types import AnswerEvent, OnEvent
 Words = Callable[[str], str]
 """Takes the text of a reply so far, and returns the words of the answer in it."""
 _THOUGHTS: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
-_KEY: Final = re.compile(r'\s*,?\s*"((?:[^"\\]|\\.)*)"\s*:\s*', re.DOTALL)
-_STRING: Final = re.compile(r'"((?:[^"\\]|\\(?:[^u]|u[0-9A-Fa-f]{4}))*)("?)', re.DOTALL)
-_END: Final = re.compile(r"\s*[,}]")
 
 
 class FollowedLLM:
@@ -76,30 +75,24 @@ def partial_object(text: str) -> tuple[dict[str, Any], tuple[str, str] | None]:
     ({'sufficient': True}, ('final_answer', 'The Dan'))
     """
     text = _THOUGHTS.sub("", text)
-    members: dict[str, Any] = {}
-    position = text.find("{") + 1
-    while position and (key := _KEY.match(text, position)):
-        name, position = str(_decoded(key[1])), key.end()
-        if text[position : position + 1] == '"':
-            string = _STRING.match(text, position)
-            if string is None or not string[2]:
-                return members, (name, _decoded(string[1]) if string else "")
-            members[name], position = _decoded(string[1]), string.end()
-            continue
-        try:
-            value, position = json.JSONDecoder().raw_decode(text, position)
-        except (ValueError, RecursionError):
-            break
-        if not _END.match(text, position):
-            break  # the number may go on
-        members[name] = value
-    return members, None
-
-
-def _decoded(escaped: str) -> str:
-    """The text of a JSON string, without halves of surrogate pairs."""
+    begin = text.find("{")
+    if begin < 0:
+        return {}, None
     try:
-        text = json.loads(f'"{escaped}"', strict=False)
+        members: dict[str, Any] = json.JSONDecoder().raw_decode(text, begin)[0]
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return members, None
+    data = text[begin:].encode("utf-8", "surrogatepass")
+    try:
+        complete = jiter.from_json(data, partial_mode="on")
+        shown = jiter.from_json(data, partial_mode="trailing-strings")
     except ValueError:
-        return ""
-    return str(text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return {}, None
+    unfinished = [
+        (name, value)
+        for name, value in shown.items()
+        if isinstance(value, str) and name not in complete
+    ]
+    return complete, unfinished[0] if unfinished else None

@@ -6,23 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
+from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.json_schema import object_of, one_of
-from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Query, RelationPath, Section
-from sarag_rdf.retrieval.paths import Paths, PathsOptions
-from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
+from sarag_rdf.base.types import Answer, Evidence, Excerpt, RelationPath, Section
+from sarag_rdf.retrieval.context.base import measured
+from sarag_rdf.retrieval.paths import Paths, PathSearch
 
 _SHOWN: Final = 4
 """Answers of a path that the model is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathChoiceOptions(Options):
-    """Options of `PathChoice`."""
+class PathChoice(ReasonerStrategy):
+    """One call; none if no other path is within the margin. Without paths, passages answer.
+
+    The trace has a note ``paths`` with the paths and the one that was chosen, and why: where the
+    reply cannot be used, it is the first.
+    """
 
     name = "path-choice"
     paths: int = option(
@@ -42,50 +45,32 @@ class PathChoiceOptions(Options):
     model: str = option("", "A file by 'evaluate fit-paths', in place of the packaged model.")
     max_tokens: int = max_tokens_option(512)
 
-
-class PathChoice:
-    """One call; none if no other path is within the margin. Without paths, passages answer.
-
-    The trace has a note ``paths`` with the paths and the one that was chosen, and why: where the
-    reply cannot be used, it is the first.
-    """
-
-    options = PathChoiceOptions
-
-    def __init__(
-        self, gather: Gather, llm: LLM, view: GraphView, options: PathChoiceOptions | None = None
-    ) -> None:
-        self._gather, self._llm, self._view = gather, llm, view
-        self._options = options or PathChoiceOptions()
-
-    def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
-        options = self._options
-        retriever = Paths(
-            self._view,
-            PathsOptions(
-                hops=options.hops,
-                followed=options.paths,
-                ranked=options.paths,
-                limit=options.documents,
-                model=options.model,
+    def answer(self, talk: Conversation) -> Answer:
+        retriever = PathSearch(
+            talk.view,
+            Paths(
+                hops=self.hops,
+                followed=self.paths,
+                ranked=self.paths,
+                limit=self.documents,
+                model=self.model,
             ),
         )
-        topics, relation_paths = retriever.find(query.text)
+        topics, relation_paths = retriever.find(talk.query.text)
         paths = [path for path in relation_paths if path.answers]
         if not paths:
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": "no path was found"})
             context = talk.gather().context
             if context.is_empty:
                 return talk.answer("", reasoning=NO_EVIDENCE)
-            return reasoned_answer(talk, context, max_tokens=options.max_tokens)
-        paths = [path for path in paths if path.score >= paths[0].score - options.margin]
+            return reasoned_answer(talk, context, max_tokens=self.max_tokens)
+        paths = [path for path in paths if path.score >= paths[0].score - self.margin]
         number, problem = self._chosen(talk, paths)
         detail = {"paths": [_brief(path) for path in paths], "chosen": number, "problem": problem}
         talk.say("note", "paths", detail)
         chosen = paths[number - 1]
         others = [path for path in paths if path is not chosen]
-        evidence = retriever.retrieved(query, topics, (chosen,))
+        evidence = retriever.retrieved(talk.query, topics, (chosen,))
         evidence = replace(evidence, paths=(chosen, *others))
         excerpts = {
             f"D{position}": Excerpt.whole(ranked.document)
@@ -93,7 +78,7 @@ class PathChoice:
             if ranked.entity
         }
         section = Section("", excerpts, ())
-        talk.add(Evidence(evidence, Context((section,) if excerpts else (), 0, options.name)))
+        talk.add(Evidence(evidence, measured((section,) if excerpts else (), self.name)))
         return talk.answer(
             "; ".join(answer.name for answer in chosen.answers),
             reasoning=f"{chosen.text} ({chosen.topic_name})",
@@ -118,7 +103,7 @@ class PathChoice:
             reply = talk.call(
                 "choose_path",
                 schema,
-                max_tokens=self._options.max_tokens,
+                max_tokens=self.max_tokens,
                 topic=" or ".join(topics),
                 paths=shown,
             )

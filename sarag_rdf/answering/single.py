@@ -7,48 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from sarag_rdf.answering.conversation import (
+from sarag_rdf.answering.base import (
     IF_SUFFICIENT,
     INSUFFICIENT,
     NOTHING,
     Conversation,
+    FromEvidence,
     abstains,
     citations_of,
     final_properties,
-    from_evidence,
 )
 from sarag_rdf.base.json_schema import object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Citation, Context, Query
+from sarag_rdf.base.options import max_tokens_option, option
+from sarag_rdf.base.types import Answer, Citation, Context
 
 
 @dataclass(frozen=True, kw_only=True)
-class SingleOptions(Options):
-    """Options of `Single`."""
+class Single(FromEvidence):
+    """Reasons, then answers; with `brief` it answers at once, which suits small models."""
 
     name = "single"
     brief: bool = option(False, "Ask for the bare answer, without reasoning; suits small models.")
     max_tokens: int = max_tokens_option(1024)
 
-
-class Single:
-    """Reasons, then answers; with `brief` it answers at once, which suits small models."""
-
-    options = SingleOptions
-
-    def __init__(self, gather: Gather, llm: LLM, options: SingleOptions | None = None) -> None:
-        self._gather, self._llm = gather, llm
-        self._options = options or SingleOptions()
-
-    def answer(self, query: Query) -> Answer:
-        """No call is made without documents. A brief answer cites the excerpts that contain it."""
-        reasoned = partial(reasoned_answer, max_tokens=self._options.max_tokens)
-        step = brief_answer if self._options.brief else reasoned
-        return from_evidence(query, self._gather, self._llm, step)
+    def step(self, talk: Conversation, context: Context) -> Answer:
+        """A brief answer cites the excerpts that contain it."""
+        if self.brief:
+            return brief_answer(talk, context)
+        return reasoned_answer(talk, context, max_tokens=self.max_tokens)
 
 
 def reasoned_answer(

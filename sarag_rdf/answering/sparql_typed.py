@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
+from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import brief_answer, reasoned_answer
-from sarag_rdf.answering.typed_graph import Solutions, TooLongError
+from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph
 from sarag_rdf.answering.typed_patterns import (
     MOST,
     Finding,
@@ -26,28 +26,29 @@ from sarag_rdf.answering.typed_patterns import (
     reply_schema,
 )
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import (
     Answer,
-    Context,
-    Document,
     Evidence,
     Excerpt,
-    Query,
     RankedDocument,
     Retrieved,
     Section,
     Subgraph,
 )
+from sarag_rdf.retrieval.context.base import measured
 
 PROMPT = "sparql_typed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparqlTypedOptions(Options):
-    """Options of `SparqlTyped`."""
+class SparqlTyped(ReasonerStrategy):
+    """One call for patterns, and a second one if the check of the first finds something wrong.
+
+    The trace has a note ``check`` after each of them, a note ``query`` with the SPARQL and its
+    bindings, and a note ``answered`` that says whether the graph or passages answered, and why.
+    """
 
     name = "sparql-typed"
     properties: int = option(
@@ -67,42 +68,7 @@ class SparqlTypedOptions(Options):
     brief: bool = option(False, "Answer from passages as single:brief=true does.")
     max_tokens: int = max_tokens_option(1024)
 
-
-class ReadsTypedGraph(Protocol):
-    """The graph of typed queries; see `sarag_rdf.answering.typed_graph.TypedGraph`."""
-
-    def schema_for(self, question: str, *, classes: int, properties: int) -> UsedSchema: ...
-
-    def schema_of(self, query: TypedQuery) -> UsedSchema: ...
-
-    def findings(self, query: TypedQuery, seconds: float) -> list[Finding]: ...
-
-    def solve(self, query: TypedQuery, *, rows: int, seconds: float) -> Solutions: ...
-
-    def documents(self, iris: Sequence[str]) -> dict[str, Document]: ...
-
-
-class SparqlTyped:
-    """One call for patterns, and a second one if the check of the first finds something wrong.
-
-    The trace has a note ``check`` after each of them, a note ``query`` with the SPARQL and its
-    bindings, and a note ``answered`` that says whether the graph or passages answered, and why.
-    """
-
-    options = SparqlTypedOptions
-
-    def __init__(
-        self,
-        gather: Gather,
-        llm: LLM,
-        graph: ReadsTypedGraph,
-        options: SparqlTypedOptions | None = None,
-    ) -> None:
-        self._gather, self._llm, self._graph = gather, llm, graph
-        self._options = options or SparqlTypedOptions()
-
-    def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
+    def answer(self, talk: Conversation) -> Answer:
         reason = ""
         try:
             solutions = self._solutions(talk)
@@ -114,10 +80,10 @@ class SparqlTyped:
 
     def _solutions(self, talk: Conversation) -> Solutions:
         """The solutions of the first or second reply; raises `_NoAnswerError` if there are none."""
-        shown = self._graph.schema_for(
+        shown = _graph(talk).schema_for(
             talk.question,
-            classes=self._options.classes,
-            properties=self._options.properties,
+            classes=self.classes,
+            properties=self.properties,
         )
         if not shown.properties:
             raise _NoAnswerError("the graph has no typed statements")
@@ -129,9 +95,7 @@ class SparqlTyped:
         if findings:
             raise _NoAnswerError(f"the second reply was rejected as well: {findings[0].message}")
         try:
-            solutions = self._graph.solve(
-                query, rows=self._options.rows, seconds=self._options.seconds
-            )
+            solutions = _graph(talk).solve(query, rows=self.rows, seconds=self.seconds)
         except TooLongError as error:
             raise _NoAnswerError(str(error)) from error
         talk.say(
@@ -173,9 +137,9 @@ class SparqlTyped:
             "before": json.dumps(before, ensure_ascii=False) if before else "",
             "findings": [finding.message for finding in findings],
         }
-        schema = reply_schema(shown, constrained=self._options.constrained)
+        schema = reply_schema(shown, constrained=self.constrained)
         try:
-            return talk.call(PROMPT, schema, max_tokens=self._options.max_tokens, **values)
+            return talk.call(PROMPT, schema, max_tokens=self.max_tokens, **values)
         except (TruncatedReplyError, UnparsableReplyError) as error:
             talk.say("note", "check", {"parsed": False, "problem": str(error), "findings": []})
             raise _NoAnswerError(f"the reply could not be read: {error}") from error
@@ -188,10 +152,10 @@ class SparqlTyped:
         Raises `_NoAnswerError` for a query without patterns.
         """
         query = query_of(reply)
-        findings = findings_of(query, self._graph.schema_of(query))
+        findings = findings_of(query, _graph(talk).schema_of(query))
         if not findings:
             try:
-                findings = self._graph.findings(query, self._options.seconds)
+                findings = _graph(talk).findings(query, self.seconds)
             except TooLongError as error:
                 raise _NoAnswerError(str(error)) from error
         records = [{"kind": finding.kind, "message": finding.message} for finding in findings]
@@ -203,9 +167,9 @@ class SparqlTyped:
     # Answers
 
     def _from_graph(self, talk: Conversation, solutions: Solutions) -> Answer:
-        bindings = solutions.bindings[: self._options.shown]
+        bindings = solutions.bindings[: self.shown]
         talk.say("note", "answered", {"from": "graph", "reason": ""})
-        evidence = self._evidence(talk.query, bindings)
+        evidence = self._evidence(talk, bindings)
         talk.add(evidence)
         values = [binding.value for binding in bindings]
         text = ", ".join(values) if solutions.count is None else str(solutions.count)
@@ -218,10 +182,10 @@ class SparqlTyped:
             citations=[excerpt.citation for excerpt in evidence.context.excerpts.values()],
         )
 
-    def _evidence(self, query: Query, bindings: Sequence[TypedBinding]) -> Evidence:
+    def _evidence(self, talk: Conversation, bindings: Sequence[TypedBinding]) -> Evidence:
         """The statements behind bindings, and the sentences of their documents."""
         statements = dict.fromkeys(s for binding in bindings for s in binding.statements)
-        documents = self._graph.documents([s.document for s in statements if s.document])
+        documents = _graph(talk).documents([s.document for s in statements if s.document])
         spans: dict[str, set[tuple[int, int]]] = {}
         for statement in statements:
             if document := documents.get(statement.document):
@@ -236,10 +200,10 @@ class SparqlTyped:
             for rank, excerpt in enumerate(excerpts.values(), start=1)
         )
         retrieved = Retrieved(
-            query, SparqlTypedOptions.name, {}, ranked, (), (), (), Subgraph((), {}, ())
+            talk.query, SparqlTyped.name, {}, ranked, (), (), (), Subgraph((), {}, ())
         )
         section = Section("", excerpts, texts)
-        return Evidence(retrieved, Context((section,), 0, SparqlTypedOptions.name))
+        return Evidence(retrieved, measured((section,), SparqlTyped.name))
 
     def _from_passages(self, talk: Conversation, reason: str) -> Answer:
         """The answer of `single`, whose evidence is retrieved."""
@@ -247,9 +211,13 @@ class SparqlTyped:
         context = talk.gather().context
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
-        if self._options.brief:
+        if self.brief:
             return brief_answer(talk, context)
-        return reasoned_answer(talk, context, max_tokens=self._options.max_tokens)
+        return reasoned_answer(talk, context, max_tokens=self.max_tokens)
+
+
+def _graph(talk: Conversation) -> TypedGraph:
+    return talk.view.derived(TypedGraph)
 
 
 class _NoAnswerError(Exception):

@@ -6,11 +6,12 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.redaction import holds_password, masked, remember_url
 
 TIMEOUT = 60.0
@@ -37,36 +38,50 @@ _CONVENTIONS: tuple[tuple[str, str, str], ...] = (
 """Path of a query endpoint -> paths for update and for the Graph Store Protocol."""
 
 
-@dataclass(frozen=True, slots=True)
-class SparqlEndpoint:
+def _max_reply() -> Any:
+    return option(MAX_REPLY >> 20, "Maximum size of a response from an endpoint, in MiB.", ge=1)
+
+
+@dataclass(frozen=True)
+class SparqlEndpoint(Options):
     """A SPARQL endpoint: its URLs, its kind of graph, and the limits of requests.
 
-    `update_url` and `store_url` (Graph Store Protocol) are for writing; left empty they follow
-    from `query_url` where its path is a known one. `kind` names the folder of queries that reads
-    it, empty for a graph that sarag wrote. `graph` is the IRI of the graph that is read if the
-    kind is another one; empty for the endpoint's default graph. `timeout` in seconds a request,
-    `max_reply` in bytes of an answer. Without `has_credentials`, those of the environment are for
+    The URLs for writing follow from `query_url` where its path is a known one. `kind` names the
+    folder of queries that reads it. Without `has_credentials`, those of the environment are for
     another endpoint and not sent to this one.
     """
 
-    query_url: str
-    update_url: str = ""
-    store_url: str = ""
-    kind: GraphKind = ""
-    graph: str = ""
-    timeout: float = TIMEOUT
-    max_reply: int = MAX_REPLY
+    name = "an endpoint"
+    query_url: str = option("", "URL for SPARQL queries.")
+    update_url: str = option("", "URL of the endpoint for SPARQL Update.")
+    store_url: str = option("", "URL of the endpoint for the Graph Store Protocol.")
+    kind: GraphKind = option(
+        "",
+        "Kind of graph at the endpoint. Default: a graph that sarag wrote.",
+        choices=("sarag", "wikibase", "wikibase-truthy", "skos", "rdf"),
+        harmless=True,
+    )
+    graph: str = option(
+        "",
+        "IRI of the graph that is read there; default: the endpoint's default graph. Not for "
+        "sarag, which names its graphs.",
+        harmless=True,
+    )
+    timeout: float = option(
+        TIMEOUT,
+        "Time limit of a request to the SPARQL endpoint, in seconds.",
+        gt=0,
+        le=LONGEST,
+        harmless=True,
+    )
+    max_reply: int = _max_reply()
     has_credentials: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
             _check(url)
             remember_url(url)
-        if not 0 < self.timeout <= LONGEST or self.max_reply < 1:
-            raise UsageError(
-                f"the timeout of an endpoint must be above 0 and at most {LONGEST} seconds, and "
-                "max_reply at least 1 byte"
-            )
 
     def writable(self) -> SparqlEndpoint:
         """The same with the URLs for writing filled in by convention where they are known."""
@@ -142,45 +157,43 @@ def user_folder(kind: Literal["CACHE", "CONFIG", "STATE"]) -> Path:
     return (named if named.is_absolute() else Path.home() / _USER_FOLDERS[kind]) / "sarag"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEndpoint:
-    """An OpenAI-compatible endpoint; the key comes from the environment alone.
+@dataclass(frozen=True)
+class ModelEndpoint(Options):
+    """An OpenAI-compatible endpoint; its key comes from the environment alone.
 
-    `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
-    million tokens, for the cost that is reported; `temperature` of at least 0, `top_p`, the
-    share of probability that is sampled from, above 0 and at most 1, and the seed of what is left
-    to chance, all part of a reply's identity in the cache; `max_reply` in bytes of
-    an answer; `loading_wait` in seconds for a server that is still loading its model.
+    Temperature, `top_p` and the seed are part of a reply's identity in the cache.
     """
 
-    base_url: str
-    model: str = ""
-    timeout: float = 120.0
-    concurrency: int = 4
-    price_in: float = 0.0
-    price_out: float = 0.0
-    temperature: float = 0.0
-    seed: int = 0
-    max_reply: int = MAX_REPLY
-    loading_wait: float = LOADING_WAIT
-    top_p: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Raises `UsageError` for a number out of range."""
-        if not 0 < self.top_p <= 1:
-            raise UsageError("top_p of an endpoint must be above 0 and at most 1")
-        if not 0 < self.timeout <= LONGEST:
-            raise UsageError(
-                f"timeout of an endpoint must be above 0 and at most {LONGEST} seconds"
-            )
-        for name in ("concurrency", "max_reply"):
-            if not getattr(self, name) >= 1:
-                raise UsageError(f"{name} of an endpoint must be at least 1")
-        for name in ("temperature", "price_in", "price_out"):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"{name} of an endpoint must be at least 0")
-        if not 0 <= self.loading_wait <= LONGEST:
-            raise UsageError(f"loading_wait of an endpoint must be between 0 and {LONGEST} seconds")
+    name = "an endpoint"
+    base_url: str = option(
+        "",
+        "URL of an OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
+        "OPENAI_API_KEY.",
+    )
+    model: str = option("", "Model at the endpoint; default: its only one.")
+    timeout: float = option(
+        120.0, "Time limit of a request to it, in seconds.", gt=0, le=LONGEST, harmless=True
+    )
+    concurrency: int = option(4, "Number of concurrent calls.", ge=1, harmless=True)
+    price_in: float = option(
+        0.0, "Price of a million input tokens, in US dollars.", ge=0, harmless=True
+    )
+    price_out: float = option(
+        0.0, "Price of a million output tokens, in US dollars.", ge=0, harmless=True
+    )
+    temperature: float = option(0.0, "Sampling temperature of the model.", ge=0, harmless=True)
+    seed: int = option(0, "Random seed of the model.", harmless=True)
+    max_reply: int = _max_reply()
+    loading_wait: float = option(
+        LOADING_WAIT,
+        "Time to wait for a server that is loading its model, in seconds.",
+        ge=0,
+        le=LONGEST,
+        harmless=True,
+    )
+    top_p: float = option(
+        1.0, "Share of probability that the model samples from.", gt=0, le=1, harmless=True
+    )
 
     @classmethod
     def from_environment(cls) -> ModelEndpoint | None:

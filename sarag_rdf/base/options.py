@@ -1,8 +1,9 @@
-"""Options of strategies, each declared once: its type, default, range and meaning.
+"""Options, each declared once: its type, default, range and meaning.
 
-A strategy (a retriever, context builder, reasoner or extractor) declares its options as a frozen
-dataclass. The declaration validates values and labels results; the reference page, the help of the
-command line, the parameters of the REST API and their OpenAPI schemas are generated from it.
+Strategies (retrievers, context builders, reasoners, extractors), endpoints, servers, reading and
+imports declare their options as frozen dataclasses. The declaration validates values and labels
+results; the flags of the command line, its settings, the reference pages, the parameters of the
+REST API and their OpenAPI schemas are generated from it.
 
 >>> @dataclass(frozen=True, kw_only=True)
 ... class WalkOptions(Options):
@@ -23,8 +24,22 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, Final, Self, TypeVar, get_args, get_type_hints
+from pathlib import Path
+from types import UnionType
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from sarag_rdf.base.errors import UsageError
 
@@ -34,6 +49,8 @@ MAX_HOPS = 10
 """Greatest number of hops, rounds or steps: each may cost as much as all before it."""
 MAX_TOKENS = 1_000_000
 """Greatest size of a context or reply, in tokens."""
+Harmless = bool | Literal["inside"]
+"""Whether the settings file of an untrusted folder may set an option, or only within the folder."""
 _SHOWN = 60
 """Greatest length of a value in an error message, in characters."""
 
@@ -48,13 +65,16 @@ def option(
     lt: float | None = None,
     choices: tuple[str, ...] = (),
     recorded: bool = True,
+    harmless: Harmless = False,
 ) -> Any:
     """A field of an `Options` dataclass.
 
-    Its type is the field's annotation: bool, int, float or str, or one of these or None. `meaning`
-    is one sentence. `ge` and `gt` are the inclusive and exclusive minimum, `le` and `lt` the
-    maximum. `recorded` options are part of `Options.settings`; those that change only how much is
-    returned are not.
+    Its type is the field's annotation: bool, int, float, str, a literal type of texts, Path, or one
+    of these or None, or ``tuple[str, ...]``. `meaning` is one sentence. `ge` and `gt` are the
+    inclusive and exclusive minimum, `le` and `lt` the maximum; the default may lie outside of them.
+    `recorded` options are part of `Options.settings`; those that change only how much is returned
+    are not. `harmless` says whether the settings file of a folder that is not trusted may set the
+    option (see `sarag_rdf.cli.settings`).
     """
     declaration = {
         "meaning": meaning,
@@ -64,6 +84,7 @@ def option(
         "lt": lt,
         "choices": choices,
         "recorded": recorded,
+        "harmless": harmless,
     }
     return field(default=default, metadata=declaration)
 
@@ -83,6 +104,7 @@ class Option:
     lt: float | None
     choices: tuple[str, ...]
     recorded: bool
+    harmless: Harmless
 
     @property
     def allowed(self) -> str:
@@ -91,6 +113,8 @@ class Option:
             return "true or false"
         if self.kind is str:
             return f"one of {', '.join(self.choices)}" if self.choices else "text"
+        if self.kind in (tuple, Path):
+            return "a list of texts" if self.kind is tuple else "a path"
         noun = "an integer" if self.kind is int else "a number"
         low = self.gt if self.ge is None else self.ge
         high = self.lt if self.le is None else self.le
@@ -112,6 +136,8 @@ class Option:
         """
         if isinstance(value, str) and self.kind is bool:
             return {"true": True, "false": False}.get(value, value)
+        if self.kind is tuple:
+            return tuple(value.split(",")) if isinstance(value, str) else value
         with suppress(ValueError, OverflowError):
             if isinstance(value, str):
                 return self.kind(value)
@@ -123,7 +149,8 @@ class Option:
 
     def check(self, strategy: str, value: Any) -> None:
         """Raise `UsageError` unless `value` has the option's type and lies in its range."""
-        if value is None and self.is_optional:
+        is_default = type(value) is type(self.default) and value == self.default
+        if is_default or (value is None and self.is_optional):
             return
         if not (self._has_type(value) and self._is_in_range(value)):
             raise UsageError(
@@ -131,6 +158,10 @@ class Option:
             )
 
     def _has_type(self, value: Any) -> bool:
+        if self.kind is tuple:
+            return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+        if self.kind is Path:
+            return isinstance(value, Path)
         if self.kind in (bool, str) or isinstance(value, bool):
             return isinstance(value, self.kind) and (self.kind in (bool, str))
         return isinstance(value, Integral if self.kind is int else Real)
@@ -138,7 +169,7 @@ class Option:
     def _is_in_range(self, value: Any) -> bool:
         if self.kind is str:
             return not self.choices or value in self.choices
-        if self.kind is bool:
+        if self.kind in (bool, tuple, Path):
             return True
         return (
             (isinstance(value, Integral) or math.isfinite(value))
@@ -164,23 +195,32 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Base of the options of a strategy; creating one raises `UsageError` for a bad value.
+    """Base of classes of options; creating one raises `UsageError` for a bad value.
 
-    `name` is that of the strategy. `presets` are named sets of values, chosen by ``preset=NAME``.
+    `name` is that of the strategy, or of what else has the options. `presets` are named sets of
+    values, chosen by ``preset=NAME``.
+    `argument` names the option whose value may follow the name directly: ``openie:FILE``.
     ``str(options)`` is the `Spec` that reads as these options; options at their defaults are left
     out.
     """
 
     name: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    argument: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for declared in declared_options(type(self)):
-            declared.check(self.name, getattr(self, declared.name))
+            value = getattr(self, declared.name)
+            if (declared.kind is tuple and isinstance(value, list)) or (
+                declared.kind is Path and isinstance(value, str)
+            ):
+                value = declared.kind(value)
+                object.__setattr__(self, declared.name, value)
+            declared.check(self.name, value)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
-        """Options with these values, beside a ``preset`` if one is among them.
+    def of(cls, values: Mapping[str, Any], **other: Any) -> Self:
+        """Options with these values, beside a ``preset`` if one is among them, and `other` fields.
 
         Values take precedence over those of the preset. Raises `UsageError` for an unknown option
         or preset, or a value out of range.
@@ -195,7 +235,7 @@ class Options:
                 )
             given = {**cls.presets[preset], **given}
         cls._check_names(given)
-        return cls(**given)
+        return cls(**given, **other)
 
     @classmethod
     def _check_names(cls, values: Mapping[str, Any]) -> None:
@@ -234,19 +274,28 @@ class Options:
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
+@cache
 def declared_options(options: type[Options]) -> tuple[Option, ...]:
-    """The declarations of a class: its own in their order, then inherited ones."""
+    """The declarations of a class: its own in their order, then inherited ones.
+
+    Fields that are not declared with `option` are none.
+    """
     hints = get_type_hints(options)
     own = vars(options).get("__annotations__", {})
-    ordered = sorted(fields(options), key=lambda part: part.name not in own)
     declarations = []
-    for part in ordered:
-        types = get_args(hints[part.name]) or (hints[part.name],)
-        [kind] = [each for each in types if each is not type(None)]
-        declarations.append(
-            Option(part.name, kind, type(None) in types, part.default, **part.metadata)
-        )
+    for part in sorted(fields(options), key=lambda part: part.name not in own):
+        if "meaning" in part.metadata:
+            kind, is_optional = _kind(hints[part.name])
+            declarations.append(Option(part.name, kind, is_optional, part.default, **part.metadata))
     return tuple(declarations)
+
+
+def _kind(hint: Any) -> tuple[type, bool]:
+    """The type that an annotation allows, and whether it allows None."""
+    types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    [kind] = [each for each in types if each is not type(None)]
+    origin = get_origin(kind)
+    return (str if origin is Literal else origin or kind), type(None) in types
 
 
 DEFAULT_LIMIT: Final = 10

@@ -361,8 +361,7 @@ class StreamingLLM(LLM, Protocol):
 class Extractor(Protocol):
     """Extracts mentions and relations from documents.
 
-    An extractor that discards results may count them by reason in an attribute
-    ``discarded: Mapping[str, int]``; the report of a run then includes these counts.
+    It may declare any of the members of `CountsUsage`, `CountsDiscarded` and `Estimates` as well.
     """
 
     @property
@@ -375,6 +374,70 @@ class Extractor(Protocol):
 
         An error that would affect all further documents is raised instead.
         """
+        ...
+
+
+@runtime_checkable
+class CountsUsage(Protocol):
+    """An extractor that calls a model endpoint."""
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of all calls so far."""
+        ...
+
+
+@runtime_checkable
+class CountsDiscarded(Protocol):
+    """An extractor that leaves out a part of what it reads."""
+
+    @property
+    def discarded(self) -> Mapping[str, int]:
+        """Reason -> number of items so far that are not in an extraction."""
+        ...
+
+
+@runtime_checkable
+class Estimates(Protocol):
+    """An extractor that can tell what `extract` would cost."""
+
+    def estimate(
+        self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
+    ) -> Usage | None:
+        """The expected usage, without any call; None if it is not known.
+
+        Prices are in US dollars per million tokens.
+        """
+        ...
+
+
+class Services(Protocol):
+    """What extractors are built from; models are loaded when they are asked for.
+
+    An extractor class has a class method ``build(options, services)``, which raises `UsageError`
+    for options that do not fit the graph.
+    """
+
+    @property
+    def schema(self) -> Any:
+        """The `sarag_rdf.graph.ontology.schema.Schema` to follow; None without terms."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """Number of simultaneous calls of the language model."""
+        ...
+
+    def llm(self) -> LLM:
+        """The language model; raises `UsageError` if none is configured."""
+        ...
+
+    def embedder(self) -> Embedder | None:
+        """The embedder of the graph, if it has one."""
+        ...
+
+    def extractor(self, chosen: str) -> Extractor:
+        """Another extractor, as ``name:key=value``."""
         ...
 
 

@@ -158,29 +158,53 @@ def render_query(name: str, **values: Any) -> str:
     return _query_templates().get_template(f"{name}.rq.j2").render(**values)
 
 
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompt templates of a folder, ``NAME.j2``: a plug-in has a folder of its own.
+
+    A template may include the core's, such as ``_evidence.j2``; a template of the folder comes
+    first.
+    """
+
+    folder: Path
+
+    def render(self, name: str, **values: Any) -> str:
+        """Render a template with special tokens defused; a missing variable raises."""
+        return defused(_prompt_templates(self.folder).get_template(f"{name}.j2").render(**values))
+
+    def has(self, name: str) -> bool:
+        """Whether the folder itself has a template of that name."""
+        return (self.folder / f"{name}.j2").is_file()
+
+    def digest(self, *names: str) -> str:
+        """SHA-256 of templates, which is part of the identity of what a model was asked for.
+
+        The core's are read where the folder has none of that name.
+        """
+        digest = hashlib.sha256()
+        for name in names:
+            folder = self.folder if self.has(name) else CORE_PROMPTS.folder
+            digest.update((folder / f"{name}.j2").read_bytes() + b"\0")
+        return digest.hexdigest()
+
+
+CORE_PROMPTS = Prompts(_PACKAGE / "models" / "prompts")
+render_prompt = CORE_PROMPTS.render
+"""`Prompts.render` of the core's templates."""
+prompt_hash = CORE_PROMPTS.digest
+"""`Prompts.digest` of the core's templates."""
+
+
 @cache
-def _prompts() -> jinja2.Environment:
+def _prompt_templates(folder: Path) -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_PACKAGE / "models" / "prompts"),
+        loader=jinja2.FileSystemLoader([folder, CORE_PROMPTS.folder]),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - prompts are plain text
         keep_trailing_newline=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def render_prompt(name: str, **values: Any) -> str:
-    """Render ``prompts/<name>.j2`` with special tokens defused; a missing variable raises."""
-    return defused(_prompts().get_template(f"{name}.j2").render(**values))
-
-
-def prompt_hash(*names: str) -> str:
-    """SHA-256 of prompt templates, which is part of the identity of an extraction."""
-    digest = hashlib.sha256()
-    for name in names:
-        digest.update((_PACKAGE / "models" / "prompts" / f"{name}.j2").read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 def template_text(name: str) -> str:

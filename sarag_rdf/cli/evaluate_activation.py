@@ -16,8 +16,7 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
 )
-from sarag_rdf.cli.output import echo_json
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import echo_json, note
 
 if TYPE_CHECKING:
     from sarag_rdf.base.types import Retrieved

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.indexing import echo_discarded
+from sarag_rdf.cli.documents import discarded_lines
 from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
-from sarag_rdf.cli.output import echo_json, progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import echo_json, note, progress_bars
 from sarag_rdf.plugins.evaluation.text2kgbench import SUITES, read_benchmark
 
 if TYPE_CHECKING:
@@ -40,22 +39,24 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--ontologies", help="Comma-separated ontologies, such as 9_astronaut. Default: all.")
 @click.option(
-    "--extractor", default="spacy", show_default=True,
+    "--extractor", default="learned", show_default=True,
     metavar="NAME[:KEY=VALUE]...",
-    help="Extractor to evaluate: spacy, llm at --base-url, or predictions:FOLDER for statements in "
-    "files.",
+    help="Extractor to evaluate: learned, llm at --base-url, or predictions:FOLDER for statements "
+    "in files.",
 )  # fmt: skip
 @click.option(
     "--examples-per-property", type=click.IntRange(0, 1000), default=0, show_default=True,
     help="Number of training sentences given as examples for each property.",
 )  # fmt: skip
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Least confidence of a statement.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="Least confidence of a statement.",
+)
 @click.option("--limit", type=click.IntRange(1), help="Number of test sentences of each ontology.")
 @click.option("--titled", is_flag=True, help="Join the sentences about a topic under its name.")
-@click.option(
-    "--scorers", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder of scorers by ontology, trained on other ontologies (benchmarks/train_typed.py).",
-)  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the examples.")
 @click.option(
     "--replies", type=click.Path(path_type=Path, dir_okay=False),
@@ -84,7 +85,7 @@ def command(**options: Any) -> None:
     if name.startswith("predictions:"):
         folder = Path(name.removeprefix("predictions:"))
         results = list(extraction.score_predictions(ontologies, folder, options["limit"]))
-    elif name == "spacy":
+    elif name == "learned":
         results = _run(ontologies, _spacy(options), options)
     elif name.partition(":")[0] == "llm":
         extractors = _llm(options)
@@ -92,13 +93,14 @@ def command(**options: Any) -> None:
         setting["model"] = extractors.model
         discarded = dict(sorted(extractors.discarded.items()))
     else:
-        raise UsageError(f"no such extractor: '{name}': choose spacy, llm or predictions:FOLDER")
+        raise UsageError(f"no such extractor: '{name}': choose learned, llm or predictions:FOLDER")
     if options["as_json"]:
         echo_json(extraction.report(results, setting) | {"discarded": discarded})
         return
     for line in extraction.lines(results, setting):
         click.echo(line)
-    echo_discarded(discarded)
+    for line in discarded_lines(discarded):
+        click.echo(line)
 
 
 def _spacy(options: dict[str, Any]) -> MakeExtractor:
@@ -106,10 +108,7 @@ def _spacy(options: dict[str, Any]) -> MakeExtractor:
     from sarag_rdf.plugins.evaluation import extraction
 
     return extraction.typed_extractor(
-        make_embedder(options["embedder"], None),
-        threshold=options["threshold"],
-        scorers=options["scorers"],
-        with_examples=options["examples_per_property"] > 0,
+        make_embedder(options["embedder"], None), threshold=options["threshold"]
     )
 
 

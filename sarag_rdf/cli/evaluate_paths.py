@@ -16,8 +16,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     over_option,
 )
-from sarag_rdf.cli.output import echo_json
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import echo_json, note
 
 if TYPE_CHECKING:
     from sarag_rdf.plugins.evaluation.paths import PathResult

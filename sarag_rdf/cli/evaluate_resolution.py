@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.cli.options import embedder_option, embedding_endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json
@@ -60,15 +61,15 @@ def command(**options: Any) -> None:
     with sarag_rdf.open(None, embedder=options["embedder"], endpoint=endpoint_of(options)) as kg:
         sources = [mention.source(number) for number, mention in enumerate(mentions)]
         kg.index(sources, extractor=GoldExtractor(mentions))
-        for rule in (DEFAULT, *(chosen or kg.identity.rules)):
+        for rule in (DEFAULT, *(chosen or plugins("merge_rules"))):
             merged = 0
             if rule != DEFAULT:
-                proposals = kg.identity.proposals(rule, least=options["least"])
-                merged = len(kg.identity.merge_rows(proposals)) if proposals else 0
+                proposals = kg.decisions.propose_merges(rule, least=options["least"])
+                merged = len(kg.decisions.accept(proposals).decisions) if proposals else 0
             predicted = groups(mentions, _entities(kg))
             scores = {"pairs": pairwise(gold, predicted), "b_cubed": b_cubed(gold, predicted)}
             if merged:
-                kg.identity.undo(rule)
+                kg.decisions.undo(rule)
             figures = {
                 measure: {
                     name: round(100 * getattr(score, name), 1)

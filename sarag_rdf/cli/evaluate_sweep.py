@@ -21,8 +21,7 @@ from sarag_rdf.cli.evaluation import (
     write_json,
 )
 from sarag_rdf.cli.options import endpoint_options
-from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import note, progress_bars
 
 
 @click.command(

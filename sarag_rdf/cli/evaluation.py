@@ -19,8 +19,7 @@ from sarag_rdf.cli.options import (
     json_option,
     open_graph,
 )
-from sarag_rdf.cli.output import echo_json, json_text, progress_bars
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.output import echo_json, json_text, note, progress_bars
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.plugins import loadable, plugins
+from sarag_rdf.cli.exchange import declared, given_settings, options_of
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
@@ -21,10 +23,15 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
 
-_NOT_FOR_RESTORE = (
-    *("--name", "--replace", "--base-iri", "--language", "--type", "--property"),
-    *("--entity-base", "--label", "--alias", "--description", "--mapping"),
-)
+RESTORED = "sarag"
+"""The kind of a file that is restored rather than imported."""
+_COMMON = ("name", "replace", "base_iri", "language", "label", "alias", "description")
+
+
+def _described() -> str:
+    """The kinds of graphs in words."""
+    importers = (found for _, found in loadable("importers") if not isinstance(found, Exception))
+    return f"{', '.join(each.summary for each in importers)}, or an export of sarag"
 
 
 def _repeatable(name: str, help_: str) -> Decorator:
@@ -39,29 +46,18 @@ def _repeatable(name: str, help_: str) -> Decorator:
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["wikibase", "skos", "rdf", "table", "wikidata5m", "sarag"]),
-    help="Kind of graph: a Wikibase RDF or JSON dump, a SKOS thesaurus, any RDF, a table (CSV or "
-    "TSV) with a mapping, the folder of Wikidata5M, or an export of sarag.",
+    type=click.Choice([*plugins("importers"), RESTORED]),
+    help=f"Kind of graph: {_described()}.",
 )
 @click.option("--name", help="Name of the imported graph. Default: the name of the file.")
 @click.option("--replace", is_flag=True, help="Replace an imported graph of the same name.")
 @click.option("--format", "format_", help="RDF format. Default: by the suffix of the file.")
 @click.option("--base-iri", help="Base IRI for relative IRIs in the file.")
 @_repeatable("--language", "Import only texts in this language, and those without a language.")
-@_repeatable("--type", "JSON dumps: import only instances of this item, such as Q5.")
-@_repeatable("--property", "JSON dumps: import only statements of this property, such as P19.")
-@click.option(
-    "--entity-base", help="JSON dumps: IRI prefix of entities. Default: that of Wikidata."
-)
 @_repeatable("--label", "rdf: IRI of a property for names.")
 @_repeatable("--alias", "rdf: IRI of a property for alternative names.")
 @_repeatable("--description", "rdf: IRI of a property for descriptions.")
-@click.option(
-    "--mapping",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="table: the mapping, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json).",
-)
+@options_of("importers")
 @click.option(
     "--suggest-mapping",
     metavar="FILE",
@@ -95,20 +91,21 @@ def command(file: str | None, **options: Any) -> int:
         if options["drop"] is not None:
             return _drop(kg, options["drop"], as_json=as_json)
         if options["kind"] is None:
-            raise UsageError(
-                "give the kind of graph: --as wikibase, skos, rdf, table, wikidata5m or sarag"
-            )
+            kinds = ", ".join(plugins("importers"))
+            raise UsageError(f"give the kind of graph: --as {kinds} or {RESTORED}")
         if options["suggest_mapping"] is not None:
             return _suggest(kg, str(file), options)
-        if options["kind"] == "sarag":
+        if options["kind"] == RESTORED:
             return _restore(kg, str(file), options)
         return _import(kg, str(file), options)
 
 
 def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
-    invalid = [name for name in _NOT_FOR_RESTORE if options[name.lstrip("-").replace("-", "_")]]
-    if invalid:
-        raise UsageError(f"{invalid[0]} cannot be combined with --as sarag: omit it")
+    own = (setting for settings in declared("importers").values() for setting in settings)
+    given = [f"--{name.replace('_', '-')}" for name in _COMMON if options[name]]
+    given += [s.option for s in own if options[s.name] != s.default]
+    if given:
+        raise UsageError(f"{given[0]} cannot be combined with --as sarag: omit it")
     with progress_bars() as progress:
         quads = kg.restore(
             file,
@@ -127,12 +124,16 @@ def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
 
 def _suggest(kg: Any, file: str, options: dict[str, Any]) -> int:
     """Write a suggested mapping; an existing file is left as it is."""
-    if options["kind"] != "table" or options["mapping"] is not None:
-        raise UsageError("--suggest-mapping needs --as table, and no --mapping")
+    kind = options["kind"]
+    if kind == RESTORED:
+        raise UsageError("--suggest-mapping cannot be combined with --as sarag: omit it")
+    for setting in declared("importers")[kind]:
+        if options[setting.name] != setting.default:
+            raise UsageError(f"give either --suggest-mapping or {setting.option}")
     target: Path = options["suggest_mapping"]
     if target.exists():
         raise UsageError(f"{target} exists already: give another file")
-    text = kg.suggest_mapping(file)
+    text = kg.suggest_mapping(file, kind)
     with open_output(target) as output:
         output.write(text.encode())
     click.echo(f"{target}: check it, and then  sarag import {file} --as table --mapping {target}")
@@ -151,13 +152,10 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             format=options["format_"],
             base_iri=options["base_iri"],
             languages=options["language"],
-            types=options["type"],
-            properties=options["property"],
-            entity_base=options["entity_base"],
-            mapping=options["mapping"],
             max_expansion=options["max_expansion"],
             max_seconds=options["max_seconds"],
             **{role: options[role] for role in ("label", "alias", "description")},
+            **given_settings("importers", "--as", options["kind"], options),
         )
     for warning in report.warnings:
         click.echo(f"sarag: {warning}", err=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import keyword
 import logging
 import os
 import sys
 import traceback
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -18,36 +18,39 @@ from sarag_rdf import __version__
 from sarag_rdf.base.errors import FirstOnly, PluginError, SaragError, lack_of_room, one_line
 from sarag_rdf.base.plugins import find, load, plugins
 from sarag_rdf.base.redaction import redacted
+from sarag_rdf.cli.output import add_verbosity_options
 from sarag_rdf.cli.settings import set_defaults, settings_files, settings_message
 from sarag_rdf.cli.trust import is_trusted
-from sarag_rdf.cli.verbosity import add_verbosity_options
 
 _COMMANDS = {
-    "index": "index documents into a knowledge graph",
-    "update": "re-index documents that have changed",
-    "delete": "delete documents from the graph",
-    "sync": "make the graph match a folder",
-    "import": "import a knowledge graph: Wikibase, SKOS, any RDF",
-    "ontology": "manage the ontologies that extraction follows",
-    "search": "find documents and relationships for a question",
-    "ask": "answer a question from the graph",
-    "strategies": "list retrievers, reasoners and others with their options",
-    "query": "run SPARQL",
-    "export": "write the graph as RDF",
-    "describe": "describe the dataset: VoID, DCAT, provenance",
-    "link": "link entities to items of an imported graph",
-    "mappings": "write the links as an SSSOM table",
-    "merge": "declare two entities the same, by hand or by rule",
-    "split": "declare that names refer to different entities",
-    "retype": "decide the class of an entity",
-    "serve": "serve a SPARQL endpoint, search and answers over HTTP",
-    "token": "make a token for a server",
-    "trust": "let the settings file of a folder set everything",
-    "validate": "validate the graph against its SHACL shapes",
-    "fsck": "check the consistency of a graph, and repair it",
-    "quarantine": "manage sources that do not conform to the shapes",
-    "stats": "print counts of the graph's contents",
+    "index": ("documents", "index documents into a knowledge graph"),
+    "update": ("documents", "re-index documents that have changed"),
+    "delete": ("documents", "delete documents from the graph"),
+    "sync": ("documents", "make the graph match a folder"),
+    "import": ("import_", "import a knowledge graph: Wikibase, SKOS, any RDF"),
+    "ontology": ("ontology", "manage the ontologies that extraction follows"),
+    "search": ("questions", "find documents and relationships for a question"),
+    "ask": ("questions", "answer a question from the graph"),
+    "strategies": ("strategies", "list retrievers, reasoners and others with their options"),
+    "query": ("query", "run SPARQL"),
+    "export": ("export", "write the graph as RDF"),
+    "describe": ("query", "describe the dataset: VoID, DCAT, provenance"),
+    "link": ("decisions", "link entities to items of an imported graph"),
+    "mappings": ("decisions", "write the links as an SSSOM table"),
+    "merge": ("decisions", "declare two entities the same, by hand or by rule"),
+    "split": ("decisions", "declare that names refer to different entities"),
+    "retype": ("decisions", "decide the class of an entity"),
+    "serve": ("server", "serve a SPARQL endpoint, search and answers over HTTP"),
+    "token": ("server", "make a token for a server"),
+    "trust": ("trust", "let the settings file of a folder set everything"),
+    "validate": ("checks", "validate the graph against its SHACL shapes"),
+    "fsck": ("checks", "check the consistency of a graph, and repair it"),
+    "quarantine": ("checks", "manage sources that do not conform to the shapes"),
+    "stats": ("query", "print counts of the graph's contents"),
 }
+"""Name -> module, and what the command does."""
+_RESUMABLE = ("index", "update", "sync", "import", "evaluate")
+"""Commands that continue where they were interrupted."""
 INTERRUPTED = 130
 
 
@@ -57,10 +60,10 @@ def command_names() -> tuple[str, ...]:
 
 
 def _load(name: str) -> click.Command:
-    """Import a command; ``_`` is appended to the module of a name that is a Python keyword."""
+    """Import the module of a command."""
     if name in _COMMANDS:
-        module = f"{name}_" if keyword.iskeyword(name) else name
-        command: click.Command = importlib.import_module(f"sarag_rdf.cli.{module}").command
+        module = importlib.import_module(f"sarag_rdf.cli.{_COMMANDS[name][0]}")
+        command: click.Command = getattr(module, "command", None) or getattr(module, name)
     else:
         command = load("commands", name)
     add_verbosity_options(command)
@@ -70,7 +73,7 @@ def _load(name: str) -> click.Command:
 def summary(name: str) -> str:
     """One line of what a command does, or why it cannot be loaded."""
     if name in _COMMANDS:
-        return _COMMANDS[name]
+        return _COMMANDS[name][1]
     try:
         help_text = _load(name).get_short_help_str(limit=200)
     except PluginError as error:
@@ -93,13 +96,11 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary(name)) for name in command_names()])
 
 
-def _loaded() -> dict[str, click.Command]:
-    """All commands whose module can be imported."""
-    commands = {}
-    for name in command_names():
+def _lazily(names: Iterable[str]) -> Iterator[tuple[str, click.Command]]:
+    """Commands, each imported when it is asked for, but those that cannot be imported."""
+    for name in names:
         with suppress(PluginError):
-            commands[name] = _load(name)
-    return commands
+            yield name, _load(name)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -125,7 +126,9 @@ def cli(ctx: click.Context, config: Path | None) -> None:
     """  # noqa: D301 - click reads the backspace
     files = settings_files(config, is_trusted)
     if files:
-        set_defaults(ctx, files, _loaded())
+        invoked = ctx.invoked_subcommand or ""
+        names = command_names()
+        set_defaults(ctx, files, _lazily(sorted(names, key=lambda name: name != invoked)))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -168,11 +171,14 @@ def _run(arguments: list[str]) -> int:
         return _fail(str(error), error.exit_code)
     except click.exceptions.Exit as error:
         return error.exit_code
-    except SystemExit:
-        return 0  # raised by click alone, when the reader of standard output has closed the pipe
+    except SystemExit as error:
+        if type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):
+            return 0  # raised by click, when the reader of standard output has closed the pipe
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
     except (click.Abort, KeyboardInterrupt):
-        message = "interrupted: completed work is saved, run the same command again to continue"
-        return _fail(message, INTERRUPTED)
+        hint = ": completed work is saved, run the same command again to continue"
+        is_resumable = any(name in arguments[:3] for name in _RESUMABLE)
+        return _fail(f"interrupted{hint if is_resumable else ''}", INTERRUPTED)
     except click.ClickException as error:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:

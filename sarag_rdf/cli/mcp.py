@@ -9,20 +9,10 @@ from typing import Any
 import click
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
-from sarag_rdf.cli.options import (
-    embedder_option,
-    facts_option,
-    kg_option,
-    model_options,
-    over_option,
-)
-from sarag_rdf.cli.serve import (
-    folder_of,
-    graph_opener,
-    max_connections_option,
-    max_memory_option,
-)
-from sarag_rdf.cli.verbosity import note
+from sarag_rdf.cli.options import flags, kg_option
+from sarag_rdf.cli.output import note
+from sarag_rdf.cli.server import folder_of, graph_opener, graph_options
+from sarag_rdf.server.settings import ServeSettings, is_loopback
 
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
@@ -73,12 +63,8 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     type=click.IntRange(1),
     help="Maximum number of rows or triples of a result.",
 )
-@max_memory_option
-@max_connections_option
-@over_option
-@facts_option
-@embedder_option
-@model_options("--model-timeout")
+@flags(ServeSettings, "max_memory", "max_connections", once=True)
+@graph_options
 def command(**options: Any) -> int:
     """Offer a graph to agents over the Model Context Protocol.
 
@@ -87,7 +73,6 @@ def command(**options: Any) -> int:
     input and output. Needs the extra mcp.
     """
     from sarag_rdf.server.access import access_rules
-    from sarag_rdf.server.settings import ServeSettings, is_loopback
 
     try:
         from sarag_rdf.plugins.agents.mcp import run
@@ -114,7 +99,7 @@ def command(**options: Any) -> int:
         timeout=options["timeout"],
         question_timeout=options["question_timeout"],
         access=access,
-        max_memory=(options["max_memory"] or 0) << 20,
+        max_memory=options["max_memory"],
         max_connections=options["max_connections"],
         max_rows=options["max_rows"],
         over=options["over"],

@@ -1,38 +1,137 @@
-"""Options shared by commands; each can come from a flag, a SARAG_… variable or sarag.toml."""
+"""Options of commands; each can come from a flag, a SARAG_… variable or a settings file.
+
+`flags` makes flags of what a class of `Options` declares, and `chosen` its values from theirs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 
-from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, SparqlEndpoint, is_url
+from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.options import DEFAULT_LIMIT, Spec
-from sarag_rdf.cli.settings import Harmless, Setting
+from sarag_rdf.base.options import (
+    DEFAULT_LIMIT,
+    AnyOptions,
+    Harmless,
+    Option,
+    Options,
+    Spec,
+    declared_options,
+)
+from sarag_rdf.cli.settings import Setting
+from sarag_rdf.documents.options import ReadOptions
 
 if TYPE_CHECKING:
-    from sarag_rdf.base.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_OTHER_VARIABLES: Final = {"base_url": ["OPENAI_BASE_URL"], "kg": ["SARAG_ENDPOINT"]}
+_SPARQL: Final = {"kind": "graph_kind", "graph": "default_graph", "timeout": "sparql_timeout"}
+"""Options of `SparqlEndpoint` whose flags have other names."""
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """Several options as one decorator; help lists them in this order."""
+    return lambda function: reduce(lambda f, decorate: decorate(f), reversed(decorators), function)
 
 
 def setting(*names: str, harmless: Harmless = False, **attributes: Any) -> Decorator:
     """A click option that the environment, as SARAG_NAME, and settings files can set.
 
-    `harmless`: whether the file of a folder that is not trusted may set it; see `Setting`.
+    `harmless`: whether the file of a folder that is not trusted may set it; see `Setting`. An
+    option that a command has already is not added again.
     """
-    name = next(n for n in names if n.startswith("--")).split("/")[0]
-    variable = "SARAG_" + name.lstrip("-").upper().replace("-", "_")
-    envvar = [variable, *attributes.pop("also", [])]
-    attributes.setdefault("show_default", True)
-    attributes.setdefault("show_envvar", True)
-    return click.option(*names, cls=Setting, harmless=harmless, envvar=envvar, **attributes)
+    flag = next(n for n in names if n.startswith("--")).split("/")[0]
+    key = flag.lstrip("-").replace("-", "_")
+    attributes = {"show_default": True, "show_envvar": True} | attributes
+    envvar = [f"SARAG_{key.upper()}", *_OTHER_VARIABLES.get(key, [])]
+    add = click.option(*names, cls=Setting, harmless=harmless, envvar=envvar, **attributes)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        present = getattr(function, "__click_params__", ())
+        return function if any(flag in each.opts for each in present) else add(function)
+
+    return decorate
+
+
+def flags(
+    options: type[Options],
+    *only: str,
+    without: tuple[str, ...] = (),
+    once: bool = False,
+    **names: str,
+) -> Decorator:
+    """A flag for each option that a class declares, or for those in `only`.
+
+    `names` are parameters whose names differ from those of their options; see `chosen`. With
+    `once`, flags belong to a single call: neither the environment nor a file can set them.
+    """
+    chosen_ones = [
+        each
+        for each in declared_options(options)
+        if (not only or each.name in only) and each.name not in without
+    ]
+    return together(*(_flag(each, names.get(each.name, each.name), once) for each in chosen_ones))
+
+
+def _flag(option: Option, name: str, once: bool) -> Decorator:
+    flag = f"--{name.replace('_', '-')}"
+    default = None if option.default in ("", ()) else option.default
+    attributes: dict[str, Any] = {"help": option.meaning, "default": default, "show_default": True}
+    if option.kind is bool:
+        attributes["is_flag"] = True
+    elif option.kind is tuple:
+        attributes |= {"multiple": True, "help": f"{option.meaning} May be repeated."}
+    else:
+        attributes["type"] = _type(option)
+    if once:
+        return click.option(flag, name, **attributes)
+    return setting(flag, name, harmless=option.harmless, **attributes)
+
+
+def _type(option: Option) -> Any:
+    if option.kind is Path:
+        return click.Path(path_type=Path)
+    if option.choices:
+        return click.Choice(option.choices)
+    low, high = (a if b is None else b for a, b in ((option.gt, option.ge), (option.lt, option.le)))
+    if option.kind is str or (low is None and high is None):
+        return option.kind
+    number = click.IntRange if option.kind is int else click.FloatRange
+    is_open = {"min_open": option.gt is not None, "max_open": option.lt is not None}
+    return number(low, high, **is_open)
+
+
+def chosen(
+    options: type[AnyOptions],
+    values: Mapping[str, Any],
+    names: Mapping[str, str] | None = None,
+    **other: Any,
+) -> AnyOptions:
+    """The options of a class from the parameters of a command; `other` are fields beside them.
+
+    `names` are those of `flags`. Raises `UsageError` for a bad value.
+    """
+    names = names or {}
+    given = {
+        name: value
+        for name in (each.name for each in declared_options(options))
+        if (value := values.get(names.get(name, name))) is not None
+    }
+    return options(**given, **other)
+
+
+def is_argument(parameter: str) -> bool:
+    """Whether a parameter was given on the command line, not by a setting or a default."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is ParameterSource.COMMANDLINE
 
 
 def _location(value: str | Path) -> str | Path:
@@ -42,38 +141,40 @@ def _location(value: str | Path) -> str | Path:
 
 kg_option = setting(
     "--kg",
+    "--endpoint",
+    "kg",
     harmless="inside",
     default="kg",
     type=_location,
     metavar="FOLDER|URL",
-    help="The graph's folder, or a SPARQL endpoint's URL.",
+    help="The graph's folder, or a SPARQL endpoint's URL. Credentials are read from "
+    "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",
 )
+sparql_options = flags(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", **_SPARQL)
+"""The kind of graph at a SPARQL endpoint, and the limits of requests to it."""
+read_options = together(kg_option, sparql_options)
+write_options = together(
+    kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", **_SPARQL)
+)
+base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
 embedder_option = setting(
     "--embedder",
     help="Embedding model: a name or path (sentence-transformers), or openai:MODEL at the "
     "endpoint; with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded "
     "with, else all-MiniLM-L6-v2.",
 )
+embedding_endpoint_options = flags(
+    ModelEndpoint, "base_url", "timeout", "loading_wait", "max_reply"
+)
+endpoint_options = flags(ModelEndpoint, seed="model_seed")
+embedding_options = together(embedder_option, embedding_endpoint_options)
+model_options = together(embedder_option, endpoint_options)
 over_option = setting(
     "--over",
     harmless=True,
     multiple=True,
     help="Part of the graph to search: documents, or the name of an imported graph. May be "
     "repeated. Default: all, with the links between them.",
-)
-facts_option = setting(
-    "--facts",
-    harmless="inside",
-    metavar="NAME|URL",
-    help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
-    "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: what is searched. An "
-    "imported graph named here is searched only if --over names it.",
-)
-activation_option = setting(
-    "--activation",
-    type=click.Path(path_type=Path),
-    metavar="FILE.trig",
-    help="Write seeds, steps, results and calls as RDF in terms of PROV-O.",
 )
 query_over_option = setting(
     "--over",
@@ -82,221 +183,137 @@ query_over_option = setting(
     help="Part of the graph to query: documents, the name of an imported graph, or all. May be "
     "repeated. Default: documents. A query with FROM names its own data set.",
 )
-expansion_option = setting(
-    "--max-expansion",
-    default=200,
-    type=click.IntRange(1),
-    help="Maximum ratio of unpacked to packed size, for compressed files and archives.",
+facts_option = setting(
+    "--facts",
+    harmless="inside",
+    metavar="NAME|URL",
+    help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
+    "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
+    "searched. An imported graph named here is searched only if --over names it.",
 )
-seconds_option = setting(
-    "--max-seconds",
-    default=120.0,
-    type=click.FloatRange(0.0, min_open=True),
-    help="Time limit for reading a document, or for the next statement of RDF, in seconds.",
+expansion_option, seconds_option = (
+    flags(ReadOptions, name) for name in ("max_expansion", "max_seconds")
+)
+shapes_options = together(
+    setting(
+        "--shapes",
+        multiple=True,
+        metavar="FILE",
+        help="SHACL shapes (Turtle) for entities and their statements. May be repeated.",
+    ),
+    setting(
+        "--on-violation",
+        harmless=True,
+        type=click.Choice(("report", "quarantine")),
+        help="With --shapes: report violations (default), or put the statements that violate "
+        "shapes into quarantine.",
+    ),
+)
+retrieval_options = together(
+    setting(
+        "--retriever",
+        harmless="inside",
+        default="sarag",
+        metavar="NAME[:KEY=VALUE]...",
+        help="Retriever, with its options. 'sarag strategies' lists them.",
+    ),
+    setting(
+        "--limit",
+        harmless=True,
+        type=click.IntRange(1),
+        help=f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]",
+    ),
+    setting(
+        "--weight",
+        harmless=True,
+        multiple=True,
+        metavar="TERM=WEIGHT",
+        help="Multiply the activation that passes over the edges of a property, or to the "
+        "instances of a class, by 0 to 4; 0 cuts. May be repeated.",
+    ),
+    setting(
+        "--engine",
+        harmless=True,
+        default="auto",
+        type=click.Choice(["auto", "memory", "sparql"]),
+        help="How links are followed: with arrays in memory, which are cached between runs, or "
+        "with SPARQL queries for each step. auto: memory for a folder, sparql for an endpoint.",
+    ),
+)
+reasoning_options = together(
+    setting(
+        "--reasoner",
+        harmless="inside",
+        default="single",
+        metavar="NAME[:KEY=VALUE]...",
+        help="Reasoner, with its options. 'sarag strategies' lists them.",
+    ),
+    setting(
+        "--context",
+        harmless="inside",
+        default="whole",
+        metavar="NAME[:KEY=VALUE]...",
+        help="Context for the model: whole documents, selected sentences, or a graph-walk.",
+    ),
+    setting(
+        "--budget",
+        harmless=True,
+        type=click.IntRange(1),
+        help="Maximum size of the context in tokens, unless --context sets it. Default: none "
+        "(whole), 400 (selected), 4000 (graph-walk).",
+    ),
+    setting(
+        "--tokenizer",
+        help="Folder or name of the model whose tokenizer counts tokens. Default: 4/3 tokens per "
+        "word.",
+    ),
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-_sparql_timeout = setting(
-    "--sparql-timeout",
-    harmless=True,
-    default=TIMEOUT,
-    type=click.FloatRange(0.0, min_open=True),
-    help="Time limit of a request to the SPARQL endpoint, in seconds.",
-)
+def output_option(text: str = "Default: standard output.") -> Decorator:
+    """-o and --output."""
+    return click.option("--output", "-o", type=click.Path(path_type=Path), help=text)
 
 
-def _max_reply(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--max-reply, once for endpoints of both kinds."""
-    if any(option.name == "max_reply" for option in getattr(function, "__click_params__", ())):
-        return function
-    decorated: Callable[..., Any] = setting(
-        "--max-reply",
-        default=64,
-        type=click.IntRange(1),
-        help="Maximum size of a response from an endpoint, in MiB.",
-    )(function)
-    return decorated
-
-
-def shapes_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--shapes and --on-violation."""
-    return _together(
-        [
-            setting(
-                "--shapes",
-                multiple=True,
-                metavar="FILE",
-                help="SHACL shapes (Turtle) for entities and their statements. May be repeated.",
-            ),
-            setting(
-                "--on-violation",
-                harmless=True,
-                type=click.Choice(("report", "quarantine")),
-                help="With --shapes: report violations (default), or put the statements that "
-                "violate shapes into quarantine.",
-            ),
-        ]
-    )(function)
-
-
-def sparql_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--endpoint and what belongs to it: a live SPARQL endpoint that is read."""
-    for decorate in reversed(
-        [
-            setting(
-                "--endpoint",
-                help="The URL of a SPARQL endpoint to read, the same as --kg URL. Credentials are "
-                "read from SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",
-            ),
-            setting(
-                "--graph-kind",
-                harmless=True,
-                type=click.Choice(["sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]),
-                help="Kind of graph at the endpoint. Default: a graph that sarag wrote.",
-            ),
-            setting(
-                "--default-graph",
-                harmless=True,
-                help="IRI of the graph that is read there; default: the endpoint's default graph. "
-                "Not for sarag, which names its graphs.",
-            ),
-            _sparql_timeout,
-            _max_reply,
-        ]
-    ):
-        function = decorate(function)
-    return function
-
-
-def sparql_write_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--update-url and what belongs to it: an endpoint that is written to."""
-    for decorate in reversed(
-        [
-            setting("--update-url", help="URL of the endpoint for SPARQL Update."),
-            setting("--store-url", help="URL of the endpoint for the Graph Store Protocol."),
-            _sparql_timeout,
-        ]
-    ):
-        function = decorate(function)
-    return function
-
-
-def embedding_endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--base-url and its limits, for commands that embed texts and call no language model."""
-    return _together(_endpoint_settings("--timeout"))(function)
-
-
-def endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--base-url, its limits, and the settings of a language model.
-
-    The key of the endpoint is read from the environment only.
-    """
-    return model_options("--timeout")(function)
-
-
-def model_options(timeout: str) -> Decorator:
-    """`endpoint_options` with another name for --timeout."""
-    return _together([*_endpoint_settings(timeout), *_model_settings()])
-
-
-def _together(settings: list[Decorator]) -> Decorator:
-    """Several options as one decorator; help lists them in this order."""
-
-    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorate in reversed(settings):
-            function = decorate(function)
-        return function
-
-    return decorated
-
-
-def _endpoint_settings(timeout: str) -> list[Decorator]:
-    return [
-        setting(
-            "--base-url",
-            also=["OPENAI_BASE_URL"],
-            help="URL of an OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
-            "OPENAI_API_KEY.",
-        ),
-        setting(
-            timeout, harmless=True, default=120.0, help="Time limit of a request to it, in seconds."
-        ),
-        setting(
-            "--loading-wait",
-            harmless=True,
-            default=LOADING_WAIT,
-            type=click.FloatRange(0.0),
-            help="Time to wait for a server that is loading its model, in seconds.",
-        ),
-        _max_reply,
-    ]
-
-
-def _model_settings() -> list[Decorator]:
-    return [
-        setting("--model", help="Model at the endpoint; default: its only one."),
-        setting(
-            "--concurrency",
-            harmless=True,
-            default=4,
-            type=click.IntRange(1),
-            help="Number of concurrent calls.",
-        ),
-        setting(
-            "--temperature",
-            harmless=True,
-            default=0.0,
-            type=click.FloatRange(0.0),
-            help="Sampling temperature of the model.",
-        ),
-        setting(
-            "--model-seed", harmless=True, default=0, type=int, help="Random seed of the model."
-        ),
-        setting(
-            "--price-in",
-            harmless=True,
-            default=0.0,
-            help="Price of a million input tokens, in US dollars.",
-        ),
-        setting(
-            "--price-out",
-            harmless=True,
-            default=0.0,
-            help="Price of a million output tokens, in US dollars.",
-        ),
-    ]
-
-
-def endpoint_of(options: dict[str, Any]) -> ModelEndpoint | None:
-    """The endpoint that the options name, or None."""
-    from sarag_rdf.base.endpoints import ModelEndpoint
-
+def endpoint_of(options: Mapping[str, Any], timeout: str = "timeout") -> ModelEndpoint | None:
+    """The endpoint that --base-url names, or None; `timeout` is the parameter of its timeout."""
     if not options.get("base_url"):
         return None
-    names = {
-        "model": "model",
-        "concurrency": "concurrency",
-        "price_in": "price_in",
-        "price_out": "price_out",
-        "temperature": "temperature",
-        "model_seed": "seed",
-    }
-    settings = {
-        field: options[name] for name, field in names.items() if options.get(name) is not None
-    }
-    return ModelEndpoint(
-        options["base_url"],
-        timeout=options["timeout"],
-        max_reply=options["max_reply"] << 20,
-        loading_wait=options["loading_wait"],
-        **settings,
-    )
+    return chosen(ModelEndpoint, options, {"seed": "model_seed", "timeout": timeout})
+
+
+def place_of(where: Any, options: Mapping[str, Any]) -> Any:
+    """A folder or name as it is; a URL as the endpoint that the options describe."""
+    if not is_url(where):
+        return where
+    remote = chosen(SparqlEndpoint, options, _SPARQL, query_url=where)
+    if remote.graph and remote.kind in ("", "sarag"):
+        raise UsageError("--default-graph needs --graph-kind wikibase, skos or rdf")
+    return remote
+
+
+def graph_location(options: Mapping[str, Any]) -> Any:
+    """The folder or endpoint that --kg names.
+
+    Raises `UsageError` for an option of an endpoint beside a folder, unless a setting gives that
+    option, and the folder is an argument.
+    """
+    if isinstance(options["kg"], Path):
+        names = ["update_url", "store_url"]
+        if not is_url(options.get("facts")):
+            names += "graph_kind", "default_graph"
+        if any(options.get(n) and (is_argument(n) or not is_argument("kg")) for n in names):
+            raise UsageError(
+                f"{options['kg']} is a folder: --graph-kind, --default-graph, --update-url and "
+                "--store-url belong to an endpoint's URL"
+            )
+    return place_of(options["kg"], options)
 
 
 @contextmanager
-def open_graph(options: dict[str, Any], *, base: str | None = None) -> Iterator[KnowledgeGraph]:
-    """The graph that --kg or --endpoint names, with the embedder and model that options name.
+def open_graph(options: Mapping[str, Any], *, base: str | None = None) -> Iterator[KnowledgeGraph]:
+    """The graph that --kg names, with the embedder and model that options name.
 
     A search that has to embed texts first shows how far it is.
     """
@@ -306,197 +323,36 @@ def open_graph(options: dict[str, Any], *, base: str | None = None) -> Iterator[
     with (
         progress_bars() as progress,
         sarag_rdf.open(
-            location_of(options),
+            graph_location(options),
             base=base,
             over=options.get("over") or (),
             embedder=options.get("embedder"),
             endpoint=endpoint_of(options),
             engine=options.get("engine") or "auto",
-            facts=_facts_of(options),
+            facts=place_of(options.get("facts") or None, options),
             progress=progress,
         ) as kg,
     ):
         yield kg
 
 
-def _facts_of(options: dict[str, Any]) -> str | SparqlEndpoint | None:
-    """What --facts names."""
-    facts: str | None = options.get("facts")
-    if not facts or not is_url(facts):
-        return facts
-    kind: Any = options.get("graph_kind") or ""
-    graph, timeout = options.get("default_graph") or "", options.get("sparql_timeout") or TIMEOUT
-    return SparqlEndpoint(facts, "", "", kind, graph, timeout, _most(options))
-
-
-def location_of(options: dict[str, Any]) -> Path | SparqlEndpoint:
-    """The folder or endpoint that --kg or --endpoint names; an argument counts before a setting.
-
-    Raises `UsageError` if both are given, or an option of an endpoint without one.
-    """
-    location = options["kg"]
-    if options.get("endpoint") is not None:
-        ranks = {name: _rank(name) for name in ("kg", "endpoint")}
-        if ranks["kg"] == ranks["endpoint"]:
-            raise UsageError("--kg and --endpoint both name a graph: give one of them")
-        if ranks["kg"] < ranks["endpoint"]:
-            location = options["endpoint"]
-    names = ["update_url", "store_url", "graph_kind", "default_graph"]
-    if is_url(options.get("facts") or ""):  # to which --graph-kind and --default-graph belong
-        names[2:] = "", ""
-    values: list[Any] = [options.get(name) or "" for name in names]
-    update, store, kind, graph = values
-    if isinstance(location, Path):
-        # a setting may belong to the endpoint that --kg replaces
-        if any(
-            value and _rank(name) >= _rank("kg") for name, value in zip(names, values, strict=True)
-        ):
-            raise UsageError(
-                f"{location} is a folder: --graph-kind, --default-graph, --update-url and "
-                "--store-url belong to an endpoint's URL"
-            )
-        return location
-    if graph and kind in ("", "sarag"):
-        raise UsageError("--default-graph needs --graph-kind wikibase, skos or rdf")
-    timeout = options.get("sparql_timeout") or TIMEOUT
-    return SparqlEndpoint(str(location), update, store, kind, graph, timeout, _most(options))
-
-
-def endpoint_only(options: dict[str, Any]) -> SparqlEndpoint:
-    """What --endpoint names, beside a graph in a folder that --kg names."""
-    kind: Any = options["graph_kind"] or ""
-    timeout = options["sparql_timeout"] or TIMEOUT
-    graph = options["default_graph"] or ""
-    return SparqlEndpoint(options["endpoint"], "", "", kind, graph, timeout, _most(options))
-
-
-def _most(options: dict[str, Any]) -> int:
-    """Bytes of an answer at most."""
-    return int(options["max_reply"]) << 20 if options.get("max_reply") else MAX_REPLY
-
-
-_ARGUMENT = 2
-
-
-def _rank(option: str) -> int:
-    """0 for a default, 1 for a setting of the environment or of sarag.toml, 2 for an argument."""
-    source = click.get_current_context().get_parameter_source(option)
-    if source is ParameterSource.COMMANDLINE:
-        return _ARGUMENT
-    return 0 if source in (None, ParameterSource.DEFAULT) else 1
-
-
-def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--retriever, and shorthands for options that several retrievers have."""
-    for decorate in reversed(
-        [
-            setting(
-                "--retriever",
-                harmless="inside",
-                default="sarag",
-                metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, dotrag, "
-                "kg-infused, ket or paths. 'sarag strategies' lists their keys.",
-            ),
-            setting(
-                "--preset",
-                harmless=True,
-                help="The same as preset=NAME in --retriever (sarag-paper).",
-            ),
-            setting("-k", "--k", harmless=True, type=int, help="The same as k=K in --retriever."),
-            setting("-n", "--n", harmless=True, type=int, help="The same as n=N in --retriever."),
-            setting("--c", harmless=True, type=float, help="The same as c=C in --retriever."),
-            setting(
-                "--limit",
-                harmless=True,
-                type=click.IntRange(1),
-                help=f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]",
-            ),
-            setting(
-                "--weight",
-                harmless=True,
-                multiple=True,
-                metavar="TERM=WEIGHT",
-                help="Multiply the activation that passes over the edges of a property, or to the "
-                "instances of a class, by 0 to 4; 0 cuts. May be repeated.",
-            ),
-            setting(
-                "--engine",
-                harmless=True,
-                default="auto",
-                type=click.Choice(["auto", "memory", "sparql"]),
-                help="How links are followed: with arrays in memory, which are cached between "
-                "runs, or with SPARQL queries for each step. auto: memory for a folder, sparql for "
-                "an endpoint.",
-            ),
-        ]
-    ):
-        function = decorate(function)
-    return function
-
-
-_SHORTHANDS = ("preset", "k", "n", "c", "limit")
-
-
-def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
+def retriever_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """The values of `retrieval_options`, as keyword arguments of `search`.
 
-    A shorthand takes precedence over the same option in --retriever, unless it comes from a
-    setting and --retriever from the command line.
+    --limit takes precedence over a limit in --retriever, unless it comes from a setting.
     """
-    spec = Spec.parse(options["retriever"])
-    arguments = {
-        name: options[name]
-        for name in _SHORTHANDS
-        if options.get(name) is not None
-        and (name not in spec.options or _rank(name) >= _rank("retriever"))
-    }
+    arguments: dict[str, Any] = {"retriever": options["retriever"]}
+    has_limit = "limit" in Spec.parse(options["retriever"]).options
+    if options["limit"] is not None and (is_argument("limit") or not has_limit):
+        arguments["limit"] = options["limit"]
     if options.get("weight"):
         from sarag_rdf.kg.weights import parse_weights
 
         arguments["weights"] = parse_weights(options["weight"])
-    return {"retriever": options["retriever"], **arguments}
+    return arguments
 
 
-def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--reasoner, and the context that it reads."""
-    for decorate in reversed(
-        [
-            setting(
-                "--reasoner",
-                harmless="inside",
-                default="single",
-                metavar="NAME[:KEY=VALUE]...",
-                help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route, sparql-grounded, sparql-typed, kg-infused, deepnote, self-rag, path-choice "
-                "or dotrag. 'sarag strategies' lists their keys.",
-            ),
-            setting(
-                "--context",
-                harmless="inside",
-                default="whole",
-                metavar="NAME[:KEY=VALUE]...",
-                help="Context for the model: whole documents, selected sentences, or a graph-walk.",
-            ),
-            setting(
-                "--budget",
-                harmless=True,
-                type=click.IntRange(1),
-                help="Maximum size of the context in tokens, unless --context sets it. Default: "
-                "none (whole), 400 (selected), 4000 (graph-walk).",
-            ),
-            setting(
-                "--tokenizer",
-                help="Folder or name of the model whose tokenizer counts tokens. Default: 4/3 "
-                "tokens per word.",
-            ),
-        ]
-    ):
-        function = decorate(function)
-    return function
-
-
-def reasoning_arguments(options: dict[str, Any]) -> dict[str, Any]:
+def reasoning_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """The values of `reasoning_options`, as keyword arguments of `ask`."""
     names = ("reasoner", "context", "budget", "tokenizer")
     return {name: options[name] for name in names if options.get(name) is not None}

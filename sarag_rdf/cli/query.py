@@ -1,4 +1,4 @@
-"""``sarag query``: run SPARQL from an argument, a file or standard input."""
+"""``sarag query``, ``describe`` and ``stats``: what is in a graph."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Triples
 from sarag_rdf.cli.options import (
+    flags,
     json_option,
-    kg_option,
     open_graph,
+    output_option,
     query_over_option,
-    sparql_options,
+    read_options,
+    setting,
+    write_options,
 )
+from sarag_rdf.cli.output import emit, note, open_output
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.kg.export.description import DatasetMetadata
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -27,16 +33,14 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    name="query",
     epilog="Example:  sarag query 'SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }'",
 )
 @click.argument("sparql", required=False)
 @click.option(
     "--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query from this file."
 )
-@kg_option
+@read_options
 @query_over_option
-@sparql_options
 @click.option(
     "--format",
     "format_",
@@ -61,7 +65,7 @@ if TYPE_CHECKING:
     help="Do not run the query: print what it reads, with the number of triples of each pattern, "
     "and the terms that do not occur. Format: table or json.",
 )
-def command(sparql: str | None, file: Path | None, **options: Any) -> int:
+def query(sparql: str | None, file: Path | None, **options: Any) -> int:
     """Run a SPARQL query.
 
     The default graph is the union of the graphs of the documents, or of the graphs named by --over.
@@ -72,10 +76,9 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     rdf:, rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom: and semapv: are
     predeclared, and those that the ontologies of the graph declare.
     """
-    if options["as_json"]:
-        if options["format_"] not in (None, "json"):
-            raise UsageError(f"--json and --format {options['format_']} exclude each other")
-        options["format_"] = "json"
+    if options["as_json"] and options["format_"] not in (None, "json"):
+        raise UsageError(f"--json and --format {options['format_']} exclude each other")
+    options["as_json"] |= options["format_"] == "json"
     text = _read_query(sparql, file)
     with open_graph(options) as kg:
         prefixes = not options["no_prefixes"]
@@ -87,9 +90,10 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
             prefixes=prefixes,
             timeout=options["timeout"],
         )
-    format_ = options["format_"] or ("turtle" if isinstance(result, Triples) else "table")
+    usual = "turtle" if isinstance(result, Triples) else "table"
+    format_ = "json" if options["as_json"] else options["format_"] or usual
     if format_ == "table" and not isinstance(result, Triples):
-        from sarag_rdf.cli.output import show_table
+        from sarag_rdf.cli.answers import show_table
 
         show_table(result)
     else:
@@ -99,16 +103,10 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
 
 def _explain(explanation: QueryExplanation, options: dict[str, Any]) -> int:
     """Print an explanation; exit code 1 if the query would not run."""
-    from sarag_rdf.cli.output import echo_json
-
     if options["format_"] not in (None, "table", "json"):
         raise UsageError("--explain prints text or JSON: choose --format table or json")
     refused = bool(explanation.services) and not options["allow_service"]
-    if options["format_"] == "json":
-        echo_json(asdict(explanation))
-    else:
-        for line in _explanation_lines(explanation, refused=refused):
-            click.echo(line)
+    emit(options, asdict(explanation), *_explanation_lines(explanation, refused=refused))
     return int(refused or bool(explanation.undeclared))
 
 
@@ -163,3 +161,63 @@ def _read_query(sparql: str | None, file: Path | None) -> str:
 def prologue_of(kg: KnowledgeGraph) -> str:
     """Declarations of all prefixes that queries know, to be prepended to a query."""
     return "".join(f"PREFIX {name}: <{iri}> " for name, iri in kg.prefixes().items())
+
+
+@click.command(
+    epilog="Example:  sarag describe --title 'Rivers' --license "
+    "https://creativecommons.org/licenses/by/4.0/ --output void.ttl",
+)
+@write_options
+@flags(DatasetMetadata, once=True)
+@click.option(
+    "--distribution",
+    "distributions",
+    multiple=True,
+    metavar="URL=FORMAT",
+    help="A dump: its URL, or a file (which adds size and checksum), and its format. May be "
+    "repeated.",
+)
+@setting(
+    "--sparql-endpoint", harmless=True, default="", help="URL of a SPARQL endpoint for the dataset."
+)
+@output_option()
+def describe(output: Path | None, **options: Any) -> int:
+    """Describe the dataset in VoID, DCAT and PROV, as Turtle.
+
+    Title, description, licence, publisher and home page are stored in the graph; an empty string
+    removes them. The rest is computed from the graph.
+    """
+    names = [declared.name for declared in declared_options(DatasetMetadata)]
+    stored = {name: options[name] for name in names if options[name] is not None}
+    with open_graph(options) as kg:
+        description = kg.describe(options["distributions"], options["sparql_endpoint"], **stored)
+        with open_output(output) as stream:
+            stream.write(description)
+    if b"dcterms:license" not in description:
+        note("the dataset has no licence: set its IRI with --license")
+    return 0
+
+
+@click.command(epilog="Example:  sarag stats --kg kg --json")
+@read_options
+@json_option
+def stats(**options: Any) -> int:
+    """Print counts of the graph's contents, its base IRI and its embedding model."""
+    with open_graph(options) as kg:
+        meta = kg.meta()
+        counts = kg.stats()
+        imported = kg.imports()
+    described = {
+        "base": meta.base,
+        "revision": meta.revision,
+        "embedding_model": meta.embedding_model,
+    }
+    graphs = {i.name: {"kind": i.kind, "graph": i.graph, "state": i.state} for i in imported}
+    return emit(
+        options,
+        described | counts | {"imported graphs": graphs},
+        f"{'base':24}{meta.base}",
+        f"{'embedding model':24}{meta.embedding_model}",
+        *(f"{measure:24}{count:>12,}" for measure, count in counts.items()),
+        *(f"{'imported graph':24}{i.name} ({i.kind}, {i.state})" for i in imported),
+    )

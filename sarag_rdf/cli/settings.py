@@ -16,17 +16,18 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
 from sarag_rdf.base.endpoints import user_folder
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import Harmless
 
 NAME: Final = "sarag.toml"
 Value = str | list[Any]
-Harmless = bool | Literal["inside"]
+
 _FILES: Final = "sarag_rdf.settings"
 _log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class Setting(click.Option):
                 raise UsageError(
                     f"{file.line(key)}: {key} = {json.dumps(value)} counts only if you trust this "
                     "file, since it decides where data goes, which files are used, or a limit: "
-                    f"read the file, then run sarag trust, or give {max(self.opts, key=len)}"
+                    f"read the file, then run sarag trust, or give --{key}"
                 )
         return super().process_value(ctx, value)
 
@@ -137,32 +138,41 @@ def _argument(path: Path, key: str, value: Any) -> Value:
 
 
 def set_defaults(
-    ctx: click.Context, files: Sequence[SettingsFile], commands: Mapping[str, click.Command]
+    ctx: click.Context,
+    files: Sequence[SettingsFile],
+    commands: Iterable[tuple[str, click.Command]],
 ) -> None:
-    """Make the settings of all files defaults of the commands that have these options.
+    """Make the settings of all files defaults of the command that is run, the first of `commands`.
 
-    Raises `UsageError` for a setting that no command has.
+    Others are asked for only until one of them has each setting. Raises `UsageError` for a setting
+    that no command has.
     """
     ctx.meta[_FILES] = files
     ctx.default_map = {}
-    for file in reversed(files):
-        unknown = set(file.values) - {key for key, _ in settings_of(file, commands.values())}
-        if unknown:
-            plural = "" if len(unknown) == 1 else "s"
+    unknown = {file.path: set(file.values) for file in files}
+    for number, (name, command) in enumerate(commands):
+        if number == 0:
+            for file in reversed(files):
+                _set_defaults(ctx.default_map.setdefault(name, {}), file, command)
+        elif not any(unknown.values()):
+            return
+        for file in files:
+            unknown[file.path] -= {key for key, _ in settings_of(file, [command])}
+    for path, keys in unknown.items():
+        if keys:
+            plural = "" if len(keys) == 1 else "s"
             raise UsageError(
-                f"{file.path}: unknown setting{plural}: {', '.join(sorted(unknown))}: a setting is "
-                "the name of an option without leading dashes"
+                f"{path}: unknown setting{plural}: {', '.join(sorted(keys))}: a setting is the "
+                "name of an option without leading dashes"
             )
-        _set_defaults(ctx.default_map, file, commands)
 
 
-def _set_defaults(defaults: Any, file: SettingsFile, commands: Mapping[str, click.Command]) -> None:
-    for name, command in commands.items():
-        own = defaults.setdefault(name, {})
-        for key, option in _options_in(file, command):
-            own[option.name] = _default(option, file.path, key, file.values[key])
-        if isinstance(command, click.Group):
-            _set_defaults(own, file, command.commands)
+def _set_defaults(defaults: Any, file: SettingsFile, command: click.Command) -> None:
+    for key, option in _options_in(file, command):
+        defaults[option.name] = _default(option, file.path, key, file.values[key])
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            _set_defaults(defaults.setdefault(name, {}), file, inner)
 
 
 def _default(option: Setting, path: Path, key: str, value: Value) -> Value:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.cli.options import json_option
 
 if TYPE_CHECKING:
     from sarag_rdf.base.options import Option
+    from sarag_rdf.base.plugins import Plugin
 
 _ARGUMENTS = {"openie": "openie:FILE"}
 """Strategies that are written with an argument instead of options."""
@@ -29,18 +30,25 @@ def command(names: tuple[str, ...], *, as_json: bool, markdown: bool) -> int:
     --reasoner and --extractor, 'sarag evaluate', the Python methods and the parameters of the
     server take the same form.
     """
-    from sarag_rdf.kg.registry import STRATEGIES
+    from sarag_rdf.base.plugins import loadable
+    from sarag_rdf.kg.registry import GROUPS
 
-    known = [name for table in STRATEGIES.values() for name in table]
+    found = {kind: [*loadable(group)] for kind, group in GROUPS.items()}
+    known = [plugin.name for several in found.values() for plugin, _ in several]
     for name in names:
         if name not in known:
             raise UsageError(f"unknown strategy '{name}': choose from {', '.join(known)}")
     if as_json and markdown:
         raise UsageError("--json and --markdown exclude each other: give one")
-    chosen = {
-        kind: {name: class_ for name, class_ in table.items() if not names or name in names}
-        for kind, table in STRATEGIES.items()
-    }
+    chosen: dict[str, dict[Plugin, Any]] = {kind: {} for kind in found}
+    for kind, several in found.items():
+        for plugin, loaded in several:
+            if names and plugin.name not in names:
+                continue
+            if isinstance(loaded, PluginError):
+                click.echo(f"sarag: {loaded}", err=True)
+            else:
+                chosen[kind][plugin] = loaded
     if as_json:
         data = {kind: _data(table) for kind, table in chosen.items() if table}
         click.echo(json.dumps(data, ensure_ascii=False, indent=2))
@@ -48,15 +56,20 @@ def command(names: tuple[str, ...], *, as_json: bool, markdown: bool) -> int:
         click.echo("\n".join(_page(chosen)))
     else:
         for kind, table in chosen.items():
-            for name, class_ in table.items():
-                _echo(kind, name, class_)
+            for plugin, class_ in table.items():
+                _echo(kind, plugin, class_)
     return 0
 
 
 def _options(class_: Any) -> tuple[Option, ...]:
     from sarag_rdf.base.options import declared_options
 
-    return declared_options(class_.options)
+    return declared_options(getattr(class_, "options", class_))
+
+
+def _presets(class_: Any) -> Mapping[str, Mapping[str, Any]]:
+    presets: Mapping[str, Mapping[str, Any]] = getattr(class_, "options", class_).presets
+    return presets
 
 
 def _summary(class_: Any) -> str:
@@ -68,10 +81,11 @@ def _written(value: Any) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _echo(kind: str, name: str, class_: Any) -> None:
+def _echo(kind: str, plugin: Plugin, class_: Any) -> None:
     formatter = click.HelpFormatter(width=100, max_width=100)
-    with formatter.section(f"--{kind} {_ARGUMENTS.get(name, name)}"):
-        formatter.write_text(_summary(class_))
+    name = _ARGUMENTS.get(plugin.name, plugin.name)
+    with formatter.section(f"--{kind} {name}"):
+        formatter.write_text(f"{_summary(class_)} ({plugin.package} {plugin.version})")
         rows = [
             (
                 f"{option.name}={_written(option.default)}".rstrip("="),
@@ -84,16 +98,17 @@ def _echo(kind: str, name: str, class_: Any) -> None:
                 f"preset={preset}",
                 ", ".join(f"{key}={_written(value)}" for key, value in values.items()),
             )
-            for preset, values in class_.options.presets.items()
+            for preset, values in _presets(class_).items()
         ]
         if rows:
             formatter.write_dl(rows)
     click.echo(formatter.getvalue())
 
 
-def _data(table: dict[str, Any]) -> dict[str, Any]:
+def _data(table: dict[Plugin, Any]) -> dict[str, Any]:
     return {
-        name: {
+        plugin.name: {
+            "package": plugin.package,
             "summary": _summary(class_),
             "options": {
                 option.name: {
@@ -104,9 +119,9 @@ def _data(table: dict[str, Any]) -> dict[str, Any]:
                 }
                 for option in _options(class_)
             },
-            "presets": {preset: dict(values) for preset, values in class_.options.presets.items()},
+            "presets": {preset: dict(values) for preset, values in _presets(class_).items()},
         }
-        for name, class_ in table.items()
+        for plugin, class_ in table.items()
     }
 
 
@@ -124,17 +139,17 @@ sarag ask "Which river flows through Warsaw?" --context whole:documents=5 --reas
 
 `sarag evaluate`, the Python methods `search` and `ask`, and the parameters of [the
 server](server.md#questions) take the same form. In Python, the options of a retriever can also be
-keyword arguments or an options object such as `SaragOptions(k=5)`; for the server they are
+keyword arguments or an options object such as `Sarag(k=5)`; for the server they are
 parameters of their own, too. An unknown option or a value out of range is an error. `sarag
 strategies NAME` prints the options of a strategy."""
 
 
-def _page(chosen: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _page(chosen: dict[str, dict[Plugin, Any]]) -> Iterator[str]:
     yield _INTRODUCTION
     for kind, table in chosen.items():
         yield f"\n## {kind.capitalize()}s: `--{kind}`"
-        for name, class_ in table.items():
-            yield f"\n### {_ARGUMENTS.get(name, name)}\n\n{_summary(class_)}"
+        for plugin, class_ in table.items():
+            yield f"\n### {_ARGUMENTS.get(plugin.name, plugin.name)}\n\n{_summary(class_)}"
             options = _options(class_)
             if options:
                 yield "\n| option | default | allowed | meaning |\n| --- | --- | --- | --- |"
@@ -143,7 +158,7 @@ def _page(chosen: dict[str, dict[str, Any]]) -> Iterator[str]:
                 yield f"| `{option.name}` | {default} | {option.allowed} | {option.meaning} |"
             presets = "; ".join(
                 f"`{preset}` is " + ", ".join(f"{k} {_written(v)}" for k, v in values.items())
-                for preset, values in class_.options.presets.items()
+                for preset, values in _presets(class_).items()
             )
             if presets:
                 yield f"\nPresets (`preset=NAME`; other options override it): {presets}."

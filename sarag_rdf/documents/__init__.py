@@ -1,29 +1,28 @@
 """Reading documents: files, folders and standard input become sources.
 
-Each format has a module, and an entry in `sarag_rdf.documents.reader.FORMATS`.
+Formats are found by entry points of the group ``sarag_rdf.formats``.
 """
 
 from sarag_rdf.documents.format import Duplicate, InputProblem
+from sarag_rdf.documents.options import MAX_CHARS, ReadOptions
 from sarag_rdf.documents.reader import (
-    FORMATS,
-    MAX_CHARS,
-    LocatedOutcome,
+    Read,
     ReadOutcome,
-    key_prefix,
+    read,
     read_paths,
-    read_with_location,
+    suffixes,
 )
 from sarag_rdf.documents.walk import display_path
 
 __all__ = [
-    "FORMATS",
     "MAX_CHARS",
     "Duplicate",
     "InputProblem",
-    "LocatedOutcome",
+    "Read",
+    "ReadOptions",
     "ReadOutcome",
     "display_path",
-    "key_prefix",
+    "read",
     "read_paths",
-    "read_with_location",
+    "suffixes",
 ]

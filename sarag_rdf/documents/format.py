@@ -11,12 +11,11 @@ from typing import ParamSpec, TypeVar
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import one_line
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
+from sarag_rdf.documents.options import MAX_SECONDS
 
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
 """Keys that may hold the text of a record, in order of preference."""
 ID_KEYS = ("id", "_id")
-MAX_SECONDS = 120.0
-"""Default time limit of a parser for one file, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +83,11 @@ class OpenInput:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format and its reader, which is lazy, and reads line by line if `is_streamed`.
+    """A file format: an entry point of the group ``sarag_rdf.formats``, named as its suffix.
 
-    `read` raises `UnreadableError`, OSError or UnicodeDecodeError if the input cannot be read.
+    `read` is lazy, and reads line by line if `is_streamed`; only a format that `is_text` can be
+    read from standard input. `read` raises `UnreadableError`, OSError or UnicodeDecodeError for an
+    input that cannot be read.
     """
 
     read: Callable[[OpenInput], Iterator[Record | InvalidRecord]]

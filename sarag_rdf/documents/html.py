@@ -11,7 +11,7 @@ from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
-from sarag_rdf.documents.format import OpenInput, Record, UnreadableError, run_sandboxed
+from sarag_rdf.documents.format import Format, OpenInput, Record, UnreadableError, run_sandboxed
 from sarag_rdf.documents.text import (
     check_length,
     clean,
@@ -122,3 +122,7 @@ def _decode(data: bytes) -> str:
         return data.decode("cp1252" if encoding == "iso8859-1" else encoding)
     except (LookupError, ValueError):
         return decode(data)
+
+
+HTML = Format(read, "text/html")
+XHTML = Format(read, "application/xhtml+xml")

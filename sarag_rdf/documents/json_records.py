@@ -10,6 +10,7 @@ from typing import Any
 from sarag_rdf.documents.format import (
     ID_KEYS,
     TEXT_KEYS,
+    Format,
     InvalidRecord,
     OpenInput,
     Record,
@@ -144,3 +145,7 @@ def _type_name(value: object) -> str:
 
 def _quoted(key: str) -> str:
     return json.dumps(key[:60])
+
+
+JSON = Format(read, "application/json")
+JSON_LINES = Format(read_lines, "application/x-ndjson", is_streamed=True)

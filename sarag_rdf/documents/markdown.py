@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from sarag_rdf.documents.format import OpenInput, Record
+from sarag_rdf.documents.format import Format, OpenInput, Record
 from sarag_rdf.documents.text import read_text
 
 _FRONT_MATTER = re.compile(
@@ -100,3 +100,6 @@ def _yaml_title(yaml: str) -> str:
         return single[1].replace("''", "'")
     plain = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].strip()
     return "" if plain in ("~", "null") else plain
+
+
+MARKDOWN = Format(read, "text/markdown")

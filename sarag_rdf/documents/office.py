@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.base.compression import expands
-from sarag_rdf.documents.format import OpenInput, Record, UnreadableError, run_sandboxed
+from sarag_rdf.documents.format import Format, OpenInput, Record, UnreadableError, run_sandboxed
 from sarag_rdf.documents.markdown import split_title
 from sarag_rdf.documents.text import EMPTY, check_length, check_size, clean, clean_line
 
@@ -71,3 +71,11 @@ def _load_converter() -> Any:
         return importlib.import_module("markitdown").MarkItDown()
     except ImportError:
         raise UnreadableError(_INSTALL) from None
+
+
+_OOXML = "application/vnd.openxmlformats-officedocument."
+PDF = Format(read, "application/pdf", is_text=False)
+DOCX = Format(read, f"{_OOXML}wordprocessingml.document", is_text=False)
+PPTX = Format(read, f"{_OOXML}presentationml.presentation", is_text=False)
+XLSX = Format(read, f"{_OOXML}spreadsheetml.sheet", is_text=False)
+EPUB = Format(read, "application/epub+zip", is_text=False)

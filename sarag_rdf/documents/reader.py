@@ -8,18 +8,17 @@ import shlex
 import stat
 import string
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, cast
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.plugins import find, loadable, plugins
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import json_records, markdown, office, table, text
 from sarag_rdf.documents.format import (
-    MAX_SECONDS,
     Duplicate,
     Format,
     InputProblem,
@@ -28,7 +27,9 @@ from sarag_rdf.documents.format import (
     Record,
     UnreadableError,
 )
-from sarag_rdf.documents.language import AUTO, language_of, parse_language
+from sarag_rdf.documents.language import is_tag, language_of
+from sarag_rdf.documents.options import MAX_CHARS as MAX_CHARS
+from sarag_rdf.documents.options import ReadOptions
 from sarag_rdf.documents.text import clean, clean_line, text_problem
 from sarag_rdf.documents.walk import (
     display_path,
@@ -41,91 +42,60 @@ from sarag_rdf.documents.walk import (
 ReadOutcome = Source | InputProblem | Duplicate
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedOutcome:
-    """An outcome and its origin: a file, or a folder that cannot be listed.
+STDIN = Path("-")
 
-    `key` is that of the file, empty for standard input and for the root itself. `is_explicit` is
-    true for paths given by the caller, and false for files from a folder.
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An outcome and its origin: a file, a folder that cannot be listed, or a text.
+
+    A text that the caller gave has no `path`. `key` is that of the file or text, empty for standard
+    input and for the root itself. `is_explicit` is true for what the caller named, and false for
+    files from a folder.
     """
 
     outcome: ReadOutcome
-    path: Path
+    path: Path | None
     key: str
-    is_explicit: bool
+    is_explicit: bool = True
 
 
-STDIN = Path("-")
-MAX_CHARS = 5_000_000
-MAX_FILE = 512
-"""Default size limit, in MiB, of files that are read line by line."""
+def read_paths(paths: Iterable[Path], **options: Any) -> Iterator[ReadOutcome]:
+    """The outcomes of `read`, without their origins; `options` are the fields of `ReadOptions`."""
+    return (item.outcome for item in read(paths, ReadOptions(**options)))
 
 
-def read_paths(
-    paths: Sequence[Path],
-    *,
-    root: Path | None = None,
-    max_chars: int = MAX_CHARS,
-    max_file: int = MAX_FILE,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
-    language: str = AUTO,
-    stdin_format: str = "txt",
-    stdin: BinaryIO | None = None,
-) -> Iterator[ReadOutcome]:
-    """Read files, folders and standard input (``-``), lazily and in a fixed order.
+def read(inputs: Iterable[Path | Source], options: ReadOptions) -> Iterator[Read]:
+    """Read texts, files, folders and standard input (``-``), lazily and in a fixed order.
 
-    Paths are read in the order given, the files of a folder in the order of their keys. Unreadable
-    input yields an `InputProblem`, repeated input a `Duplicate`; reading continues after both.
+    Texts come first, and are cleaned as files are. Paths are read in the order given, the files of
+    a folder in the order of their keys. Unreadable input yields an `InputProblem`, repeated input a
+    `Duplicate`; reading continues after both. Before offsets are counted, line ends become line
+    feeds, and characters that XML 1.0 does not allow become spaces (`sarag_rdf.documents.text`).
 
-    `root` is the folder that keys are relative to; without it a folder is its own root, and the
-    root of a file is its folder. Limits: `max_chars` for one text, and for the whole file in
-    formats that are not read line by line; `max_file` (MiB) for files that are; `max_expansion`
-    for the unpacked size of an archive, as a multiple of its size; `max_seconds` for parsing one
-    HTML, PDF or Office file. `language` is a BCP 47 tag, or "auto" for the declared or else the
-    detected language. Before offsets are counted, line ends become line feeds, and characters that
-    XML 1.0 does not allow become spaces (`sarag_rdf.documents.text`).
-
-    Raises `UsageError` immediately for invalid options and for a path outside `root`.
+    Raises `UsageError` immediately for a path outside the root.
     """
-    located = read_with_location(
-        paths,
-        root=root,
-        max_chars=max_chars,
-        max_file=max_file,
-        max_expansion=max_expansion,
-        max_seconds=max_seconds,
-        language=language,
-        stdin_format=stdin_format,
-        stdin=stdin,
-    )
-    return (item.outcome for item in located)
-
-
-def read_with_location(
-    paths: Sequence[Path],
-    *,
-    root: Path | None = None,
-    max_chars: int = MAX_CHARS,
-    max_file: int = MAX_FILE,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
-    language: str = AUTO,
-    stdin_format: str = "txt",
-    stdin: BinaryIO | None = None,
-) -> Iterator[LocatedOutcome]:
-    """The same as `read_paths`, with the origin of each outcome."""
-    if max_chars < 1:
-        raise UsageError(f"max_chars is {max_chars}: give a number of characters above 0")
-    if not max_seconds > 0:
-        raise UsageError(f"max_seconds is {max_seconds:g}: give a number above 0")
+    _stdin_format(options.stdin_format)
+    items = list(inputs)
+    paths = [item for item in items if not isinstance(item, Source)]
     if sum(path == STDIN for path in paths) > 1:
         raise UsageError("standard input (-) can be read only once: give it once")
-    root = None if root is None else Path(root)
-    limits = _ReadLimits(max_chars, max_file, max_expansion, max_seconds)
-    reader = _PathReader(limits, parse_language(language), root, _stdin_format(stdin_format))
-    prefixes = [key_prefix(path, root) for path in paths]
-    return reader.read(list(zip(paths, prefixes, strict=True)), stdin)
+    located = [(path, key_prefix(path, options.root)) for path in paths]
+    texts = (item for item in items if isinstance(item, Source))
+    cleaned = (Read(_cleaned(text, options.max_chars), None, text.key) for text in texts)
+    return chain(cleaned, _PathReader(options).read(located))
+
+
+def _cleaned(source: Source, max_chars: int) -> Source | InputProblem:
+    text = clean(source.text)
+    message = text_problem(text, max_chars)
+    if clean(source.key) != source.key:
+        message = "has a key that is not valid Unicode text: use another key"
+    if not message and not is_tag(source.language):
+        message = f"'{source.language}' is not a language: give a BCP 47 tag such as en or pt-BR"
+    if message:
+        return InputProblem(source.key or "text", message)
+    return replace(source, text=text, title=clean_line(source.title))
 
 
 def key_prefix(path: Path, root: Path | None) -> str | None:
@@ -147,95 +117,71 @@ def key_prefix(path: Path, root: Path | None) -> str | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadLimits:
-    """The limits of `read_paths`."""
-
-    max_chars: int
-    max_file: int
-    max_expansion: int
-    max_seconds: float
-
-    def open_input(
-        self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
-    ) -> OpenInput:
-        """An input with these limits."""
-        return OpenInput(handle, self.max_chars, path, size, self.max_expansion, self.max_seconds)
-
-
 @dataclass(slots=True)
 class _PathReader:
-    """One call of `read_paths`: its options, and the keys and files read so far.
+    """One call of `read`: its options, and the keys and files read so far.
 
     `contents` maps a key to the digest of its text and the displayed path of its file;
     `real_paths` are those of all files read.
     """
 
-    limits: _ReadLimits
-    language: str
-    root: Path | None
-    stdin_format: Format
+    options: ReadOptions
     contents: dict[str, tuple[str, str]] = field(default_factory=dict)
     real_paths: set[str] = field(default_factory=set)
 
-    def read(
-        self, paths: list[tuple[Path, str | None]], stdin: BinaryIO | None
-    ) -> Iterator[LocatedOutcome]:
+    def read(self, paths: Iterable[tuple[Path, str | None]]) -> Iterator[Read]:
         for path, prefix in paths:
             if path == STDIN:
-                yield from (
-                    LocatedOutcome(outcome, path, "", True) for outcome in self._stdin(stdin)
-                )
+                yield from (Read(outcome, path, "") for outcome in self._stdin())
                 continue
             absolute = Path.cwd() / os.path.normpath(path)
             key = relative_key(absolute, absolute.parent) if prefix is None else prefix
             try:
                 is_folder = stat.S_ISDIR(path.stat().st_mode)
             except OSError as error:
-                yield LocatedOutcome(
-                    InputProblem(display_path(path), read_error(error)), path, key, True
-                )
+                yield Read(InputProblem(display_path(path), read_error(error)), path, key)
                 continue
             except ValueError:
                 problem = InputProblem(display_path(path), "is not a valid path: correct it")
-                yield LocatedOutcome(problem, path, key, True)
+                yield Read(problem, path, key)
                 continue
             if is_folder:
                 yield from self._folder(path, prefix or "")
             else:
-                yield from (LocatedOutcome(o, path, key, True) for o in self._file(path, key))
+                yield from (Read(o, path, key) for o in self._file(path, key))
 
-    def _folder(self, folder: Path, prefix: str) -> Iterator[LocatedOutcome]:
+    def _folder(self, folder: Path, prefix: str) -> Iterator[Read]:
         for relative, item in files_under(folder):
             key = "/".join(part for part in (prefix, relative) if part not in ("", "."))
             if isinstance(item, Path):
-                yield from (LocatedOutcome(o, item, key, False) for o in self._file(item, key))
+                yield from (Read(o, item, key, False) for o in self._file(item, key))
             else:
-                yield LocatedOutcome(item, folder / relative, key, False)
+                yield Read(item, folder / relative, key, False)
 
-    def _stdin(self, stdin: BinaryIO | None) -> Iterator[ReadOutcome]:
-        stream = sys.stdin.buffer if stdin is None else stdin
+    def _stdin(self) -> Iterator[ReadOutcome]:
+        stream = self.options.stdin or sys.stdin.buffer
         handle = stream
         if not isinstance(handle, io.BufferedReader):
             handle = io.BufferedReader(cast("io.RawIOBase", stream))
         try:
-            file = self.limits.open_input(handle)
-            yield from self._records(file, self.stdin_format, "standard input", "")
+            file = _opened(self.options, handle)
+            form = _stdin_format(self.options.stdin_format)
+            yield from self._records(file, form, "standard input", "")
         finally:
             if handle is not stream:
                 handle.detach()
 
     def _file(self, path: Path, key: str) -> Iterator[ReadOutcome]:
         name = display_path(path)
-        form = FORMATS.get(path.suffix.lower())
+        plugin = find("formats", path.suffix.lower().removeprefix("."))
         if path.suffix.lower() in RDF_SUFFIXES:
             command = f"sarag import {shlex.quote(name)} --as rdf"
             message = f"is a graph rather than a document: import it with  {command}"
             yield InputProblem(name, message)
             return
-        if form is None:
+        if plugin is None:
             suffix = display_path(Path(path.suffix)) if path.suffix else "no suffix"
-            message = f"unknown file type ({suffix}): convert it to one of {' '.join(FORMATS)}"
+            message = f"unknown file type ({suffix}): convert it to one of {' '.join(suffixes())}"
             yield InputProblem(name, message)
             return
         if clean(key) != key:
@@ -246,18 +192,19 @@ class _PathReader:
             yield Duplicate(name)
             return
         self.real_paths.add(real_path)
+        form: Format = plugin.load()
         try:
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
                 yield InputProblem(name, "is not a regular file: pipe it to standard input (-)")
                 return
-            if form.is_streamed and status.st_size > self.limits.max_file << 20:
-                limit = self.limits.max_file
+            if form.is_streamed and status.st_size > self.options.max_file << 20:
+                limit = self.options.max_file
                 message = f"is larger than {limit} MiB: split it, or raise --max-file"
                 yield InputProblem(name, message)
                 return
             with path.open("rb") as handle:
-                file = self.limits.open_input(handle, path, status.st_size)
+                file = _opened(self.options, handle, path, status.st_size)
                 yield from self._records(file, form, name, key)
         except OSError as error:
             yield InputProblem(name, read_error(error))
@@ -282,7 +229,7 @@ class _PathReader:
 
     def _outcome(self, record: Record, form: Format, name: str, path_key: str) -> ReadOutcome:
         text, title = clean(record.text), clean_line(record.title)
-        if message := text_problem(text, self.limits.max_chars):
+        if message := text_problem(text, self.options.max_chars):
             return InputProblem(name, f"{record.where}: {message}" if record.where else message)
         key, content = path_key, sha256_hex(title, text)
         if record.identifier is None:
@@ -292,7 +239,7 @@ class _PathReader:
         entry = (content, name)
         first = self.contents.setdefault(key or f"#{content}", entry)
         if first is entry:
-            language = language_of(text, record.language, self.language)
+            language = language_of(text, record.language, self.options.language)
             return Source(text, title, key, language, form.media_type)
         if first[0] == content:
             return Duplicate(name + key[len(path_key) :] if key else name)
@@ -303,7 +250,7 @@ class _PathReader:
         if other == name:
             return f"{record.where}: the id of '{key}' is used twice: give each record its own id"
         conflict = f"has the same key '{key}' as {other}, but another text"
-        if self.root is None and Path(other).parent != Path(name).parent:
+        if self.options.root is None and Path(other).parent != Path(name).parent:
             return f"{conflict}: give --root a folder that contains both"
         return f"{conflict}: rename one of them"
 
@@ -314,47 +261,36 @@ def _title_of(key: str) -> str:
     return string.capwords(stem) if stem.islower() else clean_line(stem)
 
 
-_MARKDOWN = Format(markdown.read, "text/markdown")
+def suffixes() -> tuple[str, ...]:
+    """The suffixes of the files that can be read, such as ``.txt``."""
+    return tuple(f".{name}" for name in plugins("formats"))
 
 
-def _read_html(opened: OpenInput) -> Iterator[Record]:
-    from sarag_rdf.documents import html
-
-    return html.read(opened)
-
-
-_HTML = Format(_read_html, "text/html")
-_JSON_LINES = Format(json_records.read_lines, "application/x-ndjson", is_streamed=True)
-_OOXML = "application/vnd.openxmlformats-officedocument."
-
-FORMATS: dict[str, Format] = {
-    ".txt": Format(text.read, "text/plain"),
-    ".md": _MARKDOWN,
-    ".markdown": _MARKDOWN,
-    ".html": _HTML,
-    ".htm": _HTML,
-    ".xhtml": Format(_read_html, "application/xhtml+xml"),
-    ".json": Format(json_records.read, "application/json"),
-    ".jsonl": _JSON_LINES,
-    ".ndjson": _JSON_LINES,
-    ".csv": Format(table.read_commas, "text/csv", is_streamed=True),
-    ".tsv": Format(table.read_tabs, "text/tab-separated-values", is_streamed=True),
-    ".pdf": Format(office.read, "application/pdf", is_text=False),
-    ".docx": Format(office.read, _OOXML + "wordprocessingml.document", is_text=False),
-    ".pptx": Format(office.read, _OOXML + "presentationml.presentation", is_text=False),
-    ".xlsx": Format(office.read, _OOXML + "spreadsheetml.sheet", is_text=False),
-    ".epub": Format(office.read, "application/epub+zip", is_text=False),
-}
-RDF_SUFFIXES = frozenset({".jsonld", ".ttl", ".nt", ".nq", ".trig", ".rdf", ".owl"})
+RDF_SUFFIXES = frozenset(
+    {".jsonld", ".ttl", ".turtle", ".nt", ".nq", ".n3", ".trig", ".rdf", ".owl", ".xml"}
+)
 """Suffixes of RDF files, which are imported with ``sarag import``."""
+
+
+def _opened(
+    options: ReadOptions,
+    handle: io.BufferedReader,
+    path: Path | None = None,
+    size: int | None = None,
+) -> OpenInput:
+    """An input with the limits of the options."""
+    limits = (options.max_expansion, options.max_seconds)
+    return OpenInput(handle, options.max_chars, path, size, *limits)
 
 
 def _stdin_format(name: str) -> Format:
     """The format with this name or suffix; raises `UsageError` if standard input cannot have it."""
     name = name.removeprefix(".").lower()
-    names = [suffix[1:] for suffix, form in FORMATS.items() if form.is_text]
-    if name not in names:
+    plugin = find("formats", name)
+    form: Format | None = plugin.load() if plugin else None
+    if form is None or not form.is_text:
+        names = [p.name for p, f in loadable("formats") if isinstance(f, Format) and f.is_text]
         raise UsageError(
             f"'{name}' is not a format of standard input: use one of {', '.join(names)}"
         )
-    return FORMATS[f".{name}"]
+    return form

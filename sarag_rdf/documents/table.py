@@ -10,6 +10,7 @@ from typing import TextIO
 from sarag_rdf.documents.format import (
     ID_KEYS,
     TEXT_KEYS,
+    Format,
     InvalidRecord,
     OpenInput,
     Record,
@@ -129,3 +130,7 @@ def _rows(reader: Iterator[list[str]], limit: int) -> Iterator[list[str] | Inval
 
 def _cell(row: list[str], column: int | None) -> str:
     return "" if column is None or column >= len(row) else row[column]
+
+
+CSV = Format(read_commas, "text/csv", is_streamed=True)
+TSV = Format(read_tabs, "text/tab-separated-values", is_streamed=True)

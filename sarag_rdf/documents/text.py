@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from sarag_rdf.documents.format import OpenInput, Record, UnreadableError
+from sarag_rdf.documents.format import Format, OpenInput, Record, UnreadableError
 
 LONGEST_WORD = 10_000
 """In characters; anything longer is data (Base64, a list of hashes), not prose."""
@@ -172,3 +172,6 @@ def _binary_message(data: bytes) -> str:
 def read(file: OpenInput) -> Iterator[Record]:
     """Yield the text of a plain text file."""
     yield Record(read_text(file))
+
+
+TEXT = Format(read, "text/plain")

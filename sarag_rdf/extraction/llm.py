@@ -1,7 +1,7 @@
 """Extraction by a language model: two calls per document (SA-RAG paper, section 5.3, appendix B).
 
 Replies are grounded: names that do not occur in the document are discarded. With the schema of an
-ontology a third call asks for typed statements (`sarag_rdf.extraction.typed.model`).
+ontology a third call asks for typed statements (`sarag_rdf.extraction.llm_statements`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from sarag_rdf.base.errors import (
     ContextTooLongError,
@@ -28,7 +28,7 @@ from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Embedder
+from sarag_rdf.base.ports import LLM, Embedder, Services
 from sarag_rdf.base.resources import prompt_hash, render_prompt
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import (
@@ -41,12 +41,10 @@ from sarag_rdf.base.types import (
     Usage,
 )
 from sarag_rdf.extraction.entity_types import nearest_type
-from sarag_rdf.extraction.names import build_descriptions, sentences_with_name
-from sarag_rdf.extraction.typed.examples import Example
+from sarag_rdf.extraction.examples import Example, examples_of
+from sarag_rdf.extraction.llm_statements import PROMPT, StatementModel
+from sarag_rdf.extraction.names import WordMatcher, build_descriptions, sentences_with_name
 from sarag_rdf.graph.ontology.schema import Schema
-
-if TYPE_CHECKING:
-    from sarag_rdf.extraction.typed.model import Request, StatementModel
 
 CALLS_PER_DOCUMENT: Final = 2
 TOKENS_PER_WORD: Final = 4 / 3
@@ -163,6 +161,21 @@ class LLMExtractor:
         self._discarded: Counter[str] = Counter()
         self._lock = threading.Lock()
 
+    @classmethod
+    def build(cls, options: LLMOptions, services: Services) -> LLMExtractor:
+        """Follows the schema of the graph; raises `UsageError` without a language model."""
+        schema = services.schema
+        examples = examples_of(options.examples, schema)
+        embedder = services.embedder() if schema else None
+        return cls(
+            services.llm(),
+            services.concurrency,
+            options,
+            schema,
+            embedder=embedder,
+            examples=examples,
+        )
+
     @property
     def method(self) -> Method:
         """Model, prompts and settings, with the temperature and seed of the model if known.
@@ -174,7 +187,7 @@ class LLMExtractor:
         if self._schema is not None:
             settings["ontology"] = self._schema.digest
         if self._has_properties:
-            prompts.append("statements")
+            prompts.append(PROMPT)
             settings["properties"] = str(self._options.properties)
             if self._embedder is not None:
                 settings["embedder"] = self._embedder.name
@@ -222,8 +235,6 @@ class LLMExtractor:
     def _statements(self) -> StatementModel | None:
         if self._schema is None or not self._schema.properties:
             return None
-        from sarag_rdf.extraction.typed.model import StatementModel
-
         return StatementModel(
             self._schema,
             self._embedder,
@@ -233,7 +244,7 @@ class LLMExtractor:
         )
 
     def estimate(
-        self, documents: Iterable[Document], *, price_in: float = 0.0, price_out: float = 0.0
+        self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage:
         """Estimate the usage and cost of `extract`, without any call.
 
@@ -248,7 +259,7 @@ class LLMExtractor:
             words += len(relationships_prompt(document, ()).split())
             if self._statements is not None:
                 calls += 1
-                words += len(self._statements.request(document).prompt.split())
+                words += self._statements.count_words(document)
         tokens_in = ceil(words * TOKENS_PER_WORD)
         tokens_out = calls * REPLY_ALLOWANCE
         cost = (tokens_in * price_in + tokens_out * price_out) / 1_000_000
@@ -256,42 +267,34 @@ class LLMExtractor:
 
     def _result(self, document: Document, stop: threading.Event) -> Extraction | Exception:
         try:
-            return self._extract_one(document, stop)
+            return self._typed(document, stop, self._untyped(document, stop))
         except _DOCUMENT_ERRORS as error:
             return error
 
     def _statements_result(
         self, document: Document, stop: threading.Event
     ) -> list[Relation] | Exception:
-        if self._statements is None or stop.is_set() or not document.titled_text.strip():
-            return []
-        request = self._statements.request(document)
         try:
-            reply = self._ask_statements(request)
+            return list(self._typed(document, stop, Extraction()).relations)
         except _DOCUMENT_ERRORS as error:
             return error
-        discarded: Counter[str] = Counter()
-        relations = list(self._statements.relations(document, request, reply, discarded=discarded))
-        self._add_discarded(discarded)
-        return relations
 
-    def _ask_statements(self, request: Request) -> dict[str, Any]:
-        return self._ask("statements", request.prompt, request.schema)
-
-    def _extract_one(self, document: Document, stop: threading.Event) -> Extraction:
-        extraction = self._extract_untyped(document, stop)
+    def _typed(
+        self, document: Document, stop: threading.Event, extraction: Extraction
+    ) -> Extraction:
+        """The extraction with the statements of one more call, if there is an ontology."""
         if self._statements is None or not document.titled_text.strip():
             return extraction
         if stop.is_set():
             raise CancelledError
         request = self._statements.request(document, [m.name for m in extraction.mentions])
-        reply = self._ask_statements(request)
+        reply = self._ask(PROMPT, request.prompt, request.schema)
         discarded: Counter[str] = Counter()
         typed = self._statements.extraction(document, extraction, request, reply, discarded)
         self._add_discarded(discarded)
         return typed
 
-    def _extract_untyped(self, document: Document, stop: threading.Event) -> Extraction:
+    def _untyped(self, document: Document, stop: threading.Event) -> Extraction:
         if not document.titled_text.strip():
             return Extraction()
         schema = entities_schema(max_items(document, MAX_ENTITIES))
@@ -381,23 +384,7 @@ def _run_worker(
             future.set_exception(error)
 
 
-# Thai to Lao, Burmese, Khmer, kana, Chinese characters: scripts without spaces between words.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
-
-
-class WordMatcher:
-    """Finds normalised names in a text as whole words."""
-
-    def __init__(self, text: str) -> None:
-        self._text = f" {normalize_name(text)} "
-
-    def contains(self, name: str) -> bool:
-        """Whether the name occurs; in scripts without spaces, not only at word boundaries."""
-        key = normalize_name(name)
-        if not key:
-            return False
-        return (key if _UNSPACED.search(key) else f" {key} ") in self._text
 
 
 def clean_reply_text(text: str) -> str:

@@ -167,14 +167,28 @@ def soft_text(text: str) -> str:
 MAX_SENTENCES = 3
 
 
+# Thai to Lao, Burmese, Khmer, kana, Chinese characters: scripts without spaces between words.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+
+class WordMatcher:
+    """Finds normalised names in a text as whole words."""
+
+    def __init__(self, text: str) -> None:
+        self._text = f" {normalize_name(text)} "
+
+    def contains(self, name: str) -> bool:
+        """Whether the name occurs; in scripts without spaces, not only at word boundaries."""
+        key = normalize_name(name)
+        if not key:
+            return False
+        return (key if _UNSPACED.search(key) else f" {key} ") in self._text
+
+
 def sentences_with_name(forms: Iterable[str], sentences: Sequence[str]) -> list[str]:
     """The sentences that contain one of the forms, normalised, as whole words."""
-    keys = [f" {normalize_name(form)} " for form in forms if form.strip()]
-    return [
-        sentence
-        for sentence in sentences
-        if any(key in f" {normalize_name(sentence)} " for key in keys)
-    ]
+    names = [form for form in forms if form.strip()]
+    return [s for s in sentences if any(map(WordMatcher(s).contains, names))]
 
 
 def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:

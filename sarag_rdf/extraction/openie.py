@@ -20,14 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.errors import ExtractionFormatError, InputError
+from sarag_rdf.base.errors import ExtractionFormatError, InputError, UsageError
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import Options
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.ports import Services
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
+    WordMatcher,
     build_descriptions,
     lead_name,
     sentences_with_name,
@@ -59,9 +61,11 @@ class PassageExtraction:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenIEOptions(Options):
-    """`OpenIEExtractor` has a file instead of options."""
+    """Options of `OpenIEExtractor`, which are written ``openie:FILE``."""
 
     name = "openie"
+    argument = "file"
+    file: str | None = option(None, "JSON file of extractions.")
 
 
 class OpenIEExtractor:
@@ -82,6 +86,13 @@ class OpenIEExtractor:
         self._passages = [_passage(path, number, doc) for number, doc in _docs(path, content)]
         self._by_text = {passage.text: passage for passage in reversed(self._passages)}
         self._by_text |= {passage.passage: passage for passage in reversed(self._passages)}
+
+    @classmethod
+    def build(cls, options: OpenIEOptions, services: Services) -> OpenIEExtractor:  # noqa: ARG003
+        """The extractor of the file; raises `UsageError` without one."""
+        if not options.file:
+            raise UsageError("openie needs a file: write openie:FILE")
+        return cls(Path(options.file))
 
     @property
     def method(self) -> Method:
@@ -132,10 +143,10 @@ class OpenIEExtractor:
         if not containing:
             return None
         passage = (same_title or containing)[0]
-        words = _padded(document.titled_text)
-        triples = [t for t in passage.triples if _padded(t[0]) in words and _padded(t[2]) in words]
+        words = WordMatcher(document.titled_text)
+        triples = [t for t in passage.triples if words.contains(t[0]) and words.contains(t[2])]
         self._extracted[passage] |= set(triples)
-        return [name for name in passage.entities if _padded(name) in words], triples
+        return list(filter(words.contains, passage.entities)), triples
 
 
 def _passage(path: Path, number: int, doc: Any) -> PassageExtraction:
@@ -194,11 +205,6 @@ def _triple(value: Any) -> Triple | None:
         return None
     subject, phrase, object_ = map(_string, value)
     return (subject, phrase, object_) if subject and phrase and object_ else None
-
-
-def _padded(text: str) -> str:
-    """The normalised text between spaces, to search for whole words."""
-    return f" {normalize_name(text)} "
 
 
 def _extraction(

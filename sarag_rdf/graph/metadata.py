@@ -102,6 +102,11 @@ def now() -> Literal:
     return Literal(text, datatype=XSD.dateTime)
 
 
+def today() -> str:
+    """The date in UTC, as in decisions and links."""
+    return datetime.now(UTC).date().isoformat()
+
+
 def end_time(started: Literal) -> Literal:
     """The current time, but not before `started`, as the clock may have been set back."""
     return max(started, now(), key=_moment)

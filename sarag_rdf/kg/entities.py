@@ -93,6 +93,31 @@ def entities_of_name(reader: GraphReader, name: str) -> list[str]:
     return sorted(entity.value for _, entity in rows)
 
 
+def split_entities(reader: GraphReader, entity: str) -> list[str]:
+    """The entities that the name in the IRI of an entity was split into, where it was split."""
+    minter = reader.minter
+    if not entity.startswith(f"{minter.base}entity/"):
+        return []
+    names = [minter.mention_of_entity(entity)]
+    variants = [v.value for _, v in reader.select_provenance_for("name-variants", names)]
+    rows = reader.select_provenance_for("mention-targets", variants)
+    return sorted({target.value for _, target in rows})
+
+
+def decided_entity(reader: GraphReader, name: str) -> str:
+    """The IRI of the entity that decisions about this name or IRI are about.
+
+    Unlike in `find_entity`, a name is what documents mention: an alias that another entity has too
+    is not ambiguous. Raises `UsageError` for an unknown one.
+    """
+    if name.startswith(f"{reader.minter.base}entity/"):
+        if next(reader.select_provenance_for("entity-mentions", [name]), None) is not None:
+            return name
+    elif entities := entities_of_name(reader, name):
+        return entities[0]
+    raise UsageError(f"no entity '{name}' in this graph: give its IRI, or a name in a document")
+
+
 def find_entity(reader: GraphReader, name: str) -> str:
     """The IRI of the entity with this IRI or name.
 
@@ -101,7 +126,15 @@ def find_entity(reader: GraphReader, name: str) -> str:
     entity has it, or if several have it, also after a split and in whatever case it is spelled.
     """
     if is_iri(name):
-        for entity in (name, *entities_of_name(reader, name)):
+        if entity_labels(reader, [name]):
+            return name
+        parts = [e for e in split_entities(reader, name) if entity_labels(reader, [e])]
+        if len(parts) > 1:
+            raise UsageError(
+                f"{name} was split into {len(parts)} entities: give the IRI of one: "
+                f"{', '.join(parts[:5])}"
+            )
+        for entity in (*parts, *entities_of_name(reader, name)):
             if entity_labels(reader, [entity]):
                 return entity
         raise UsageError(f"no entity has the IRI {name}: search for it, or give its name")

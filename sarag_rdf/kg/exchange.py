@@ -1,167 +1,51 @@
-"""Graphs in and out: imports, exports, the description of the data set, and rdflib."""
+"""What exporters and importers are given, and the graph as a data set of rdflib."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
-from sarag_rdf.base.ports import LLM, GraphStore, Progress
+from sarag_rdf.base.plugins import load, loadable
+from sarag_rdf.base.ports import GraphStore, Progress
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.building.imports import restore as restoring
-from sarag_rdf.building.imports import run
-from sarag_rdf.building.imports.options import ImportOptions
-from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.imports.suggest import column_profiles, suggested_mapping
-from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.building.imports.importer import Importer
+from sarag_rdf.graph.exporter import ExportedGraph
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS
-from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.export import description as void
-from sarag_rdf.kg.export.rdf import ExportParts, write_parts
 from sarag_rdf.kg.session import Session
-from sarag_rdf.plugins.papers.articles import ArticleReport, Wording, write_articles
-from sarag_rdf.retrieval.path_model import packaged_model
-from sarag_rdf.retrieval.path_schema import (
-    Hop,
-    followed_ontology,
-    path_parts,
-    read_schema,
-    term_names,
-    used_properties,
-)
 
 if TYPE_CHECKING:
     import rdflib
 
 
-def export(
-    session: Session, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any
-) -> None:
-    """Write the graph in an RDF format; see `KnowledgeGraph.export`."""
-    with session.read() as snapshot:
-        write_parts(snapshot.own, format_, output, ExportParts(**parts), rdf12=rdf12)
+def exported_graph(session: Session, progress: Progress) -> ExportedGraph:
+    """What an exporter may use of a graph."""
 
-
-def export_wikibase(
-    session: Session,
-    format_: str,
-    output: IO[bytes],
-    *,
-    over: Sequence[str],
-    typed: int = 0,
-    table: Path | None = None,
-    **settings: Any,
-) -> None:
-    """Write the parts in `over` in a format of Wikibase; see `KnowledgeGraph.export_wikibase`."""
-    from sarag_rdf.plugins import wikibase
-
-    def read() -> GraphReader:
+    def read(over: Sequence[str]) -> GraphReader:
         with session.read() as snapshot:
-            return select_parts(snapshot.own, over)
+            return select_parts(snapshot.own, over) if over else snapshot.own
 
-    targets = wikibase.read_targets(table) if table else {}
-    chosen = wikibase.WikibaseOptions(targets=targets, **settings)
-    export = wikibase.open_export(read, session.write, typed=typed)
-    wikibase.write_wikibase(export, format_, output, chosen)
+    def read_any(over: Sequence[str]) -> GraphReader:
+        with session.read() as snapshot:
+            is_foreign = snapshot.reader.over is not None
+            return snapshot.reader if is_foreign else select_parts(snapshot.own, over)
 
-
-def export_articles(
-    session: Session, output: IO[bytes], over: Sequence[str], llm: LLM | None, progress: Progress
-) -> ArticleReport:
-    """Write an article for each entity; see `KnowledgeGraph.export_articles`."""
-    with session.read() as snapshot:
-        reader = snapshot.own if snapshot.reader.over is None else snapshot.reader
-        reader = select_parts(reader, over) if reader.over is None else reader
-        return write_articles(reader, output, _wording(reader), llm, progress)
+    return ExportedGraph(read, read_any, session.write, session.models.llm, progress)
 
 
-def _wording(reader: GraphReader) -> Wording:
-    """The phrases and kinds of relation paths, for values too."""
-    ontology, schema, model = followed_ontology(reader), read_schema(reader), packaged_model()
-    parts = path_parts(reader)
-    used = {
-        part.name: frozenset(use.iri for use in used_properties(reader, part, ontology))
-        for part in parts
-    }
-    names = term_names(reader, parts, ontology, frozenset().union(*used.values()))
-    schema = replace(schema, names=names)
-    return Wording(
-        used,
-        lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)),
-        schema.kind,
-        lambda classes: term_names(reader, parts, ontology, classes),
-    )
-
-
-def describe(
-    session: Session, dumps: Sequence[str], endpoint: str, **description: str | None
-) -> bytes:
-    """VoID, DCAT and PROV of the data set as Turtle; see `KnowledgeGraph.describe`."""
-    files = list(map(void.dump_of, dumps))
-    if description:
-        set_description(session, **description)
-    with session.read() as snapshot:
-        return void.describe(snapshot.reader, files, endpoint)
-
-
-def set_description(session: Session, **description: str | None) -> None:
-    """Store properties of the data set, such as its title, in the graph."""
-    with session.write(create=False) as reader:
-        void.write_dataset_metadata(reader, void.DatasetMetadata(**description))
-        session.vectors.carry_over(reader)
-
-
-def import_graph(
-    session: Session, where: str, options: ImportOptions, progress: Progress, *, embed: bool
-) -> ImportReport:
-    """Import a file or URL as a graph of its own; see `KnowledgeGraph.import_graph`."""
-    with session.write() as reader:
-        session.vectors.record_model(reader, tries=embed)
-        report = run.run_import(reader, where, options, progress)
-        if embed:
-            session.vectors.build(reader, progress)
-        return report
-
-
-def suggest_mapping(session: Session, where: str, schema: Schema, prefixes: dict[str, str]) -> str:
-    """A YARRRML mapping for a table; see `KnowledgeGraph.suggest_mapping`."""
-    with session.read(missing_ok=True) as snapshot:
-        base = snapshot.own.minter.base
-    with input_file(where) as file:
-        return suggested_mapping(file.name, column_profiles(file), schema, base, prefixes)
-
-
-def drop_import(session: Session, name: str) -> None:
-    """Drop an imported graph; raises `UsageError` if there is none of that name."""
-    with session.write() as reader:
-        run.forget_import(reader, name)
-
-
-def restore(
-    session: Session,
-    where: str,
-    format_: str | None,
-    progress: Progress,
-    *,
-    embed: bool,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
-) -> int:
-    """Load an export into an empty graph; returns the number of quads."""
-    limits = (max_expansion, max_seconds)
-    base = restoring.exported_base(where, format_, *limits)
-    with session.write() as reader:
-        count = restoring.restore(reader.store, where, base, format_, progress, *limits)
-    if embed:  # a block of its own: the base of the graph is now that of the export
-        with session.write() as reader:
-            session.vectors.build(reader, progress)
-    return count
+def suggesting(kind: str) -> Any:
+    """What suggests a mapping for files of a kind; raises `UsageError` if nothing does."""
+    importer: Importer = load("importers", kind)
+    if importer.suggest is None:
+        kinds = [
+            plugin.name
+            for plugin, found in loadable("importers")
+            if isinstance(found, Importer) and found.suggest is not None
+        ]
+        raise UsageError(f"--suggest-mapping needs --as {' or '.join(kinds)}, not --as {kind}")
+    return importer.suggest
 
 
 _CHANGES = ("add", "addN", "remove", "update", "remove_graph", "destroy")

@@ -18,7 +18,7 @@ from sarag_rdf.base.errors import (
 )
 from sarag_rdf.base.ports import Change, Progress
 from sarag_rdf.building.check import fsck
-from sarag_rdf.building.check.fsck import Finding, FsckReport, InvalidCache, check_arrays, stats
+from sarag_rdf.building.check.fsck import Finding, FsckReport, check_arrays, invalid_cache, stats
 from sarag_rdf.building.derive.entailed_graph import ADVICE, entailment_errors, repair_entailment
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.building.index.quarantine import read_contents, read_quarantine
@@ -35,14 +35,14 @@ _IN_PROGRESS = ("description", "revision", "imports")
 log = logging.getLogger(__name__)
 
 
-def check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[InvalidCache]:
+def check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[Finding]:
     """Everything cached that is broken.
 
     With `deep`, arrays are also compared with arrays that are rebuilt from the graph, which must be
     consistent then.
     """
     meta = read_meta(reader.store) or Meta("")
-    broken = [InvalidCache(path.name, fault) for path, fault in _broken_databases(session).items()]
+    broken = [invalid_cache(path.name, fault) for path, fault in _broken_databases(session).items()]
     for scope in session.vectors.scopes(reader) if meta.revision else ():
         broken += _broken_vectors(session, scope, meta, deep=deep)
     return broken
@@ -66,7 +66,7 @@ def discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) 
     for scope in session.vectors.scopes(reader) if meta.revision else ():
         store = session.vectors.store(scope)
         broken = _broken_vectors(session, scope, meta, deep=True)
-        names = [one.name for one in broken] if only_broken else store.names()
+        names = [one.cache for one in broken] if only_broken else store.names()
         for name in dict.fromkeys(names):
             store.discard(name)
             discarded.append(name)
@@ -75,14 +75,14 @@ def discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) 
 
 def _broken_vectors(
     session: Session, reader: GraphReader, meta: Meta, *, deep: bool
-) -> list[InvalidCache]:
+) -> list[Finding]:
     """Indexes and arrays of some parts that are broken; the content of sound ones with `deep`."""
     store = session.vectors.store(reader)
     broken = fsck.check_caches(reader, store, meta.revision, meta.embedding_model)
     return _outdated_arrays(session, reader, meta) if deep and not broken else broken
 
 
-def _outdated_arrays(session: Session, reader: GraphReader, meta: Meta) -> list[InvalidCache]:
+def _outdated_arrays(session: Session, reader: GraphReader, meta: Meta) -> list[Finding]:
     """Arrays that differ from those built from the graph; none where these cannot be built."""
     store = session.vectors.store(reader)
     rebuilt = RecordingVectorStore(store)
@@ -158,8 +158,7 @@ def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckRep
     advance(1)
     findings += fsck.check_shapes(reader)
     advance(1)
-    broken = check_caches(session, reader, deep=not findings)
-    findings += [cache.finding for cache in broken]
+    findings += check_caches(session, reader, deep=not findings)
     advance(2)
     counts = stats(reader)
     return FsckReport(tuple(findings), tuple(fsck.foreign_graphs(reader, graphs)), counts=counts)

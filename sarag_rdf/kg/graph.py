@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self, Unpack
+from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
 from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
-from sarag_rdf.base.errors import EmptyGraphError
+from sarag_rdf.base.errors import EmptyGraphError, InputError, UsageError
+from sarag_rdf.base.exchange import values_of
 from sarag_rdf.base.notebook import graph_html
-from sarag_rdf.base.options import Options
+from sarag_rdf.base.options import DEFAULT_LIMIT, Options, Spec
+from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import (
     LLM,
     Embedder,
@@ -27,21 +30,24 @@ from sarag_rdf.base.types import Answer, OnEvent, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.check.fsck import FsckReport, stats
 from sarag_rdf.building.check.validate import validate
-from sarag_rdf.building.imports.mapping import MappingFile
-from sarag_rdf.building.imports.options import ImportOptions
-from sarag_rdf.building.imports.run import ImportReport
-from sarag_rdf.building.index.plan import Inputs, Plan
-from sarag_rdf.building.index.run import IndexReport
+from sarag_rdf.building.imports import restore as restoring
+from sarag_rdf.building.imports.importer import ImportOptions
+from sarag_rdf.building.imports.run import ImportReport, forget_import, run_import
+from sarag_rdf.building.index.commit import remove
+from sarag_rdf.building.index.plan import Inputs, Mode, Plan, Request, plan
+from sarag_rdf.building.index.run import IndexReport, initial_report, run
+from sarag_rdf.building.index.sources import IndexedSources
+from sarag_rdf.graph.exporter import Exporter, ExportReport
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
+from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
 from sarag_rdf.graph.store.shacl import ValidationReport
-from sarag_rdf.kg import exchange, fsck, indexing, registry
-from sarag_rdf.kg.entailment import Entailment
+from sarag_rdf.kg import fsck, registry
+from sarag_rdf.kg.decisions import Decisions
 from sarag_rdf.kg.entities import (
     MAX_NODES,
     MAX_STATEMENTS,
@@ -52,32 +58,25 @@ from sarag_rdf.kg.entities import (
     part_to_networkx,
     to_networkx,
 )
-from sarag_rdf.kg.exchange import read_only_dataset
+from sarag_rdf.kg.exchange import exported_graph, read_only_dataset, suggesting
+from sarag_rdf.kg.export import description as void
 from sarag_rdf.kg.export.activation import activation_trig
-from sarag_rdf.kg.identity import Identity
-from sarag_rdf.kg.keywords import (
-    DescriptionKeywords,
-    ExportKeywords,
-    ImportKeywords,
-    ReadingKeywords,
-    RetrieverKeywords,
-    UpdateKeywords,
-    WikibaseKeywords,
-    with_default_limit,
-)
 from sarag_rdf.kg.links import Links
-from sarag_rdf.kg.ontology import Ontologies, extractor_of
-from sarag_rdf.kg.phrases import Phrases
+from sarag_rdf.kg.ontologies import Ontologies, extractor_of, phrase_schema
 from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.plugins.papers.articles import ArticleReport
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:
     import rdflib
     from networkx import MultiDiGraph
+
+
+_MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
+
+log = logging.getLogger(__name__)
 
 
 class KnowledgeGraph:
@@ -90,11 +89,10 @@ class KnowledgeGraph:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.links = Links(self.session)
-        self.identity = Identity(self.session)
-        self.ontologies = Ontologies(self.session)
-        self.phrases = Phrases(self.session)
-        self.entailment = Entailment(self.session)
+        self.decisions = Decisions(session)
+        self.links = Links(session)
+        self.ontologies = Ontologies(session)
+        self.quarantine = Quarantine(session)
 
     def __repr__(self) -> str:
         return f"<KnowledgeGraph {self.session.location}>"
@@ -129,34 +127,34 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = indexing.WORDS,
-        overlap: int = indexing.OVERLAP,
         progress: Progress = silent,
-        **reading: Unpack[ReadingKeywords],
+        **reading: Any,
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
-        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
-        words, and share `overlap` words with their neighbours. `reading` goes to `read_paths`
-        (root, language, max_chars). The report's `problems` list files that cannot be read. A run
-        that is interrupted keeps what it has committed. A source whose evidence does not conform
-        to the shapes is a problem too; it goes into the `quarantine`.
+        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object; `reading` are
+        `ReadOptions` such as `words`, `root` and `language`. The report's `problems` list files
+        that cannot be read. A run that is interrupted keeps what it has committed. A source whose
+        evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
-        return indexing.index(self.session, make, extractor, progress)
+        return self._index(Request.of(inputs, "add", **reading), extractor, progress)
 
     def plan(
         self,
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        words: int = indexing.WORDS,
-        overlap: int = indexing.OVERLAP,
-        **reading: Unpack[ReadingKeywords],
+        how: Literal["index", "update", "sync"] = "index",
+        **options: Any,
     ) -> Plan:
-        """What `index` would do; nothing is written and no model is called."""
-        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
-        return indexing.plan(self.session, make, extractor)
+        """What `index`, `update` or `sync` would do; nothing is written and no model is called.
+
+        Its `refused` says why it would need `yes`.
+        """
+        request = Request.of(inputs, _MODES[how], **options)
+        method, creates = self.extractor(extractor).method, how != "update"
+        with self.session.read(missing_ok=creates, latest=True) as snapshot:
+            return plan(snapshot.reader if creates else snapshot.own, request, method)
 
     def update(
         self,
@@ -164,7 +162,7 @@ class KnowledgeGraph:
         *,
         extractor: str | Extractor = "spacy",
         progress: Progress = silent,
-        **options: Unpack[UpdateKeywords],
+        **options: Any,
     ) -> IndexReport:
         """Index again the inputs that the graph holds and that have changed; add no others.
 
@@ -173,19 +171,7 @@ class KnowledgeGraph:
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        make = indexing.changed_sources(inputs, **options)
-        return indexing.index(self.session, make, extractor, progress, create=False)
-
-    def plan_update(
-        self,
-        inputs: Inputs | Iterable[Inputs],
-        *,
-        extractor: str | Extractor = "spacy",
-        **options: Unpack[UpdateKeywords],
-    ) -> Plan:
-        """What `update` would do; its `refused` says why it would need `yes`."""
-        make = indexing.changed_sources(inputs, **options)
-        return indexing.plan(self.session, make, extractor, create=False)
+        return self._index(Request.of(inputs, "update", **options), extractor, progress)
 
     def sync(
         self,
@@ -193,7 +179,7 @@ class KnowledgeGraph:
         *,
         extractor: str | Extractor = "spacy",
         progress: Progress = silent,
-        **options: Unpack[UpdateKeywords],
+        **options: Any,
     ) -> IndexReport:
         """Make the sources that come from a folder match it: add, update, and last delete.
 
@@ -202,18 +188,33 @@ class KnowledgeGraph:
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        make = indexing.folder_contents(folder, **options)
-        return indexing.index(self.session, make, extractor, progress)
+        return self._index(Request.of(folder, "mirror", **options), extractor, progress)
 
-    def plan_sync(
-        self,
-        folder: str | Path,
-        *,
-        extractor: str | Extractor = "spacy",
-        **options: Unpack[UpdateKeywords],
-    ) -> Plan:
-        """What `sync` would do; its `refused` says why it would need `yes`."""
-        return indexing.plan(self.session, indexing.folder_contents(folder, **options), extractor)
+    def _index(
+        self, request: Request, extractor: str | Extractor, progress: Progress
+    ) -> IndexReport:
+        """Carry out the plan of a request, under one lock.
+
+        A graph that does not exist is created if there is something to index.
+        """
+        loaded, creates = self.extractor(extractor), request.mode != "update"
+        first: Plan | None = None
+        if creates and not self.session.location.exists():
+            with self.session.read(missing_ok=True, latest=True) as snapshot:
+                first = plan(snapshot.reader, request, loaded.method)
+            if not first.todo:
+                return initial_report(first)
+        with self.session.write(create=creates) as reader:
+            is_still_new = first is not None and read_meta(reader.store) is None
+            todo = first if first and is_still_new else plan(reader, request, loaded.method)
+            if todo.refused:
+                raise InputError(todo.refused)
+            vectors = self.session.vectors
+            vectors.record_model(reader)
+            with vectors.prefetching(reader) as prefetcher:
+                report = run(reader, todo, loaded, progress=progress, written=prefetcher.take)
+            vectors.build(reader, progress)
+            return report
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
@@ -224,15 +225,23 @@ class KnowledgeGraph:
         ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
         deleted.
         """
-        return indexing.delete(self.session, sources, progress)
+        with self.session.write(create=False) as reader:
+            indexed = IndexedSources(reader)
+            try:
+                iris = indexed.resolve(_names(sources))
+            except UsageError as error:
+                raise UsageError(f"nothing was deleted: {error}") from error
+            remove(reader, iris, progress)
+            failure = self.session.vectors.try_build(reader, progress)
+            if failure is not None:
+                log.warning("vectors not updated; the next search updates them: %s", failure)
+            return tuple(indexed.display_names(iris).values())
 
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """Keys, or else IRIs, of the sources that `delete` would delete."""
-        return indexing.plan_delete(self.session, sources)
-
-    def quarantine(self) -> Quarantine:
-        """The sources whose evidence does not conform to the shapes."""
-        return Quarantine(self.session)
+        with self.session.read(latest=True) as snapshot:
+            indexed = IndexedSources(snapshot.own)
+            return tuple(indexed.display_names(indexed.resolve(_names(sources))).values())
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """Title (or an empty string) and text of every document, each once, by IRI."""
@@ -258,7 +267,7 @@ class KnowledgeGraph:
         *,
         embed: bool = True,
         progress: Progress = silent,
-        **options: Unpack[ImportKeywords],
+        **options: Any,
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
@@ -267,25 +276,25 @@ class KnowledgeGraph:
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
-        given: dict[str, Any] = {**options}
-        if given.get("mapping") is not None:
-            given["mapping"] = MappingFile.read(Path(given["mapping"]))
-        order = ImportOptions(kind, **given)
-        return exchange.import_graph(self.session, str(where), order, progress, embed=embed)
+        order = ImportOptions.of(kind, options)
+        with self.session.write() as reader:
+            self.session.vectors.record_model(reader, tries=embed)
+            report = run_import(reader, str(where), order, progress)
+            if embed:
+                self.session.vectors.build(reader, progress)
+            return report
 
-    def suggest_mapping(self, where: str | Path) -> str:
+    def suggest_mapping(self, where: str | Path, kind: str = "table") -> str:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         wants to be checked by a person.
         """
-        schema = self.ontologies.schema()
-        return exchange.suggest_mapping(
-            self.session,
-            str(where),
-            schema if schema.properties else common_schema(),
-            self.ontologies.prefixes(),
-        )
+        suggest = suggesting(kind)
+        with self.session.read(missing_ok=True) as snapshot:
+            schema, base = phrase_schema(snapshot.own), snapshot.own.minter.base
+        with input_file(str(where)) as file:
+            return suggest(file, schema, base, self.ontologies.prefixes())
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""
@@ -294,7 +303,8 @@ class KnowledgeGraph:
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""
-        exchange.drop_import(self.session, name)
+        with self.session.write() as reader:
+            forget_import(reader, name)
 
     def restore(
         self,
@@ -311,15 +321,14 @@ class KnowledgeGraph:
         The graph can be indexed further. `format` is needed where the file name has no suffix for
         it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
         """
-        return exchange.restore(
-            self.session,
-            str(where),
-            format,
-            progress,
-            embed=embed,
-            max_expansion=max_expansion,
-            max_seconds=max_seconds,
-        )
+        limits, file = (max_expansion, max_seconds), str(where)
+        exported = restoring.exported_meta(file, format, *limits)
+        with self.session.write() as reader:
+            count = restoring.restore(reader.store, file, exported, format, progress, *limits)
+        if embed:  # a block of its own: the base of the graph is now that of the export
+            with self.session.write() as reader:
+                self.session.vectors.build(reader, progress)
+        return count
 
     # Questions
 
@@ -329,12 +338,12 @@ class KnowledgeGraph:
         *,
         retriever: str | Options = "sarag",
         weights: Mapping[str, float] | None = None,
-        **options: Unpack[RetrieverKeywords],
+        **options: Any,
     ) -> Retrieved:
         """Retrieve documents and relationships.
 
         `retriever` is a name, ``name:key=value:key=value``, or an options object such as
-        `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
+        `Sarag`; keyword arguments are options of the retriever, too, and take precedence.
         Without a `limit`, 10 documents are returned; ``limit=None`` returns all that are ranked,
         which takes seconds on large graphs. `weights` are activation weights in [0, 4] of
         properties and classes, by IRI, prefixed name or label; they take the place of the graph's
@@ -343,12 +352,10 @@ class KnowledgeGraph:
         """
         query = with_weights(question_of(question), weights, retriever, self.session)
         with self.session.read() as snapshot:
-            limited = with_default_limit(retriever, options)
+            limited = _with_default_limit(retriever, options)
             return registry.make_retriever(retriever, snapshot.view, limited).retrieve(query)
 
-    def retriever(
-        self, retriever: str | Options, **options: Unpack[RetrieverKeywords]
-    ) -> Retriever:
+    def retriever(self, retriever: str | Options, **options: Any) -> Retriever:
         """A retriever for many questions to the graph as it is now; see `search`.
 
         Without a `limit` it returns all documents that are ranked.
@@ -367,7 +374,7 @@ class KnowledgeGraph:
         tokenizer: str | None = None,
         weights: Mapping[str, float] | None = None,
         on_event: OnEvent | None = None,
-        **options: Unpack[RetrieverKeywords],
+        **options: Any,
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
@@ -380,7 +387,7 @@ class KnowledgeGraph:
         """
         query = with_weights(question_of(question), weights, retriever, self.session)
         strategy = registry.options_of("reasoner", reasoner)
-        limited = with_default_limit(retriever, options)
+        limited = _with_default_limit(retriever, options)
         gather = self.gather(
             retriever, context=context, budget=budget, tokenizer=tokenizer, **limited
         )
@@ -401,7 +408,7 @@ class KnowledgeGraph:
         context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
-        **options: Unpack[RetrieverKeywords],
+        **options: Any,
     ) -> Gather:
         """Retrieval and context as one step, for many questions; see `ask`."""
         with self.session.read() as snapshot:
@@ -520,8 +527,16 @@ class KnowledgeGraph:
         """The language model that answers and extracts."""
         return self.session.models.llm()
 
-    def extractor(self, extractor: str | Extractor, *, schema: Schema | None = None) -> Extractor:
-        """The extractor of that name; it follows `schema`, by default that of the ontologies."""
+    def extractor(
+        self, extractor: str | Extractor, *, schema: Schema | None = None, **options: Any
+    ) -> Extractor:
+        """The extractor of that name with options; an object as it is.
+
+        It follows `schema`, by default that of the ontologies.
+        """
+        if isinstance(extractor, str) and options:
+            chosen = registry.options_of("extractor", extractor, options)
+            return extractor_of(self.session, chosen, schema)
         return extractor_of(self.session, extractor, schema)
 
     # Export and description
@@ -531,15 +546,18 @@ class KnowledgeGraph:
         format_: str,
         output: IO[bytes],
         *,
-        rdf12: bool = False,
-        **parts: Unpack[ExportKeywords],
-    ) -> None:
-        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
+        progress: Progress = silent,
+        **parts: Any,
+    ) -> ExportReport | None:
+        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
         `parts` are those of `ExportParts`; by default, everything but imported graphs. With
-        `rdf12`, relationships are reifiers of the links that they state.
+        `rdf12`, relationships are reifiers of the links that they state. Other formats have
+        options of their own, and may return a report.
         """
-        exchange.export(self.session, format_, output, rdf12=rdf12, **parts)
+        exporter: Exporter = load("exporters", format_)
+        values = values_of(f"the format {format_}", exporter.settings, parts)
+        return exporter.write(exported_graph(self.session, progress), output, **values)
 
     def export_wikibase(
         self,
@@ -547,19 +565,15 @@ class KnowledgeGraph:
         output: IO[bytes],
         *,
         over: Sequence[str] = (DOCUMENTS,),
-        typed: int = 0,
-        table: Path | None = None,
-        **settings: Unpack[WikibaseKeywords],
+        **settings: Any,
     ) -> None:
-        """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
+        """Write the parts in `over` as wikibase, wikibase-json or quickstatements; see `export`.
 
-        Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
-        file of own ids and ids in the target; `settings` are those of
-        `wikibase.WikibaseOptions`. New numbers are written to the graph, under its lock.
+        Phrases of at least `typed` statements get properties of their own (0: none). `table` has
+        own ids and ids in the target, for quickstatements: a file or a mapping. New numbers are
+        written to the graph, under its lock.
         """
-        exchange.export_wikibase(
-            self.session, format_, output, over=over, typed=typed, table=table, **settings
-        )
+        self.export(format_, output, over=over, **settings)
 
     def export_articles(
         self,
@@ -568,13 +582,12 @@ class KnowledgeGraph:
         over: Sequence[str] = (DOCUMENTS,),
         rewrite: bool = False,
         progress: Progress = silent,
-    ) -> ArticleReport:
+    ) -> Any:
         """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
 
         With `rewrite`, the language model writes them. The report counts statements in articles.
         """
-        llm = self.llm() if rewrite else None
-        return exchange.export_articles(self.session, output, over, llm, progress)
+        return self.export("articles", output, progress=progress, over=over, rewrite=rewrite)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.
@@ -589,17 +602,24 @@ class KnowledgeGraph:
         self,
         dumps: Sequence[str] = (),
         endpoint: str = "",
-        **description: Unpack[DescriptionKeywords],
+        **description: Any,
     ) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.
 
         Values in `description` are stored first, as `say` does.
         """
-        return exchange.describe(self.session, dumps, endpoint, **description)
+        files = list(map(void.dump_of, dumps))
+        if description:
+            self.say(**description)
+        with self.session.read() as snapshot:
+            return void.describe(snapshot.reader, files, endpoint)
 
-    def say(self, **description: Unpack[DescriptionKeywords]) -> None:
+    def say(self, **description: Any) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
-        exchange.set_description(self.session, **description)
+        metadata = void.DatasetMetadata.of(description)
+        with self.session.write(create=False) as reader:
+            void.write_dataset_metadata(reader, metadata)
+            self.session.vectors.carry_over(reader)
 
     # Checks
 
@@ -637,3 +657,16 @@ class KnowledgeGraph:
         if meta is None:
             raise EmptyGraphError("the graph is empty: index something first, with sarag index")
         return meta
+
+
+def _with_default_limit(retriever: str | Options, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of a question; 10 documents unless they or the retriever name a limit."""
+    if isinstance(retriever, Options):
+        has_limit = getattr(retriever, "limit", None) is not None
+    else:
+        has_limit = "limit" in Spec.parse(retriever).options
+    return options if has_limit else {"limit": DEFAULT_LIMIT, **options}
+
+
+def _names(sources: str | Iterable[str]) -> list[str]:
+    return [sources] if isinstance(sources, str) else list(sources)

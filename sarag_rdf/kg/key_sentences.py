@@ -14,7 +14,7 @@ from Stemmer import Stemmer
 
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Document, RankedDocument, Retrieved
-from sarag_rdf.plugins.papers.graph_walk import STOP_WORDS
+from sarag_rdf.retrieval.seeds import STOP_WORDS
 
 _WORD = re.compile(r"\w+")
 _BRACKET = re.compile(r"\s*\([^()]*\)$")

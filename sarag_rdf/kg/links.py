@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import DCTERMS, OWL, PROV
-from sarag_rdf.building.link.candidates import CandidateOptions, candidates
+from sarag_rdf.building.link.candidates import CandidateOptions as CandidateOptions
+from sarag_rdf.building.link.candidates import candidates
 from sarag_rdf.building.link.match import (
     EXACT,
     SAME_AS,
@@ -27,7 +27,7 @@ from sarag_rdf.building.link.match import (
     read_links,
 )
 from sarag_rdf.building.link.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
-from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
+from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
@@ -141,7 +141,7 @@ class Links:
         Entities that are linked as the same as one of its items are left out.
         """
         with self._session.read() as snapshot:
-            chosen = CandidateOptions(**({"date": _today()} | settings))
+            chosen = CandidateOptions(**({"date": today()} | settings))
             target = select_parts(snapshot.reader, [name])
             linked = _linked(snapshot.reader, target)
             return candidates(
@@ -150,7 +150,7 @@ class Links:
 
     def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
         """Candidates among the items behind an endpoint, which is queried for equal names."""
-        chosen = replace(CandidateOptions(**({"date": _today()} | settings)), by_name=True)
+        chosen = replace(CandidateOptions(**({"date": today()} | settings)), by_name=True)
         remote = endpoint_beside(remote, self._session.location)
         with Session(remote).read() as target, self._session.read() as snapshot:
             return candidates(
@@ -216,10 +216,6 @@ class Links:
         with self._session.write(create=False) as reader:
             yield reader
             self._session.vectors.carry_over(reader)
-
-
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()
 
 
 def _all_imported(reader: GraphReader) -> GraphReader:

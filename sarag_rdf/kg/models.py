@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import LLM, Embedder, Extractor
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg import registry
@@ -108,7 +109,9 @@ class Models:
                 self._llm = registry.make_llm(self._endpoint, self._cache(REPLY_CACHE))
             return self._llm
 
-    def extractor(self, name: str, schema: Schema | None = None, recorded: str = "") -> Extractor:
+    def extractor(
+        self, name: str | Options, schema: Schema | None = None, recorded: str = ""
+    ) -> Extractor:
         """The extractor of that name, which follows a schema if it has classes or properties.
 
         `recorded` is the embedding model of the graph.

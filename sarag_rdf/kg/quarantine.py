@@ -33,7 +33,7 @@ from sarag_rdf.base.sandbox import EndedError
 from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.derive.decisions import Decision, read_decisions
+from sarag_rdf.building.derive.decisions import Decision
 from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.building.index.quarantine import (
     QuarantinedContent,
@@ -44,7 +44,7 @@ from sarag_rdf.building.index.quarantine import (
     read_quarantine,
     validate_evidence,
 )
-from sarag_rdf.graph.metadata import now
+from sarag_rdf.graph.metadata import now, today
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.shacl import (
@@ -55,7 +55,7 @@ from sarag_rdf.graph.store.shacl import (
     parse_shapes,
     validate,
 )
-from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
+from sarag_rdf.kg.decisions import record_decisions
 from sarag_rdf.kg.session import Session
 
 RULE = "shapes"
@@ -182,11 +182,6 @@ class Quarantine:
             drop(reader, iris)
             return tuple(iris)
 
-    def statements(self) -> list[Decision]:
-        """The statements in quarantine: decisions that they are not derived."""
-        with self._session.read() as snapshot:
-            return [d for d in read_decisions(snapshot.own) if d.kind == "quarantined"]
-
     def apply_shapes(self, *files: str | Path, engine: Engine | None = None) -> GateReport:
         """Put the typed statements that violate the shapes in Turtle files into quarantine.
 
@@ -195,15 +190,6 @@ class Quarantine:
         shapes = read_shapes_files(files)
         with self._session.write(create=False) as reader:
             return quarantine_statements(reader, shapes, engine)
-
-    def release(self, what: str | None) -> list[Decision]:
-        """Derive statements in quarantine again: by a subject, property, decision or run.
-
-        All are given as IRIs; None stands for all statements. Raises `UsageError` if there are
-        none.
-        """
-        with self._session.write(create=False) as reader:
-            return undo_decisions(reader, what, "statements")
 
 
 def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:

@@ -1,25 +1,20 @@
 """Names of strategies and models, and the objects that they stand for.
 
-A strategy is added by a class with `options` in a file of its own, and one line in a table here.
+Strategies are found by entry points (`sarag_rdf.base.plugins`); this module knows only their names.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from sarag_rdf.answering.closed_book import ClosedBook
-from sarag_rdf.answering.cot import Cot
-from sarag_rdf.answering.decompose import Decompose
-from sarag_rdf.answering.path_choice import PathChoice
-from sarag_rdf.answering.single import Single
-from sarag_rdf.answering.sparql_typed import SparqlTyped
-from sarag_rdf.answering.typed_graph import TypedGraph
+from sarag_rdf.answering.base import Conversation, ReasonerStrategy
+from sarag_rdf.base import plugins
 from sarag_rdf.base.endpoints import ModelEndpoint
-from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.options import Options, RetrieverOptions, Spec, declared_options
 from sarag_rdf.base.ports import (
     LLM,
@@ -31,110 +26,48 @@ from sarag_rdf.base.ports import (
     Reasoner,
     Retriever,
 )
-from sarag_rdf.base.types import Evidence, Query
-from sarag_rdf.extraction.llm import LLMExtractor
-from sarag_rdf.extraction.openie import OpenIEExtractor
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
-from sarag_rdf.extraction.typed.examples import read_examples
+from sarag_rdf.base.resources import CORE_PROMPTS, Prompts
+from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.names import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.plugins.papers.budgeted import BudgetedExtractor
-from sarag_rdf.plugins.papers.deepnote import DeepNote
-from sarag_rdf.plugins.papers.dotrag import DotRagSearch
-from sarag_rdf.plugins.papers.dotrag_reasoner import DotRag
-from sarag_rdf.plugins.papers.generic_cot import GenericCot
-from sarag_rdf.plugins.papers.graph_walk import GraphWalk
-from sarag_rdf.plugins.papers.grounding import Grounder
-from sarag_rdf.plugins.papers.ket import Ket
-from sarag_rdf.plugins.papers.kg_infused import KgInfusedSearch
-from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
-from sarag_rdf.plugins.papers.route import Route
-from sarag_rdf.plugins.papers.sarag_paper import SaragPaper
-from sarag_rdf.plugins.papers.self_ask import SelfAsk
-from sarag_rdf.plugins.papers.self_rag import SelfRag
-from sarag_rdf.plugins.papers.sparql_cot import SparqlCot
-from sarag_rdf.plugins.papers.sparql_grounded import SparqlGrounded
-from sarag_rdf.retrieval.bm25 import Bm25
-from sarag_rdf.retrieval.context.budget import approximate_tokens
-from sarag_rdf.retrieval.context.selected import Selected
-from sarag_rdf.retrieval.context.whole import Whole
-from sarag_rdf.retrieval.dense import Dense
-from sarag_rdf.retrieval.khop import Khop
-from sarag_rdf.retrieval.paths import Paths
-from sarag_rdf.retrieval.ppr import Ppr
-from sarag_rdf.retrieval.rrf import Rrf
-from sarag_rdf.retrieval.sarag import Sarag
+from sarag_rdf.retrieval.base import RetrieverStrategy
+from sarag_rdf.retrieval.context.base import ContextStrategy, approximate_tokens
 from sarag_rdf.retrieval.view import Engine, GraphView
 
-RETRIEVERS: dict[str, Any] = {
-    "sarag": Sarag,
-    "sarag-paper": SaragPaper,
-    "bm25": Bm25,
-    "dense": Dense,
-    "rrf": Rrf,
-    "khop": Khop,
-    "ppr": Ppr,
-    "dotrag": DotRagSearch,
-    "kg-infused": KgInfusedSearch,
-    "ket": Ket,
-    "paths": Paths,
+GROUPS: Final = {
+    "retriever": "retrievers",
+    "context": "contexts",
+    "reasoner": "reasoners",
+    "extractor": "extractors",
 }
-CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
-REASONERS: dict[str, Any] = {
-    "single": Single,
-    "cot": Cot,
-    "decompose": Decompose,
-    "sparql-cot": SparqlCot,
-    "generic-cot": GenericCot,
-    "self-ask": SelfAsk,
-    "closed-book": ClosedBook,
-    "route": Route,
-    "sparql-grounded": SparqlGrounded,
-    "kg-infused": KgInfused,
-    "deepnote": DeepNote,
-    "sparql-typed": SparqlTyped,
-    "self-rag": SelfRag,
-    "path-choice": PathChoice,
-    "dotrag": DotRag,
-}
-EXTRACTORS: dict[str, Any] = {
-    "spacy": SpacyExtractor,
-    "llm": LLMExtractor,
-    "openie": OpenIEExtractor,
-    "budgeted": BudgetedExtractor,
-}
-STRATEGIES = {
-    "retriever": RETRIEVERS,
-    "context": CONTEXTS,
-    "reasoner": REASONERS,
-    "extractor": EXTRACTORS,
-}
-"""Kind of strategy -> name -> class; each class has its `Options` as `options`."""
-_FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
-    Selected: lambda view: (view.vectors.embedder, view.word_index),
-    GraphWalk: lambda view: (view.reader,),
-    SparqlGrounded: lambda view: (Grounder(view),),
-    KgInfused: lambda view: (view.facts,),
-    SelfAsk: lambda view: (view.facts,),
-    DeepNote: lambda view: (view.facts,),
-    SelfRag: lambda view: (view.facts,),
-    SparqlTyped: lambda view: (view.derived(TypedGraph),),
-    PathChoice: lambda view: (view,),
-    DotRag: lambda view: (view,),
-}
-"""Constructor arguments that a class takes from the graph, before its options."""
+"""Kind of strategy -> group of entry points."""
+log = logging.getLogger(__name__)
 
 
-def strategy(kind: str, name: str) -> Any:
-    """The class of a strategy; raises `UsageError` for an unknown name."""
-    table = STRATEGIES[kind]
-    if name not in table:
-        raise UsageError(f"unknown {kind} '{name}': choose from {', '.join(table)}")
-    return table[name]
+def strategies(kind: str) -> dict[str, type[Options]]:
+    """The options of all strategies of a kind by name; those that cannot be loaded are logged."""
+    table = {}
+    for plugin, loaded in plugins.loadable(GROUPS[kind]):
+        if isinstance(loaded, PluginError):
+            log.warning("%s", loaded)
+        else:
+            table[plugin.name] = _options_class(loaded)
+    return table
+
+
+def strategy(kind: str, name: str) -> type[Options]:
+    """The options of a strategy; raises `UsageError` for an unknown name."""
+    return _options_class(plugins.load(GROUPS[kind], name))
+
+
+def _options_class(loaded: Any) -> type[Options]:
+    """A strategy is its options, but for an extractor, which has them as ``options``."""
+    options: type[Options] = getattr(loaded, "options", loaded)
+    return options
 
 
 def options_of(
@@ -145,11 +78,16 @@ def options_of(
     `values` take precedence. Raises `UsageError` for an unknown name or option, or a bad value.
     """
     if isinstance(chosen, Options):
-        if not isinstance(chosen, strategy(kind, chosen.name).options):
-            raise UsageError(f"{type(chosen).__name__} are not the options of a {kind}")
+        if not isinstance(chosen, strategy(kind, chosen.name)):
+            raise UsageError(f"{type(chosen).__name__} is not a {kind}")
         return chosen.replaced(values) if values else chosen
+    if isinstance(chosen, str):
+        name, _, argument = chosen.partition(":")
+        options = strategy(kind, name)
+        if argument and options.argument:
+            return options.of({options.argument: argument, **(values or {})})
     spec = chosen if isinstance(chosen, Spec) else Spec.parse(chosen)
-    return spec.read(strategy(kind, spec.name).options, values)
+    return spec.read(strategy(kind, spec.name), values)
 
 
 def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
@@ -172,7 +110,7 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
         temperature=endpoint.temperature,
         top_p=endpoint.top_p,
         seed=endpoint.seed,
-        max_reply=endpoint.max_reply,
+        max_reply=endpoint.max_reply << 20,
         loading_wait=endpoint.loading_wait,
     )
     return CachedLLM(llm, cache or ":memory:")
@@ -196,7 +134,7 @@ def make_embedder(
             endpoint.base_url,
             given.model.removeprefix("openai:"),
             endpoint.timeout,
-            max_reply=endpoint.max_reply,
+            max_reply=endpoint.max_reply << 20,
             loading_wait=endpoint.loading_wait,
             prompts=effective_prompts(given.prompts, {}),
         )
@@ -209,6 +147,22 @@ def make_embedder(
     )
 
 
+@dataclass(frozen=True)
+class ExtractionServices:
+    """`sarag_rdf.base.ports.Services` of one graph."""
+
+    llm: Callable[[], LLM]
+    concurrency: int
+    schema: Schema | None
+    embedder: Callable[[], Embedder | None]
+
+    def extractor(self, chosen: str | Options) -> Extractor:
+        """An extractor with these services."""
+        options = options_of("extractor", chosen)
+        extractor: Extractor = plugins.load("extractors", options.name).build(options, self)
+        return extractor
+
+
 def make_extractor(
     chosen: str | Options,
     llm: Callable[[], LLM],
@@ -217,41 +171,14 @@ def make_extractor(
     schema: Schema | None = None,
     embedder: Callable[[], Embedder] | None = None,
 ) -> Extractor:
-    """An extractor: ``spacy``, ``llm`` or ``budgeted`` with options, or ``openie:FILE``.
+    """An extractor by ``name:key=value`` or its options; openie as ``openie:FILE``.
 
-    All but the last follow a `schema` that has classes or properties, for which they may need the
-    embedder. Raises `UsageError` for examples without a schema, `InputError` for invalid ones.
+    It follows a `schema` that has classes or properties. Raises `UsageError` for an unknown name
+    or option, a bad value, or options that do not fit the graph.
     """
     schema = schema if schema and (schema.classes or schema.properties) else None
-    if isinstance(chosen, str) and chosen.startswith("openie:"):
-        return OpenIEExtractor(Path(chosen.removeprefix("openie:")))
-    options = options_of("extractor", chosen)
-    if options.name == "openie":
-        raise UsageError("openie needs a file: write openie:FILE")
-    if options.name == "budgeted":
-        make = partial(
-            make_extractor, llm=llm, concurrency=concurrency, schema=schema, embedder=embedder
-        )
-        name = f"openie:{options.openie}" if options.openie else "llm"
-        return BudgetedExtractor(
-            make(name) if options.openie or options.share else None,
-            options,
-            rest=make("spacy") if options.rest == "spacy" else None,
-            embedder=embedder() if embedder else None,
-        )
-    if options.examples and schema is None:
-        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
-    examples = read_examples(Path(options.examples), schema) if options.examples and schema else ()
-    if options.name == "spacy":
-        is_learned = schema is not None and (options.learned or bool(examples))
-        model = embedder() if embedder and is_learned else None
-        return SpacyExtractor(options, schema, embedder=model, examples=examples)
-    if options.name == "llm":
-        model = embedder() if embedder and schema else None
-        return LLMExtractor(
-            llm(), concurrency, options, schema=schema, embedder=model, examples=examples
-        )
-    raise UsageError("openie needs a file: write openie:FILE")
+    services = ExtractionServices(llm, concurrency, schema, embedder or (lambda: None))
+    return services.extractor(chosen)
 
 
 def make_view(
@@ -266,6 +193,17 @@ def make_view(
     return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 
 
+@dataclass(frozen=True, slots=True)
+class GraphRetriever:
+    """A retriever for the questions to one revision of a graph."""
+
+    strategy: RetrieverStrategy
+    view: GraphView
+
+    def retrieve(self, query: Query) -> Retrieved:
+        return self.strategy.retrieve(self.view, query)
+
+
 def make_retriever(
     chosen: str | Options, view: GraphView, values: Mapping[str, Any] | None = None
 ) -> Retriever:
@@ -273,18 +211,17 @@ def make_retriever(
 
     Raises `UsageError` for an unknown name or option, or a bad value.
     """
-    options = options_of("retriever", chosen, values)
-    retriever: Retriever = RETRIEVERS[options.name](view, options)
-    return retriever
+    return GraphRetriever(options_of("retriever", chosen, values), view)
 
 
 def ranking_options(chosen: str) -> RetrieverOptions:
     """Options of a retriever that ranks documents and explains nothing unless asked to."""
     spec = Spec.parse(chosen)
-    options = strategy("retriever", spec.name).options
+    options = strategy("retriever", spec.name)
     if any(declared.name == "explain" for declared in declared_options(options)):
         spec = Spec(spec.label, spec.name, {"explain": "false", **spec.options})
-    ranking: RetrieverOptions = spec.read(options)
+    ranking = spec.read(options)
+    assert isinstance(ranking, RetrieverOptions)  # noqa: S101 - all retrievers have these
     return ranking
 
 
@@ -305,13 +242,23 @@ def context_options(chosen: str | Options, budget: int | None = None) -> Any:
     return options_of("context", spec, {} if "budget" in spec.options else {"budget": budget})
 
 
+@dataclass(frozen=True, slots=True)
+class GraphContext:
+    """A context builder for what is retrieved from one revision of a graph."""
+
+    strategy: ContextStrategy
+    view: GraphView
+    count: CountTokens
+
+    def build(self, retrieved: Retrieved) -> Context:
+        return self.strategy.build(self.view, retrieved, self.count)
+
+
 def make_context(
     chosen: str | Options, view: GraphView, count: CountTokens, budget: int | None = None
 ) -> ContextBuilder:
     """A context builder by ``name:key=value`` or its options; see `context_options`."""
-    options = context_options(chosen, budget)
-    builder: ContextBuilder = _constructed(CONTEXTS[options.name], view, options, count)
-    return builder
+    return GraphContext(context_options(chosen, budget), view, count)
 
 
 def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
@@ -326,13 +273,29 @@ def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
     return gather
 
 
+@dataclass(frozen=True, slots=True)
+class GraphReasoner:
+    """A reasoner with a model, for the questions to one revision of a graph."""
+
+    strategy: ReasonerStrategy
+    gather: Gather
+    llm: LLM
+    view: GraphView
+
+    def answer(self, query: Query) -> Answer:
+        strategy = self.strategy
+        talk = Conversation(query, self.gather, self.llm, self.view, strategy.prompts)
+        return strategy.answer(talk)
+
+
+def prompts_with(name: str) -> Prompts:
+    """The prompts of the installed reasoners that have a template of that name, or the core's."""
+    for options in strategies("reasoner").values():
+        if issubclass(options, ReasonerStrategy) and options.prompts.has(name):
+            return options.prompts
+    return CORE_PROMPTS
+
+
 def make_reasoner(chosen: str | Options, gather: Gather, llm: LLM, view: GraphView) -> Reasoner:
-    """A reasoner by ``name:key=value`` or its options; one that runs queries reads the view."""
-    options = options_of("reasoner", chosen)
-    reasoner: Reasoner = _constructed(REASONERS[options.name], view, options, gather, llm)
-    return reasoner
-
-
-def _constructed(class_: Any, view: GraphView, options: Options, *arguments: Any) -> Any:
-    from_view = _FROM_VIEW[class_](view) if class_ in _FROM_VIEW else ()
-    return class_(*arguments, *from_view, options)
+    """A reasoner by ``name:key=value`` or its options."""
+    return GraphReasoner(options_of("reasoner", chosen), gather, llm, view)

@@ -9,15 +9,13 @@ from dataclasses import replace
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.types import Query
-from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.ontology.activation import check_weight
-from sarag_rdf.graph.ontology.read import common_schema, schema_of
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty
-from sarag_rdf.graph.ontology.terms import TermNames
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, TermNames
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import labelled_terms
 from sarag_rdf.kg.entities import literals_of
-from sarag_rdf.kg.registry import RETRIEVERS, options_of
+from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force
+from sarag_rdf.kg.registry import options_of, strategies
 from sarag_rdf.kg.session import Session
 
 
@@ -37,7 +35,8 @@ def with_weights(
         return query
     options = options_of("retriever", retriever)
     if not options.is_steered:
-        steered = [name for name, class_ in RETRIEVERS.items() if class_.options.is_steered]
+        known = strategies("retriever").items()
+        steered = [name for name, class_ in known if getattr(class_, "is_steered", False)]
         raise UsageError(
             f"{options.name} does not spread activation: weights need {' or '.join(steered)}"
         )
@@ -56,10 +55,8 @@ _KIND = "property or class"
 
 
 def _ontology_terms(reader: GraphReader) -> dict[str, OntologyClass | OntologyProperty]:
-    """Classes and properties of the stored ontologies; of the packaged one if they have none."""
-    stored, packaged = schema_of(ontology_triples(reader)), common_schema()
-    classes = stored.classes or packaged.classes
-    return {**classes, **(stored.properties or packaged.properties)}
+    """Classes and properties of the schema in force."""
+    return {**schema_in_force(reader).classes, **phrase_schema(reader).properties}
 
 
 def _labelled_term(reader: GraphReader, name: str) -> str:

@@ -16,35 +16,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.explanation import best_documents, retrieved
+from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents
 from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bm25Options(RetrieverOptions):
-    """Options of `Bm25`."""
-
-    name = "bm25"
-
-
-class Bm25:
+class Bm25(RetrieverStrategy):
     """Okapi BM25 with k1 = 1.2 and b = 0.75.
 
     No model is needed, and the documents have no similarity. Those that share no word with the
     question are left out.
     """
 
-    options = Bm25Options
+    name = "bm25"
 
-    def __init__(self, view: GraphView, options: Bm25Options | None = None) -> None:
-        self._view = view
-        self._options = options or Bm25Options()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `StoreError` from the store."""
-        words = self._view.words.scores(query.text).astype(np.float64)
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        words = view.words.scores(query.text).astype(np.float64)
         scores = np.where(words > 0.0, words, -np.inf)
-        documents = best_documents(self._view, scores, self._options.limit)
-        return retrieved(self._view, query, "bm25", {}, documents)
+        documents = best_documents(view, scores, self.limit)
+        return self.result(view, query, documents)

@@ -8,31 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)
-class DenseOptions(RetrieverOptions):
-    """Options of `Dense`."""
+class Dense(RetrieverStrategy):
+    """All documents by cosine similarity; the graph is not used."""
 
     name = "dense"
 
-
-class Dense:
-    """All documents by cosine similarity; the graph is not used."""
-
-    options = DenseOptions
-
-    def __init__(self, view: GraphView, options: DenseOptions | None = None) -> None:
-        self._view = view
-        self._options = options or DenseOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        question = self._view.vectors.embed_query(query.text)
-        cosines = document_cosines(self._view, question)
-        documents = best_documents(self._view, cosines, self._options.limit, similarities=cosines)
-        return retrieved(self._view, query, "dense", {}, documents)
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        question = view.vectors.embed_query(query.text)
+        cosines = document_cosines(view, question)
+        documents = best_documents(view, cosines, self.limit, similarities=cosines)
+        return self.result(view, query, documents)

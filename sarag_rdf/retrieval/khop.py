@@ -11,9 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sarag_rdf.base.arrays import rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.explanation import Explanation, best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.base import (
+    Explanation,
+    RetrieverStrategy,
+    best_documents,
+    document_cosines,
+)
 from sarag_rdf.retrieval.neighbourhood import neighbourhood
 from sarag_rdf.retrieval.network.kinds import DESCRIBES
 from sarag_rdf.retrieval.seeds import nearest_seeds
@@ -21,8 +26,8 @@ from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)
-class KhopOptions(RetrieverOptions):
-    """Options of `Khop`."""
+class Khop(RetrieverStrategy):
+    """Documents that describe an entity within n hops of a seed, by cosine similarity."""
 
     name = "khop"
     k: int = option(
@@ -32,34 +37,17 @@ class KhopOptions(RetrieverOptions):
         2, "Number of hops that the subgraph extends from the seeds.", ge=0, le=MAX_HOPS
     )
 
-
-class Khop:
-    """Documents that describe an entity within n hops of a seed, by cosine similarity."""
-
-    options = KhopOptions
-
-    def __init__(self, view: GraphView, options: KhopOptions | None = None) -> None:
-        self._view = view
-        self._options = options or KhopOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        view, options = self._view, self._options
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         entities = view.iris.entities
         question = view.vectors.embed_query(query.text)
-        seeds = nearest_seeds(view.reader, view.vectors, question, options.k)
+        seeds = nearest_seeds(view.reader, view.vectors, question, self.k)
         rows = rows_of(entities, [seed.node for seed in seeds])
-        hops = neighbourhood(view.traversal, rows, options.n)
+        hops = neighbourhood(view.network, rows, self.n)
         inside = np.array(sorted(hops), dtype=np.int64)
-        closest = view.traversal.incoming(DESCRIBES, inside).source
+        closest = view.network.incoming(DESCRIBES, inside).source
         cosines = document_cosines(view, question)
         scores = np.full(len(cosines), -np.inf)
         scores[closest] = cosines[closest]
-        return retrieved(
-            view,
-            query,
-            "khop",
-            options.settings(),
-            best_documents(view, scores, options.limit, similarities=cosines),
-            Explanation(seeds, hops={entities[row]: hop for row, hop in hops.items()}),
-        )
+        best = best_documents(view, scores, self.limit, similarities=cosines)
+        explanation = Explanation(seeds, hops={entities[row]: hop for row, hop in hops.items()})
+        return self.result(view, query, best, explanation)

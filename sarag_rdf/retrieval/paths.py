@@ -24,7 +24,7 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.arrays import find
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import normalize_name, statement_iri
-from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import (
@@ -37,14 +37,14 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.retrieval.chains import Chain
-from sarag_rdf.retrieval.explanation import (
+from sarag_rdf.retrieval.activation import Chain
+from sarag_rdf.retrieval.base import (
     Explanation,
     Floats,
+    RetrieverStrategy,
     ScoredDocument,
     best_documents,
     document_cosines,
-    retrieved,
 )
 from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.path_model import PathModel, packaged_model, read_model
@@ -68,8 +68,8 @@ _Span = tuple[tuple[int, int], Mapping[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathsOptions(RetrieverOptions):
-    """Options of `Paths`."""
+class Paths(RetrieverStrategy):
+    """Entities at the end of the relation path that a question asks for, and their documents."""
 
     name = "paths"
     hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=MOST_HOPS)
@@ -101,6 +101,10 @@ class PathsOptions(RetrieverOptions):
         True, "Read the entities between topic and answers, too.", recorded=False
     )
 
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        search = PathSearch(view, self)
+        return search.retrieved(query, *search.find(query.text))
+
 
 @dataclass(frozen=True, slots=True)
 class Topic:
@@ -121,14 +125,12 @@ class RankedPath:
     score: float
 
 
-class Paths:
-    """Entities at the end of the relation path that a question asks for, and their documents."""
+class PathSearch:
+    """The paths of one graph, with the vectors of their phrases."""
 
-    options = PathsOptions
-
-    def __init__(self, view: GraphView, options: PathsOptions | None = None) -> None:
+    def __init__(self, view: GraphView, options: Paths | None = None) -> None:
         self.view = view
-        self._options = options or PathsOptions()
+        self._options = options or Paths()
 
     @cached_property
     def model(self) -> PathModel:
@@ -142,11 +144,6 @@ class Paths:
         if self._options.model:
             return PathIndex(self.view, self.model)
         return self.view.derived(_packaged_index)
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if a text cannot be embedded, `StoreError` from the store."""
-        topics, paths = self.find(query.text)
-        return self.retrieved(query, topics, paths)
 
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""
@@ -276,18 +273,20 @@ class Paths:
         result = self.view.reader.store.query(text)
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
-        via = {
-            row[0].value: tuple(row[1].value.split()) if len(row) > 1 and row[1] else ()
-            for row in result.rows
-            if row[0] is not None and row[0].value != path.topic.seed.node
-        }
+        via, walks = {}, 0
+        for row in result.rows:
+            values = dict(zip(result.variables, row, strict=True))
+            answer, between, count = (values.get(name) for name in ("answer", "via", "walks"))
+            walks += int(count.value) if count else 0
+            if answer is not None and answer.value != path.topic.seed.node:
+                via[answer.value] = tuple(between.value.split()) if between else ()
         labels = entity_labels(self.view.reader, via)
         answers = sorted(
             (PathAnswer(iri, labels[iri][0], nodes) for iri, nodes in via.items() if iri in labels),
             key=lambda answer: (answer.name, answer.iri),
         )
         relation_path = self._described(path)
-        is_cut = len(result.rows) > options.answers
+        is_cut = len(result.rows) > options.answers or walks >= options.walks
         return replace(
             relation_path, sparql=text, answers=tuple(answers[: options.answers]), is_cut=is_cut
         )
@@ -322,7 +321,7 @@ class Paths:
             for iri in nodes
         }
         if not len(view.iris.documents):
-            return retrieved(view, query, "paths", self._options.settings(), [])
+            return self._options.result(view, query, [])
         question = view.vectors.embed_query(_MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
         amounts = self._telling(activation)
@@ -340,7 +339,7 @@ class Paths:
             {iri: chains.get(iri, ()) for iri in nodes},
             {iri: len(chains.get(iri, ())) for iri in nodes},
         )
-        result = retrieved(view, query, "paths", self._options.settings(), documents, explanation)
+        result = self._options.result(view, query, documents, explanation)
         return replace(result, paths=paths, names={**result.names, **self._sentences(result)})
 
     def _telling(self, activation: Mapping[str, float]) -> dict[int, tuple[float, str]]:
@@ -350,7 +349,7 @@ class Paths:
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         shares: dict[int, dict[str, float]] = defaultdict(dict)
         for kind, share in ((DESCRIBES, _DESCRIBES), (ABOUT, _ABOUT)):
-            for document, entity in self.view.traversal.incoming(kind, here).pairs().tolist():
+            for document, entity in self.view.network.incoming(kind, here).pairs().tolist():
                 iri = rows[entity]
                 shares[document][iri] = share * activation[iri]
         return {

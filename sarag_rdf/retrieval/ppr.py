@@ -22,11 +22,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
-from sarag_rdf.retrieval.network.edges import Rows
+from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.network.kinds import DESCRIBES
 from sarag_rdf.retrieval.view import GraphView
 
@@ -40,8 +40,11 @@ _walks: WeakKeyDictionary[GraphView, dict[float, Walk]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
-class PprOptions(RetrieverOptions):
-    """Options of `Ppr`; the defaults are those of HippoRAG 2."""
+class Ppr(RetrieverStrategy):
+    """Documents by personalised PageRank, or by similarity in a graph without relationships.
+
+    The setting `order` records which. The first question to a graph compares all pairs of names.
+    """
 
     name = "ppr"
     k: int = option(
@@ -67,83 +70,71 @@ class PprOptions(RetrieverOptions):
         le=1.0,
     )
 
-
-class Ppr:
-    """Documents by personalised PageRank, or by similarity in a graph without relationships.
-
-    The setting `order` records which. The first question to a graph compares all pairs of names.
-    """
-
-    options = PprOptions
-
-    def __init__(self, view: GraphView, options: PprOptions | None = None) -> None:
-        self._view = view
-        self._options = options or PprOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        options = self._options
-        question = self._view.vectors.embed_query(query.text)
-        cosines = document_cosines(self._view, question)
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        question = view.vectors.embed_query(query.text)
+        cosines = document_cosines(view, question)
         scores, order = cosines, "similarity"
-        if self._view.network.relationships:
-            documents = options.weight * _scaled(cosines)
-            reset = np.concatenate((documents, self._entities(question)))
-            rank = walk_of(self._view, options.synonyms).pagerank(reset, options.damping)
+        if view.iris.relationships:
+            documents = self.weight * _scaled(cosines)
+            reset = np.concatenate((documents, self._entities(view, question)))
+            rank = walk_of(view, self.synonyms).pagerank(reset, self.damping)
             scores, order = rank[: len(documents)], "pagerank"
-        settings = options.settings() | {"order": order}
-        best = best_documents(self._view, scores, options.limit, similarities=cosines)
-        return retrieved(self._view, query, "ppr", settings, best)
+        best = best_documents(view, scores, self.limit, similarities=cosines)
+        return self.result(view, query, best, settings={"order": order})
 
-    def _entities(self, question: Vector) -> Floats:
+    def _entities(self, view: GraphView, question: Vector) -> Floats:
         """The share of each entity in the restart."""
-        network, k = self._view.network, self._options.k
-        rows, nearest = self._nearest(question)
-        cosines = np.repeat(np.maximum(0.0, nearest.astype(np.float64)), 2)
-        ends, size = network.relationship_ends(rows).ravel(), len(network.entities)
-        counts = np.maximum(1, np.bincount(ends, minlength=size))
-        sums = np.bincount(ends, cosines, size)
-        means = sums / counts
-        means[np.argsort(-means, kind="stable")[k:]] = 0.0
-        return means / network.frequencies
+        network, k = view.network, self.k
+        ends, cosines = self._nearest(view, question)
+        rows, places = np.unique(ends, return_inverse=True)
+        means = np.bincount(places, cosines) / np.bincount(places)
+        best = np.argsort(-means, kind="stable")[:k]
+        reset = np.zeros(len(view.iris.entities))
+        reset[rows[best]] = means[best] / network.frequencies(rows[best])
+        return reset
 
-    def _nearest(self, question: Vector) -> tuple[Rows, Vector]:
-        """The k nearest relationships between entities, and their cosines."""
-        index, k = self._view.vectors.index("relationship"), self._options.k
+    def _nearest(self, view: GraphView, question: Vector) -> tuple[Rows, Floats]:
+        """The ends of the k nearest relationships between entities, with their cosines."""
+        index, k = view.vectors.index("relationship"), self.k
         count = k
         while True:
             rows, cosines = index.nearest_rows(question, count)
-            joining = self._view.network.joins_entities(rows)
-            if joining.sum() >= k or len(rows) < count:
-                return rows[joining][:k], cosines[joining][:k]
+            edges = view.network.stated(np.sort(rows))
+            if len(edges) >= k or len(rows) < count:
+                break
             count *= 2
+        order = np.argsort(rows)
+        places = order[np.searchsorted(rows, edges.statement, sorter=order)]
+        first = np.argsort(places)[:k]
+        nearest = np.maximum(0.0, cosines[places[first]].astype(np.float64))
+        return edges.take(first).pairs().ravel(), np.repeat(nearest, 2)
 
 
 def walk_of(view: GraphView, synonyms: float) -> Walk:
     """The walk over the documents and then the entities of a graph, made once for each view."""
     walks = _walks.setdefault(view, {})
     if synonyms not in walks:
-        network = view.network
-        first = len(network.documents)
-        associated = [network[kind].pairs() for kind in network.associations]
+        network, first = view.network, len(view.iris.documents)
+        between = [kind for kind in network.kinds if kind.is_association]
+        associated = [network.edges(kind).pairs() for kind in between]
         related = [pairs[pairs[:, 0] != pairs[:, 1]] for pairs in associated]
-        identical = [network[kind].pairs() for kind in network.identities]
+        identical = [network.edges(kind).pairs() for kind in network.kinds if kind.is_identity]
         alike, cosines = _alike(view, synonyms)
-        described = network[DESCRIBES].pairs() + np.array([0, first])
-        between = np.concatenate((*related, alike, *identical))
-        edges = np.concatenate((described, between + first))
+        described = network.edges(DESCRIBES).pairs() + np.array([0, first])
+        others = np.concatenate((*related, alike, *identical))
+        edges = np.concatenate((described, others + first))
         weights = np.ones(len(edges))
         weights[: len(described)] = DOCUMENT
         begin = len(described) + sum(map(len, related))
         weights[begin : begin + len(alike)] = cosines
-        walks[synonyms] = Walk(edges, weights, first + len(network.entities))
+        walks[synonyms] = Walk(edges, weights, first + len(view.iris.entities))
     return walks[synonyms]
 
 
 def _alike(view: GraphView, least: float) -> tuple[Rows, Floats]:
     """Pairs of entities, by row, whose names have at least this cosine; and the cosines."""
     pairs, cosines = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
-    every = np.arange(len(view.network.entities))
+    every = np.arange(len(view.iris.entities))
     names = view.entity_vectors(every) if least < 1.0 else np.empty((0, 0))
     for begin in range(0, len(names), BLOCK):
         block = names[begin : begin + BLOCK] @ names[begin:].T

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.ports import Vector
-from sarag_rdf.retrieval.network.edges import Rows
 from sarag_rdf.retrieval.view import GraphView
 
 MASK = 0.4
@@ -77,7 +77,7 @@ class Relevance:
 
         nearest, cosines = self._index.nearest_rows(self.masked_question, CANDIDATES)
         best = highest(self.words, CANDIDATES)
-        self.candidates = np.union1d(nearest, best[self.words[best] > 0.0]).tolist()
+        self.candidates = np.union1d(nearest, best[self.words[best] > 0.0])
         """Rows of the documents with the highest cosines or BM25 scores, ascending."""
         self.bound = self._bound(cosines[-1:], self.words[best[-1:]])
         """The upper bound of the score of any other document."""

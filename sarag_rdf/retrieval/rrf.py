@@ -13,17 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
+from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RrfOptions(RetrieverOptions):
-    """Options of `Rrf`."""
+class Rrf(RetrieverStrategy):
+    """Reciprocal rank fusion of the rankings of `dense` and `bm25`."""
 
     name = "rrf"
     k: int = option(
@@ -34,26 +34,14 @@ class RrfOptions(RetrieverOptions):
         le=MAX_COUNT,
     )
 
-
-class Rrf:
-    """Reciprocal rank fusion of the rankings of `dense` and `bm25`."""
-
-    options = RrfOptions
-
-    def __init__(self, view: GraphView, options: RrfOptions | None = None) -> None:
-        self._view = view
-        self._options = options or RrfOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        question = self._view.vectors.embed_query(query.text)
-        cosines = document_cosines(self._view, question)
-        words = self._view.words.scores(query.text)
-        k, limit, settings = self._options.k, self._options.limit, self._options.settings()
-        fused = 1.0 / (k + ranks(cosines))
-        fused += np.where(words > 0.0, 1.0 / (k + ranks(words.astype(np.float64))), 0.0)
-        documents = best_documents(self._view, fused, limit, similarities=cosines)
-        return retrieved(self._view, query, "rrf", settings, documents)
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        question = view.vectors.embed_query(query.text)
+        cosines = document_cosines(view, question)
+        words = view.words.scores(query.text)
+        fused = 1.0 / (self.k + ranks(cosines))
+        fused += np.where(words > 0.0, 1.0 / (self.k + ranks(words.astype(np.float64))), 0.0)
+        documents = best_documents(view, fused, self.limit, similarities=cosines)
+        return self.result(view, query, documents)
 
 
 def ranks(scores: Floats) -> Floats:

@@ -17,19 +17,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.arrays import Rows, rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Seed
-from sarag_rdf.retrieval.chains import (
-    arrivals,
-    strongest_chain_to_document,
-    strongest_chain_to_entity,
+from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
+from sarag_rdf.retrieval.base import (
+    NOT_EXPLAINED,
+    Explanation,
+    RetrieverStrategy,
+    ScoredDocument,
+    weight_settings,
 )
-from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, retrieved, weight_settings
-from sarag_rdf.retrieval.neighbourhood import relationships_among
-from sarag_rdf.retrieval.network.edges import Rows
-from sarag_rdf.retrieval.network.spreading import Gate, Rates, Spreading, spread
 from sarag_rdf.retrieval.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
 from sarag_rdf.retrieval.seeds import Topics, named_entities
 from sarag_rdf.retrieval.view import GraphView
@@ -49,8 +48,8 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SaragOptions(RetrieverOptions):
-    """Options of `Sarag`; none depends on the embedder."""
+class Sarag(RetrieverStrategy):
+    """Query-gated spreading activation over documents, entities and relationships."""
 
     name = "sarag"
     is_steered = True
@@ -89,57 +88,35 @@ class SaragOptions(RetrieverOptions):
         recorded=False,
     )
 
-
-class Sarag:
-    """Query-gated spreading activation over documents, entities and relationships."""
-
-    options = SaragOptions
-
-    def __init__(self, view: GraphView, options: SaragOptions | None = None) -> None:
-        self._view = view
-        self._options = options or SaragOptions()
-        self._rates = Rates(decay=self._options.decay)
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        view, options = self._view, self._options
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         question = view.vectors.embed_query(query.text)
         named = named_entities(view.names, query.text, Topics(view))
         relevance = Relevance(view, query.text, question, list(named))
-        closest = relevance.candidates
-        order = np.argsort(-relevance.scores(closest), kind="stable")
-        nearest = [closest[i] for i in order[: options.k]]
+        order = np.argsort(-relevance.scores(relevance.candidates), kind="stable")
+        nearest = relevance.candidates[order[: self.k]].tolist()
         entities = rows_of(view.iris.entities, list(named)).tolist()
-        floor, ceiling = view.vectors.index("relationship").quantile(question, options.c)
-        gate = self._gate(question, floor, ceiling)
-        spreading = spread(
-            view.traversal,
-            view.iris,
-            gate,
-            self._rates,
-            sources=dict.fromkeys(nearest, 1.0),
-            seeds=dict(zip(entities, named.values(), strict=True)),
-            rounds=options.n,
-            beam=BEAM,
-            candidates=closest,
-            steering=view.steering(query),
-        )
-        documents, calibration = self._scored(relevance, spreading)
-        calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
-        settings = options.settings() | weight_settings(view, query)
-        if not options.explain:
-            return retrieved(view, query, "sarag", settings, documents, calibration=calibration)
-        documents, explanation = explained(view, question, gate, spreading, documents)
-        return retrieved(view, query, "sarag", settings, documents, explanation, calibration)
+        floor, ceiling = view.vectors.index("relationship").quantile(question, self.c)
 
-    def _gate(self, question: Vector, floor: float, ceiling: float) -> Gate:
         def gate(rows: Rows) -> Floats:
-            return calibrated(self._view.relationship_cosines(question, rows), floor, ceiling)
+            return calibrated(view.relationship_cosines(question, rows), floor, ceiling)
 
-        return gate
+        spreading = Spreading(view.network, gate, Rates(self.decay), view.steering(query))
+        rounds = spreading.rounds(
+            Activation.of(dict.fromkeys(nearest, 1.0)),
+            Activation.of(dict(zip(entities, named.values(), strict=True))),
+            self.n,
+            BEAM,
+        )
+        documents, calibration = self._scored(view, relevance, rounds)
+        calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
+        explanation = NOT_EXPLAINED
+        if self.explain:
+            documents, explanation = explained(view, question, spreading, rounds, documents)
+        weights = weight_settings(view, query)
+        return self.result(view, query, documents, explanation, calibration, weights)
 
     def _scored(
-        self, relevance: Relevance, spreading: Spreading
+        self, view: GraphView, relevance: Relevance, rounds: Sequence[Round]
     ) -> tuple[list[ScoredDocument], dict[str, float]]:
         """The best of the documents that are near or reached, and the scales of their z-scores.
 
@@ -148,44 +125,39 @@ class Sarag:
 
             score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t)))
         """
-        parts: dict[str, Floats] = {}
+        touched = [rows for r in rounds for rows in (r.sources.rows, r.documents.rows)]
+        rows = np.unique(np.concatenate([relevance.candidates, *touched]))
         scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
-        for number, round_ in enumerate(spreading.rounds, start=1):
-            name, roots = f"activation_{number}", np.sqrt(round_.documents)
-            scales[name] = Scale.of_sparse(roots, len(self._view.iris.documents))
-            parts[name] = self._options.gain * scales[name].z(roots)
+        parts: dict[str, Floats] = {}
+        for number, round_ in enumerate(rounds, start=1):
+            name, roots = f"activation_{number}", np.sqrt(round_.documents.at(rows))
+            scales[name] = Scale.of_sparse(roots, len(view.iris.documents))
+            parts[name] = self.gain * scales[name].z(roots)
         activation = np.sum(list(parts.values()), axis=0)
-        positions = promising(relevance, spreading.documents, activation, self._options.limit)
-        rows = spreading.documents[positions]
+        few = promising(relevance, rows, activation, self.limit)
+        rows, parts = rows[few], {name: values[few] for name, values in parts.items()}
         similarity, named = relevance.cosines(rows)
-        words = relevance.words[rows]
+        measures = {"similarity": similarity, "named": named, "words": relevance.words[rows]}
         parts = {
             "meaning": relevance.masked_scale.z(similarity - MASK * named),
-            "words": WORDS * relevance.words_scale.z(words),
-            **{name: values[positions] for name, values in parts.items()},
+            "words": WORDS * relevance.words_scale.z(measures["words"]),
+            **parts,
         }
         scores = np.sum(list(parts.values()), axis=0)
-        best = np.lexsort((rows, -scores))[: self._options.limit]
-        network, rounds = spreading.network, spreading.rounds
-        activations = np.stack([round_.documents for round_ in rounds])
+        amounts = np.stack([round_.documents.at(rows) for round_ in rounds])
         scored = []
-        for i in best:
-            row = int(positions[i])
-            most = rounds[int(np.argmax(activations[:, row]))]
-            entity = int(most.top_contributors[row])
+        for i in np.lexsort((rows, -scores))[: self.limit].tolist():
+            last = rounds[int(np.argmax(amounts[:, i]))].passes[4]
+            at = last.largest(int(rows[i]))
             scored.append(
                 ScoredDocument(
-                    network.documents[row],
+                    view.iris.documents[int(rows[i])],
                     float(scores[i]),
                     float(similarity[i]),
-                    sum(activations[:, row].tolist()),
-                    network.entities[entity] if entity >= 0 else "",
+                    sum(amounts[:, i].tolist()),
+                    view.iris.entities[int(last.edges.source[at])] if at >= 0 else "",
                     parts={name: float(values[i]) for name, values in parts.items()},
-                    measures={
-                        "similarity": float(similarity[i]),
-                        "named": float(named[i]),
-                        "words": float(words[i]),
-                    },
+                    measures={name: float(values[i]) for name, values in measures.items()},
                 )
             )
         calibration = {"mask_weight": MASK, "words_weight": WORDS}
@@ -197,41 +169,36 @@ class Sarag:
 def explained(
     view: GraphView,
     question: Vector,
-    gate: Gate,
     spreading: Spreading,
+    rounds: Sequence[Round],
     documents: Sequence[ScoredDocument],
 ) -> tuple[list[ScoredDocument], Explanation]:
     """The documents with their chains, and the explanation of how activation reached them."""
-    network, rounds = spreading.network, spreading.rounds
-    rows = rows_of(network.documents, [document.iri for document in documents]).tolist()
+    iris, chains = view.iris, Chains(spreading, rounds)
+    rows = rows_of(iris.documents, [document.iri for document in documents]).tolist()
     documents = [
-        replace(
-            document,
-            chain=strongest_chain_to_document(rounds, row),
-            arrivals=arrivals(rounds, row),
-        )
+        replace(document, chain=chains.to_document(row), arrivals=chains.arrivals(row))
         for document, row in zip(documents, rows, strict=True)
     ]
-    total = np.minimum(1.0, np.sum([round_.entities for round_ in rounds], axis=0))
-    order = np.argsort(-total, kind="stable")[:ENTITIES]
+    active = np.unique(np.concatenate([round_.entities.rows for round_ in rounds]))
+    sums = np.sum([round_.entities.at(active) for round_ in rounds], axis=0)
+    total = dict(zip(active.tolist(), np.minimum(1.0, sums).tolist(), strict=True))
     steps = [step for document in documents for step in document.chain]
     ends = {step.origin for step in steps if step.origin_type == "entity"}
     ends |= {step.target for step in steps if step.target_type == "entity"}
-    shown = {int(row) for row in order if total[row] > 0.0} | rounds[0].seeds.keys()
-    shown |= set(rows_of(network.entities, sorted(ends)).tolist())
-    entities = np.array(sorted(shown, key=lambda row: (-total[row], row)), dtype=np.int64)
-    activation = {network.entities[row]: float(total[row]) for row in entities.tolist()}
+    shown = set(sorted(total, key=lambda row: (-total[row], row))[:ENTITIES])
+    shown |= {*rounds[0].seeds.rows.tolist(), *rows_of(iris.entities, sorted(ends)).tolist()}
+    entities = sorted(shown, key=lambda row: (-total.get(row, 0.0), row))
+    activation = {iris.entities[row]: total.get(row, 0.0) for row in entities}
     activated = frozenset(iri for iri, value in activation.items() if value >= ACTIVATED)
-    chains = {
-        network.entities[row]: strongest_chain_to_entity(rounds, row) for row in entities.tolist()
-    }
-    links = _links(view, question, gate, spreading.entities[np.sort(entities)], activation)
+    to_entities = {iris.entities[row]: chains.to_entity(row) for row in entities}
+    links = _links(view, question, spreading.gate, np.array(sorted(shown)), activation)
     return documents, Explanation(
-        _seeds(view, question, spreading),
+        _seeds(view, question, rounds[0]),
         activation,
         activated,
-        chains,
-        {iri: len(chain) for iri, chain in chains.items()},
+        to_entities,
+        {iri: len(chain) for iri, chain in to_entities.items()},
         links,
         [k for k in links if k.weight > 0.0 and {k.subject, k.object} <= activated],
     )
@@ -245,9 +212,8 @@ def _links(
     activation: Mapping[str, float],
 ) -> list[Link]:
     """Relationships among these entities, at least one end activated, the nearest first."""
-    edges, names = relationships_among(view.traversal, entities), view.iris.entities
-    iris = {row: names[row] for row in entities.tolist()}
-    ends = [(iris[one], iris[other]) for one, other in edges.pairs().tolist()]
+    iris, edges = view.iris, view.network.relationships_among(entities.astype(np.int64))
+    ends = [(iris.entities[one], iris.entities[other]) for one, other in edges.pairs().tolist()]
     active = [max(activation[one], activation[other]) >= ACTIVATED for one, other in ends]
     at = np.flatnonzero(active)
     rows = edges.statement[at]
@@ -256,7 +222,7 @@ def _links(
     order = np.lexsort((rows, -cosines.round(DIGITS)))[:LINKS]
     return [
         Link(
-            view.iris.relationships[int(rows[i])],
+            iris.relationships[int(rows[i])],
             ends[at[i]][0],
             ends[at[i]][1],
             "",
@@ -267,16 +233,17 @@ def _links(
     ]
 
 
-def _seeds(view: GraphView, question: Vector, spreading: Spreading) -> list[Seed]:
+def _seeds(view: GraphView, question: Vector, first: Round) -> list[Seed]:
     """The entities and documents that the first round starts from, the most active first."""
-    network, first = spreading.network, spreading.rounds[0]
+    iris, sources = view.iris, first.sources
     seeds = [
-        Seed(network.entities[row], "", 1.0, activation) for row, activation in first.seeds.items()
+        Seed(iris.entities[row], "", 1.0, amount)
+        for row, amount in zip(first.seeds.rows.tolist(), first.seeds.amounts.tolist(), strict=True)
     ]
-    sources = spreading.documents[np.array(list(first.sources), dtype=np.int64)]
-    cosines = view.document_vectors(sources) @ question
+    names = [iris.documents[row] for row in sources.rows.tolist()]
+    cosines = (view.document_vectors(sources.rows) @ question).tolist()
     seeds += [
-        Seed(network.documents[row], network.documents[row], float(cosine), activation)
-        for (row, activation), cosine in zip(first.sources.items(), cosines, strict=True)
+        Seed(name, name, cosine, amount)
+        for name, cosine, amount in zip(names, cosines, sources.amounts.tolist(), strict=True)
     ]
     return sorted(seeds, key=lambda seed: (-seed.activation, seed.node))

@@ -104,7 +104,7 @@ class Topics:
 
     def __contains__(self, entity: object) -> bool:
         row = find(self._view.iris.entities, str(entity))
-        return row >= 0 and len(self._view.traversal.incoming(ABOUT, np.array([row]))) > 0
+        return row >= 0 and len(self._view.network.incoming(ABOUT, np.array([row]))) > 0
 
 
 _WORD = re.compile(r"\S+")
@@ -115,6 +115,15 @@ _NO_NAMES = frozenset(
     "could in on at of to for from by with the a an".split()
 )
 """Words at the beginning of questions, which are not names by themselves."""
+
+
+STOP_WORDS = frozenset(
+    "a an the of in on at to from by for with and or is are was were be been do does did has have "
+    "had who whom whose what which when where why how that this these those it its as into about "
+    "after before between during first last many much more most name named called country city "
+    "state place person people where there their year".split()
+)
+"""Words that match nothing: too common in questions, whatever they ask."""
 
 
 def named_entities(

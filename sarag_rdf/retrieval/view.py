@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import packed_lists, unpacked_list
+from sarag_rdf.base.arrays import Rows, packed_lists, unpacked_list
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, WordIndex
 from sarag_rdf.base.types import Document, Query
@@ -19,10 +19,9 @@ from sarag_rdf.graph.ontology.activation import Rules, weights_text, with_weight
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
-from sarag_rdf.retrieval.network.edges import Iris, Network, Rows
-from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network, update_network
+from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays, updated_arrays
+from sarag_rdf.retrieval.network.network import ArrayNetwork, Iris, Network
 from sarag_rdf.retrieval.network.steering import Steering, read_rules
-from sarag_rdf.retrieval.network.traversal import NetworkTraversal, Traversal
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
@@ -48,7 +47,7 @@ class GraphView:
         `facts` is the view of another graph whose statements are activated (KG-Infused RAG), if
         it is not this one.
         """
-        self.facts: GraphView = facts or self
+        self._facts = facts
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
@@ -57,6 +56,11 @@ class GraphView:
         self._documents: dict[str, Document] = {}
         self._steering: dict[str, Steering] = {}
         self._derived: dict[Any, Any] = {}
+
+    @property
+    def facts(self) -> GraphView:
+        """The view of the graph whose statements are activated."""
+        return self._facts or self
 
     def derived(self, make: Callable[[GraphView], _Derived]) -> _Derived:
         """What `make` computes from this revision; it is called once."""
@@ -67,31 +71,25 @@ class GraphView:
 
     @cached_property
     def network(self) -> Network:
-        """All edges of the graph, in arrays."""
-        iris = self.iris
+        """The edges of the graph, by rows of `iris`: in arrays, or in the store."""
+        if self._engine == "sparql" or (self._engine == "auto" and self.reader.store.is_shared):
+            return StoreNetwork(self.reader, self.iris)
         arrays = self.vectors.cached_arrays(
-            "network", lambda: load_network(self.reader, iris).arrays(), self._network_after
+            "network", lambda: network_arrays(self.reader, self.iris), self._network_after
         )
-        return Network.of_arrays(iris.documents, iris.entities, iris.relationships, arrays)
+        return ArrayNetwork(self.iris, arrays)
 
     def _network_after(self, old: Arrays, delta: Delta) -> Arrays | None:
         before = [self.vectors.before(kind) for kind in NODES]
         known = [iris for iris in before if iris is not None]
         if len(known) < len(before):
             return None
-        return update_network(self.reader, old, Iris(*known), self.iris, delta)
+        return updated_arrays(self.reader, old, Iris(*known), self.iris, delta)
 
     @cached_property
     def iris(self) -> Iris:
         """The documents, entities and relationships by row."""
         return Iris(*(self.vectors.nodes(kind) for kind in NODES))
-
-    @cached_property
-    def traversal(self) -> Traversal:
-        """The steps over edges, by rows of `iris`."""
-        if self._engine == "sparql" or (self._engine == "auto" and self.reader.store.is_shared):
-            return SparqlTraversal(self.reader, self.iris)
-        return NetworkTraversal(self.network)
 
     @cached_property
     def _annotated(self) -> Rules:
@@ -122,7 +120,7 @@ class GraphView:
     def prepare(self) -> None:
         """Build the arrays that are cached between runs, or update them to this revision."""
         self.vectors.keep("names")
-        _ = self.words, self.traversal
+        _ = self.words, self.network
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""

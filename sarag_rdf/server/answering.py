@@ -28,7 +28,6 @@ from sarag_rdf.graph.parts import ALL
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.server.frames import activation_frames
 from sarag_rdf.server.jobs import (
     AccessibleGraphs,
     ErrorReply,
@@ -38,6 +37,7 @@ from sarag_rdf.server.jobs import (
     QuestionJob,
     RequestError,
 )
+from sarag_rdf.server.picture.trace import activation_frames
 from sarag_rdf.server.settings import ServeSettings
 from sarag_rdf.server.snapshot import Fingerprint, StoreSnapshot, fingerprint
 from sarag_rdf.server.spool import Spool

@@ -203,6 +203,11 @@ class Resources:
         group = self.out(iri).get(property_.value)
         return tuple(t for t in group.terms if not isinstance(t, ox.Triple)) if group else ()
 
+    def is_split(self, mention: str) -> bool:
+        """Whether a name refers to several entities by decision."""
+        variants = self._quads(None, SARAG.variantOf, ox.NamedNode(mention))
+        return len({quad.subject for quad in variants}) > 1
+
     def iri(self, iri: str, property_: ox.NamedNode) -> str:
         """The first object of a property of a resource that is an IRI; empty if there is none."""
         nodes = (t for t in self.values(iri, property_) if isinstance(t, ox.NamedNode))

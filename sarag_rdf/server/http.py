@@ -161,7 +161,7 @@ async def body_file(request: Request) -> AsyncIterator[Path]:
 
 async def _stream_body(request: Request, limit: int | None) -> AsyncIterator[bytes]:
     """The body in chunks. Raises `RequestError`: 413, or 408 if it arrives too slowly."""
-    max_size = settings_of(request).max_body if limit is None else limit
+    max_size = settings_of(request).max_body << 20 if limit is None else limit
     too_large = RequestError(413, f"the body is larger than {max_size} bytes", Connection="close")
     length = request.headers.get("content-length", "0")
     stream = request.stream()

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 
 from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.options import Spec
-from sarag_rdf.kg.registry import REASONERS
+from sarag_rdf.kg.registry import strategies
 from sarag_rdf.kg.report import source_name
 from sarag_rdf.server.http import job_events, read_body, run_job, settings_of
 from sarag_rdf.server.jobs import JobReply, Progress, QuestionJob, RequestError
@@ -85,9 +85,9 @@ async def models(request: Request) -> Response:
         return openai_error(error)
     name = request.path_params.get("name")
     if name is None:
-        data = [_model(reasoner) for reasoner in REASONERS]
+        data = [_model(reasoner) for reasoner in strategies("reasoner")]
         return JSONResponse({"object": "list", "data": data})
-    if name not in REASONERS:
+    if name not in strategies("reasoner"):
         return openai_error(_unknown_model(name))
     return JSONResponse(_model(name))
 
@@ -268,7 +268,8 @@ def _check_enabled(request: Request) -> None:
 
 
 def _unknown_model(name: str) -> OpenAIError:
-    message = f"no such model '{name}': choose from {', '.join(REASONERS)}"
+    names = ", ".join(strategies("reasoner"))
+    message = f"no such model '{name}': choose from {names}"
     return OpenAIError(404, message, "model_not_found")
 
 
@@ -296,7 +297,7 @@ def _model_name(body: Mapping[str, Any]) -> str:
     name = body.get("model")
     if not isinstance(name, str) or not name.strip():
         raise RequestError(400, "'model' must be text: the name of a reasoner")
-    if Spec.parse(name).name not in REASONERS:
+    if Spec.parse(name).name not in strategies("reasoner"):
         raise _unknown_model(name)
     return name.strip()
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sarag_rdf import __version__
 from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_TOKENS, Option, declared_options
-from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
+from sarag_rdf.kg.registry import strategies
 from sarag_rdf.server.graph_store import PATH
 from sarag_rdf.server.openapi_parts import (
     DATASET,
@@ -94,7 +94,7 @@ def _document(url: str) -> Json:
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
             **openai_paths(
-                _strategy_schema(REASONERS, "single"),
+                _strategy_schema("reasoner", "single"),
                 {**question_parameters("ask"), "weights": _WEIGHTS_IN_BODY},
             ),
             "/metrics": {
@@ -322,13 +322,11 @@ def _question_operations(method: Literal["search", "ask"]) -> Json:
 def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
     """Parameter -> JSON Schema with a description."""
     presets = {
-        name: class_.options.presets
-        for name, class_ in RETRIEVERS.items()
-        if class_.options.presets
+        name: class_.presets for name, class_ in strategies("retriever").items() if class_.presets
     }
     schemas: dict[str, Json] = {
         "q": {"type": "string", "description": "The question."},
-        "retriever": _strategy_schema(RETRIEVERS, "sarag"),
+        "retriever": _strategy_schema("retriever", "sarag"),
         "preset": {
             "type": "string",
             "enum": sorted({preset for named in presets.values() for preset in named}),
@@ -341,8 +339,8 @@ def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
             "default": False,
             "description": "Also return the activation after each round, as frames.",
         },
-        "reasoner": _strategy_schema(REASONERS, "single"),
-        "context": _strategy_schema(CONTEXTS, "whole"),
+        "reasoner": _strategy_schema("reasoner", "single"),
+        "context": _strategy_schema("context", "whole"),
         "budget": {
             "type": "integer",
             "minimum": 1,
@@ -390,10 +388,11 @@ _WEIGHTS_IN_BODY: Json = {
 }
 
 
-def _strategy_schema(table: Mapping[str, Any], default: str) -> Json:
+def _strategy_schema(kind: str, default: str) -> Json:
     """A name with options: ``NAME:KEY=VALUE:KEY=VALUE``."""
+    table = strategies(kind)
     options = [
-        f"{name} ({', '.join(each.name for each in declared_options(class_.options))})"
+        f"{name} ({', '.join(each.name for each in declared_options(class_))})"
         for name, class_ in table.items()
     ]
     return {
@@ -430,7 +429,7 @@ def _merged(declared: Mapping[str, Option]) -> Json:
     by_meaning: dict[str, list[str]] = {}
     for name, option in declared.items():
         by_meaning.setdefault(option.meaning, []).append(name)
-    if len(by_meaning) == 1 and len(declared) == len(RETRIEVERS):
+    if len(by_meaning) == 1 and len(declared) == len(strategies("retriever")):
         return merged | {"description": next(iter(by_meaning))}
     descriptions = [f"{', '.join(names)}: {meaning}" for meaning, names in by_meaning.items()]
     return merged | {"description": " ".join(descriptions)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from sarag_rdf.kg.registry import REASONERS
+from sarag_rdf.kg.registry import strategies
 from sarag_rdf.server import explore
 from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES
 from sarag_rdf.server.openai_door import FIXED
@@ -86,7 +86,7 @@ def openai_paths(model: Json, parameters: Mapping[str, Json]) -> Json:
         "in": "path",
         "required": True,
         "description": "Name of a reasoner.",
-        "schema": {"type": "string", "enum": list(REASONERS)},
+        "schema": {"type": "string", "enum": list(strategies("reasoner"))},
     }
     listed = "The reasoners as models of OpenAI's API; 404 without a model endpoint."
     every = {"object": TEXT, "data": {"type": "array", "items": _MODEL}}

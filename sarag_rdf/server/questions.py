@@ -22,7 +22,7 @@ from sarag_rdf.base.options import (
     declared_options,
     read_values,
 )
-from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
+from sarag_rdf.kg.registry import context_options, options_of, strategies, strategy
 from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.server.answering import error_reply
 from sarag_rdf.server.http import job_events, query_string, read_body, run, to_response
@@ -46,8 +46,8 @@ FILE_OPTIONS: Final = frozenset({"model"})
 
 def _retriever_parameters() -> dict[str, dict[str, Option]]:
     parameters: dict[str, dict[str, Option]] = {}
-    for name, retriever in RETRIEVERS.items():
-        for declared in declared_options(retriever.options):
+    for name, retriever in strategies("retriever").items():
+        for declared in declared_options(retriever):
             if declared.name not in FILE_OPTIONS:
                 parameters.setdefault(declared.name, {})[name] = declared
     return parameters
@@ -249,7 +249,7 @@ def _check(name: str, value: Any) -> None:
 def _retriever(values: Mapping[str, Any]) -> RetrieverOptions:
     """The options of the retriever; parameters take precedence over those within ``retriever``."""
     spec = _spec(values, "retriever", "sarag")
-    declared = strategy("retriever", spec.name).options
+    declared = strategy("retriever", spec.name)
     names = {"preset", *RETRIEVER_PARAMETERS}
     given = {name: value for name, value in values.items() if name in names}
     files = sorted(FILE_OPTIONS & spec.options.keys())
@@ -269,7 +269,7 @@ def _reasoning(values: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the reasoner and of the context."""
     spec = _spec(values, "context", "whole")
     given = {name: value for name, value in values.items() if name == "budget"}
-    budget = read_values(strategy("context", spec.name).options, given).get("budget")
+    budget = read_values(strategy("context", spec.name), given).get("budget")
     return {
         "reasoner": options_of("reasoner", _spec(values, "reasoner", "single")),
         "context": context_options(spec.label, budget),

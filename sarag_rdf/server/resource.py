@@ -197,12 +197,18 @@ def _entity_tag(
 
 
 def _merged_into(resources: Resources, iris: Sequence[str], meta: Meta | None) -> str:
-    """The entity to which a name refers now that gave an entity its IRI before, or nothing."""
+    """The entity to which a name refers now that gave an entity its IRI before, or nothing.
+
+    A name that was split into several entities leads to itself: its page names them.
+    """
     minter = Minter(meta.base if meta else DEFAULT_BASE)
     names = [
         minter.mention_of_entity(iri) for iri in iris if iri.startswith(minter.base + "entity/")
     ]
-    return next(filter(None, (resources.iri(name, SARAG.refersTo) for name in names)), "")
+    targets = (
+        name if resources.is_split(name) else resources.iri(name, SARAG.refersTo) for name in names
+    )
+    return next(filter(None, targets), "")
 
 
 def _description_url(iri: str, url: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.redaction import masked
 from sarag_rdf.base.sandbox import machine_memory
 from sarag_rdf.server.access import ANONYMOUS, Access, AccessRules
@@ -18,43 +19,83 @@ MIN_MEMORY = 1 << 30
 """The least memory limit of a worker process that is chosen by default, in bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServeSettings:
-    """Options of a server. Times in seconds; `max_body` and `max_memory` in bytes.
+@dataclass(frozen=True)
+class ServeSettings(Options):
+    """Options of a server.
 
-    `max_memory` is that of each worker process; 0 for half of the machine's memory divided by
-    `workers`, but at least `MIN_MEMORY`. `max_connections` is that of one address. `max_rows` is 0
-    for no limit. `queue` is the length of the queue of each worker pool (queries, writes,
-    questions). With `union` the default graph of queries is the union of the parts in `over`, by
-    default of the documents. `access` says who may do what; nobody can write unless the server is
-    `writable`. `audit` is a file to which requests are recorded. `cors` is an origin whose pages
-    may read responses, or ``*``. `public_url` is the URL behind a reverse proxy. `has_model` says
-    whether questions are answered by a language model.
+    `over` are the parts that are read, by default the documents. `access` says who may do what;
+    nobody can write unless the server is `writable`. `has_model` says whether questions are
+    answered by a language model.
     """
 
+    name = "a server"
     folder: Path
-    host: str = "127.0.0.1"
-    port: int = 7878
-    timeout: float = 30.0
-    write_timeout: float = 600.0
-    max_rows: int = 100_000
-    max_body: int = 64 << 20
-    max_memory: int = 0
-    max_connections: int = 100
-    workers: int = 2
-    question_timeout: float = 120.0
-    question_workers: int = 2
-    queue: int = 16
-    union: bool = True
+    host: str = option("127.0.0.1", "Address to listen on.")
+    port: int = option(7878, "Port to listen on; 0 for any free port.", ge=0, le=65535)
+    timeout: float = option(30.0, "Time limit of a query, in seconds.", gt=0)
+    write_timeout: float = option(600.0, "Time limit of an update, in seconds.", gt=0)
+    max_rows: int = option(
+        100_000, "Maximum number of rows or triples of a result; 0 for no limit.", ge=0
+    )
+    max_body: int = option(64, "Maximum size of a request body, in MiB.", ge=1)
+    max_memory: int | None = option(
+        None,
+        "Maximum memory of each worker process, in MiB. Default: half of the machine's memory "
+        "divided by the number of workers for queries, but at least 1024.",
+        ge=64,
+    )
+    max_connections: int = option(
+        100,
+        "Maximum number of connections from one address. A reverse proxy has one address: set as "
+        "many as it may open.",
+        ge=1,
+    )
+    workers: int = option(2, "Number of worker processes for queries.", ge=1, le=256)
+    question_timeout: float = option(
+        120.0, "Time limit of a request to /search or /ask, in seconds.", gt=0
+    )
+    question_workers: int = option(
+        2, "Number of worker processes for questions; each loads its own models.", ge=1, le=256
+    )
+    queue: int = option(
+        16, "Length of the queue of each worker pool; further requests get 503.", ge=0
+    )
+    default_graph: str = option(
+        "union",
+        "Default graph of queries: the union of the graphs of --over, or the unnamed graph.",
+        choices=("union", "empty"),
+    )
+    writable: bool = option(False, "Accept writes from clients whose token permits them.")
+    tokens: Path | None = option(
+        None,
+        "YAML file of tokens and their permissions (see  sarag token --help). The token in "
+        "SARAG_SERVE_TOKEN may do everything.",
+    )
+    anonymous: bool = option(
+        False,
+        "Permit reading and asking without a token. Without --tokens, this is the default on this "
+        "machine.",
+    )
+    audit: Path | None = option(
+        None,
+        "Append a line of JSON for each request to this file: client, operation, time, rows.",
+    )
+    allow_service: bool = option(False, "Permit SERVICE, which sends requests to other servers.")
+    allow_load: bool = option(False, "Permit LOAD, which sends requests to other servers.")
+    cors: str = option("", "Allow pages of this origin to read responses; * for any origin.")
+    public_url: str = option("", "URL of the server behind a reverse proxy.")
     over: tuple[str, ...] = ()
     access: AccessRules = field(default_factory=lambda: AccessRules(Access(ANONYMOUS)))
-    writable: bool = False
-    audit: Path | None = None
-    allow_service: bool = False
-    allow_load: bool = False
-    cors: str = ""
-    public_url: str = ""
     has_model: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "public_url", checked_public_url(self.public_url))
+
+    @property
+    def union(self) -> bool:
+        """Whether the default graph of queries is the union of the parts in `over`."""
+        return self.default_graph == "union"
 
     @property
     def store(self) -> Path:
@@ -64,7 +105,9 @@ class ServeSettings:
     @property
     def worker_memory(self) -> int:
         """The memory limit of a worker process, in bytes."""
-        return self.max_memory or max(MIN_MEMORY, machine_memory() // 2 // self.workers)
+        if self.max_memory is not None:
+            return self.max_memory << 20
+        return max(MIN_MEMORY, machine_memory() // 2 // self.workers)
 
     @property
     def is_loopback(self) -> bool:

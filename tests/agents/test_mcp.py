@@ -233,7 +233,7 @@ def test_a_query_that_needs_too_much_memory_is_one_error(folder: Path) -> None:
         assert "memory limit of 300 MiB" in await ask.error("query", sparql=sparql)
         assert (await ask("query", sparql="ASK {}"))["boolean"] is True
 
-    asking(folder, test, max_memory=300 << 20, timeout=120)
+    asking(folder, test, max_memory=300, timeout=120)
 
 
 def test_the_schema_is_a_tool_and_a_resource_and_prompts_are_offered(folder: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sarag_rdf.answering.base import Conversation, ReasonerStrategy
+from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import (
     Answer,
     Citation,
@@ -16,6 +18,7 @@ from sarag_rdf.base.types import (
     Section,
     Subgraph,
 )
+from sarag_rdf.retrieval.view import GraphView
 
 QUESTION = "Where was the founder\nof the club born?"
 ASKED = "Where was the founder of the club born?"
@@ -65,6 +68,17 @@ class Library:
     def __call__(self, query: Query) -> Evidence:
         self.asked.append(query.text)
         return Evidence(retrieved_for(query), self._contexts.get(query.text, self._context))
+
+
+def answer_of(
+    reasoner: ReasonerStrategy,
+    gather: Gather,
+    llm: LLM,
+    query: Query = QUERY,
+    view: GraphView | None = None,
+) -> Answer:
+    """What a reasoner answers."""
+    return reasoner.answer(Conversation(query, gather, llm, view, reasoner.prompts))
 
 
 def told(answer: Answer) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sarag_rdf.answering.conversation import INSUFFICIENT
-from sarag_rdf.answering.decompose import Decompose, DecomposeOptions
+from sarag_rdf.answering.base import INSUFFICIENT
+from sarag_rdf.answering.decompose import Decompose
 from sarag_rdf.testing.fakes import QueuedLLM
-from tests.answering.sample import ASKED, CITE_ADA, CITE_CLUB, QUERY, Library, told
+from tests.answering.sample import ASKED, CITE_ADA, CITE_CLUB, QUERY, Library, answer_of, told
 
 SPLIT = {"questions": ["Who founded the club?", "Where was #1 born?"]}
 
@@ -16,7 +16,7 @@ def brief(text: str) -> dict[str, str]:
 
 def test_each_link_is_retrieved_for_with_the_answer_before_and_cited() -> None:
     library, llm = Library(), QueuedLLM([SPLIT, brief("Ada"), brief("Ulm")])
-    answer = Decompose(library, llm, DecomposeOptions(chain=True)).answer(QUERY)
+    answer = answer_of(Decompose(chain=True), library, llm)
     assert (answer.outcome, answer.text) == ("answered", "Ulm")
     assert library.asked == ["Who founded the club?", "Where was Ada born?"]
     assert answer.citations == (CITE_CLUB, CITE_ADA)
@@ -27,11 +27,11 @@ def test_each_link_is_retrieved_for_with_the_answer_before_and_cited() -> None:
 
 def test_a_last_link_without_answer_is_an_abstention() -> None:
     llm = QueuedLLM([SPLIT, brief("Ada"), brief(INSUFFICIENT)])
-    answer = Decompose(Library(), llm, DecomposeOptions(chain=True)).answer(QUERY)
+    answer = answer_of(Decompose(chain=True), Library(), llm)
     assert (answer.outcome, len(llm.calls)) == ("insufficient", 3)
 
 
 def test_a_question_of_one_fact_is_asked_as_it_is() -> None:
     library, llm = Library(), QueuedLLM([{"questions": [ASKED]}, brief("Ulm")])
-    answer = Decompose(library, llm, DecomposeOptions(chain=True, brief=True)).answer(QUERY)
+    answer = answer_of(Decompose(chain=True, brief=True), library, llm)
     assert (answer.text, library.asked, len(llm.calls)) == ("Ulm", [QUERY.text], 2)

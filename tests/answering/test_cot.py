@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.answering.cot import Cot, CotOptions
+from sarag_rdf.answering.base import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.cot import Cot
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
@@ -19,6 +19,7 @@ from tests.answering.sample import (
     EMPTY,
     QUERY,
     Library,
+    answer_of,
     context_of,
     told,
 )
@@ -53,7 +54,7 @@ def done(**changes: Any) -> dict[str, Any]:
 def test_the_summary_is_carried_on_and_the_documents_are_not() -> None:
     library = Library(contexts={QUERY.text: context_of(CLUB), BORN: context_of(ADA)})
     llm = QueuedLLM([step(summary="Ada  founded\nthe club.", follow_up=f" {BORN}\n"), done()])
-    answer = Cot(library, llm).answer(QUERY)
+    answer = answer_of(Cot(), library, llm)
     assert (answer.outcome, answer.text, answer.reasoning) == (
         "answered",
         "Ulm",
@@ -79,7 +80,7 @@ def test_the_summary_is_carried_on_and_the_documents_are_not() -> None:
 
 def test_an_answer_ends_it() -> None:
     library, llm = Library(), QueuedLLM([done()])
-    answer = Cot(library, llm, CotOptions(max_tokens=77)).answer(QUERY)
+    answer = answer_of(Cot(max_tokens=77), library, llm)
     assert (answer.text, library.asked, answer.usage.calls) == ("Ulm", [QUERY.text], 1)
     [call] = llm.calls
     assert (call.name, call.max_tokens) == ("cot", 77)
@@ -87,7 +88,7 @@ def test_an_answer_ends_it() -> None:
 
 def test_the_last_step_cannot_ask() -> None:
     llm = QueuedLLM([step(), step(follow_up=WHEN), last()])
-    answer = Cot(Library(), llm).answer(QUERY)
+    answer = answer_of(Cot(), Library(), llm)
     assert (answer.outcome, answer.text) == ("insufficient", INSUFFICIENT)
     assert answer.reasoning == "Ada founded the club."
     asks = ["follow_up" in call.schema["properties"] for call in llm.calls]
@@ -97,16 +98,16 @@ def test_the_last_step_cannot_ask() -> None:
 
 def test_as_many_steps_as_it_may_take() -> None:
     llm = QueuedLLM([last(answer_possible=True, final_answer="Ulm")])
-    assert Cot(Library(), llm, CotOptions(steps=1)).answer(QUERY).text == "Ulm"
+    assert answer_of(Cot(steps=1), Library(), llm).text == "Ulm"
     assert len(llm.calls) == 1
     with pytest.raises(UsageError, match="steps of cot must be an integer between 1 and 10, not 0"):
-        Cot(Library(), llm, CotOptions(steps=0))
+        Cot(steps=0)
 
 
 @pytest.mark.parametrize("follow_up", ["", " \n", ASKED, f"{BORN} "])
 def test_a_question_that_would_find_the_same_again_ends_it(follow_up: str) -> None:
     library, llm = Library(), QueuedLLM([step(), step(follow_up=follow_up)])
-    answer = Cot(library, llm, CotOptions(steps=5)).answer(QUERY)
+    answer = answer_of(Cot(steps=5), library, llm)
     assert (answer.outcome, library.asked) == ("insufficient", [QUERY.text, BORN])
 
 
@@ -115,12 +116,12 @@ def test_a_question_that_would_find_the_same_again_ends_it(follow_up: str) -> No
 )
 def test_no_answer_is_given_before_it_is_possible(changes: dict[str, Any]) -> None:
     llm = QueuedLLM([done(follow_up=BORN, **changes), done(final_answer="Linz")])
-    assert Cot(Library(), llm).answer(QUERY).text == "Linz"
+    assert answer_of(Cot(), Library(), llm).text == "Linz"
 
 
 def test_no_call_if_the_question_finds_nothing() -> None:
     library = Library(EMPTY)
-    answer = Cot(library, QueuedLLM([])).answer(QUERY)
+    answer = answer_of(Cot(), library, QueuedLLM([]))
     assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
     assert library.asked == [QUERY.text]
 
@@ -128,7 +129,7 @@ def test_no_call_if_the_question_finds_nothing() -> None:
 def test_a_later_step_that_finds_nothing_can_use_what_is_known() -> None:
     reply = {key: value for key, value in done().items() if key != "citations"}
     llm = QueuedLLM([step(), reply])
-    answer = Cot(Library(contexts={BORN: EMPTY}), llm).answer(QUERY)
+    answer = answer_of(Cot(), Library(contexts={BORN: EMPTY}), llm)
     assert (answer.text, answer.citations) == ("Ulm", (CITE_CLUB,))
     assert "citations" not in llm.calls[1].schema["properties"]
     assert '"citations"' not in llm.prompts[1]
@@ -138,6 +139,6 @@ def test_labels_are_those_of_the_step() -> None:
     """D1 is the club at first, and Ada then."""
     library = Library(contexts={QUERY.text: context_of(CLUB, ADA), BORN: context_of(ADA)})
     llm = QueuedLLM([step(), done()])
-    Cot(library, llm).answer(QUERY)
+    answer_of(Cot(), library, llm)
     given = [call.schema["properties"]["citations"]["items"]["enum"] for call in llm.calls]
     assert given == [["D1", "D2"], ["D1"]]

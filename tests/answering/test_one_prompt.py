@@ -6,19 +6,28 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.closed_book import ClosedBook, ClosedBookOptions
-from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.base import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.closed_book import ClosedBook
 from sarag_rdf.base.errors import (
     EndpointDownError,
     SaragError,
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.plugins.papers.generic_cot import GenericCot, GenericCotOptions
-from sarag_rdf.plugins.papers.route import Route, RouteOptions
-from sarag_rdf.plugins.papers.sparql_cot import SparqlCot, SparqlCotOptions
+from sarag_rdf.plugins.papers.generic_cot import GenericCot
+from sarag_rdf.plugins.papers.route import Route
+from sarag_rdf.plugins.papers.sparql_cot import SparqlCot
 from sarag_rdf.testing.fakes import QueuedLLM
-from tests.answering.sample import ASKED, CITE_ADA, CITE_CLUB, EMPTY, QUERY, Library, told
+from tests.answering.sample import (
+    ASKED,
+    CITE_ADA,
+    CITE_CLUB,
+    EMPTY,
+    QUERY,
+    Library,
+    answer_of,
+    told,
+)
 
 PATTERN = 'SELECT ?answer WHERE { ?x founded "the club" . ?x "born in" ?answer }'
 
@@ -54,7 +63,7 @@ def stepped(**changes: Any) -> dict[str, Any]:
 
 def test_a_query_and_its_bindings_are_the_reasoning() -> None:
     library, llm = Library(), QueuedLLM([queried()])
-    answer = SparqlCot(library, llm, SparqlCotOptions(max_tokens=77)).answer(QUERY)
+    answer = answer_of(SparqlCot(max_tokens=77), library, llm)
     assert (answer.outcome, answer.text) == ("answered", "Ulm")
     assert answer.reasoning == f"{PATTERN}\n?x = Ada\n?answer = Ulm"
     assert answer.citations == (CITE_CLUB, CITE_ADA)
@@ -68,7 +77,7 @@ def test_a_query_and_its_bindings_are_the_reasoning() -> None:
 
 def test_steps_are_the_reasoning() -> None:
     llm = QueuedLLM([stepped()])
-    answer = GenericCot(Library(), llm, GenericCotOptions(max_tokens=77)).answer(QUERY)
+    answer = answer_of(GenericCot(max_tokens=77), Library(), llm)
     assert (answer.text, answer.reasoning) == ("Linz", "Who founded it? Ada")
     assert answer.citations == (CITE_ADA,)
     assert told(answer) == [f"retrieval: {QUERY.text}", "call generic_cot"]
@@ -78,14 +87,14 @@ def test_steps_are_the_reasoning() -> None:
 
 @pytest.mark.parametrize("reasoner", [SparqlCot, GenericCot, Route])
 def test_no_call_without_documents(reasoner: type[SparqlCot | GenericCot | Route]) -> None:
-    answer = reasoner(Library(EMPTY), QueuedLLM([])).answer(QUERY)
+    answer = answer_of(reasoner(), Library(EMPTY), QueuedLLM([]))
     assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
 
 
 @pytest.mark.parametrize("changes", [{"sufficient": False}, {"final_answer": "N/A"}])
 def test_no_answer(changes: dict[str, Any]) -> None:
     for made, reply in ((SparqlCot, queried(**changes)), (GenericCot, stepped(**changes))):
-        answer = made(Library(), QueuedLLM([reply])).answer(QUERY)
+        answer = answer_of(made(), Library(), QueuedLLM([reply]))
         assert (answer.outcome, answer.text) == ("insufficient", INSUFFICIENT)
 
 
@@ -94,7 +103,7 @@ def test_no_answer(changes: dict[str, Any]) -> None:
 
 def test_by_heart_nothing_is_retrieved_and_nothing_cited() -> None:
     library, llm = Library(), QueuedLLM([{"reasoning": " I know. ", "final_answer": "Ulm"}])
-    answer = ClosedBook(library, llm, ClosedBookOptions(max_tokens=77)).answer(QUERY)
+    answer = answer_of(ClosedBook(max_tokens=77), library, llm)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "I know.")
     assert (library.asked, answer.evidence, answer.citations) == ([], (), ())
     assert (answer.retrieved.query, answer.retrieved.retriever) == (QUERY, "none")
@@ -105,7 +114,7 @@ def test_by_heart_nothing_is_retrieved_and_nothing_cited() -> None:
 
 def test_by_heart_it_may_not_be_known() -> None:
     llm = QueuedLLM([{"reasoning": "", "final_answer": "I don't know."}])
-    assert ClosedBook(Library(), llm).answer(QUERY).outcome == "insufficient"
+    assert answer_of(ClosedBook(), Library(), llm).outcome == "insufficient"
 
 
 # --------------------------------------------------------------------------- The choice
@@ -127,7 +136,7 @@ def test_the_type_of_the_question_chooses_the_way(
     name: str, reply: dict[str, Any], text: str
 ) -> None:
     library, llm = Library(), QueuedLLM([kind(name), reply])
-    answer = Route(library, llm).answer(QUERY)
+    answer = answer_of(Route(), library, llm)
     assert (answer.text, answer.usage.calls, library.asked) == (text, 2, [QUERY.text])
     way = "sparql_cot" if name == "bridge" else "generic_cot"
     assert told(answer) == [f"retrieval: {QUERY.text}", "call route", f"call {way}"]
@@ -146,7 +155,7 @@ def test_the_other_way_is_tried_once_over_the_same_evidence(first: str) -> None:
     if first == "comparison":
         replies, names = [stepped(final_answer="unknown"), queried()], names[::-1]
     library, llm = Library(), QueuedLLM([kind(first), *replies])
-    answer = Route(library, llm, RouteOptions(max_tokens=77)).answer(QUERY)
+    answer = answer_of(Route(max_tokens=77), library, llm)
     assert [call.name for call in llm.calls] == ["route", *names]
     assert [call.max_tokens for call in llm.calls] == [20, 77, 77]
     assert library.asked == [QUERY.text]
@@ -163,7 +172,7 @@ def test_the_other_way_is_tried_once_over_the_same_evidence(first: str) -> None:
 
 def test_both_ways_may_find_nothing() -> None:
     llm = QueuedLLM([kind("bridge"), queried(sufficient=False), stepped(sufficient=False)])
-    answer = Route(Library(), llm).answer(QUERY)
+    answer = answer_of(Route(), Library(), llm)
     assert (answer.outcome, answer.usage.calls) == ("insufficient", 3)
 
 
@@ -171,7 +180,7 @@ def test_both_ways_may_find_nothing() -> None:
     "reply", [TruncatedReplyError("cut"), UnparsableReplyError("odd"), kind("riddle")]
 )
 def test_a_type_that_cannot_be_read_is_bridge(reply: dict[str, Any] | Exception) -> None:
-    answer = Route(Library(), QueuedLLM([reply, queried()])).answer(QUERY)
+    answer = answer_of(Route(), Library(), QueuedLLM([reply, queried()]))
     assert answer.text == "Ulm"
     assert told(answer) == [f"retrieval: {QUERY.text}", "note route", "call sparql_cot"]
     assert answer.trace[1].detail["type"] == "bridge"
@@ -188,5 +197,5 @@ def test_a_type_that_cannot_be_read_is_bridge(reply: dict[str, Any] | Exception)
 )
 def test_other_errors_are_raised(replies: list[Any]) -> None:
     with pytest.raises(SaragError) as raised:
-        Route(Library(), QueuedLLM(replies)).answer(QUERY)
+        answer_of(Route(), Library(), QueuedLLM(replies))
     assert raised.value is replies[-1]

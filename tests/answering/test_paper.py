@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.conversation import INSUFFICIENT
-from sarag_rdf.answering.cot import Cot, CotOptions
-from sarag_rdf.answering.decompose import Decompose, DecomposeOptions
+from sarag_rdf.answering.base import INSUFFICIENT
+from sarag_rdf.answering.cot import Cot
+from sarag_rdf.answering.decompose import Decompose
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.types import Answer
 from sarag_rdf.testing.fakes import QueuedLLM
@@ -29,6 +29,7 @@ from tests.answering.sample import (
     EMPTY,
     QUERY,
     Library,
+    answer_of,
     context_of,
     document,
     told,
@@ -157,7 +158,7 @@ def test_cot_rag(closing: str, documents: str) -> None:
             return next(left) if name == "cot" else last
 
         values = {"preset": "paper", "closing": closing, "closing_documents": documents}
-        answer = Cot(shelf, Scripted(script), CotOptions.of(values)).answer(QUERY)
+        answer = answer_of(Cot.of(values), shelf, Scripted(script))
         wanted = cot_rag(
             ASKED,
             shelf.passages,
@@ -193,18 +194,18 @@ def closing(**changes: Any) -> dict[str, Any]:
     }
 
 
-PAPER = CotOptions.of({"preset": "paper"})
+PAPER = Cot.of({"preset": "paper"})
 
 
 def test_the_preset_closes_where_the_steps_do_not_answer() -> None:
     assert str(PAPER) == "cot:closing=unanswered"
-    assert Spec.parse("cot:preset=paper").read(CotOptions) == PAPER
+    assert Spec.parse("cot:preset=paper").read(Cot) == PAPER
 
 
 def test_the_closing_call_answers_and_cites_what_the_summary_rests_on() -> None:
     library = Library(context_of(ADA), {QUERY.text: context_of(CLUB)})
     llm = QueuedLLM([step(), step(citations=[]), step(citations=[]), closing()])
-    answer = Cot(library, llm, PAPER).answer(QUERY)
+    answer = answer_of(PAPER, library, llm)
     assert (answer.outcome, answer.text, answer.usage.calls) == ("answered", "Ulm", 4)
     assert answer.reasoning == "Ada founded the club.\n\nD1 says so."
     assert answer.citations == (CITE_CLUB, CITE_ADA)
@@ -215,17 +216,17 @@ def test_only_the_closing_call_abstains() -> None:
     bare = {key: value for key, value in step(follow_up="").items() if key != "citations"}
     last = {key: value for key, value in closing().items() if key != "citations"}
     llm = QueuedLLM([bare, last])
-    answer = Cot(Library(EMPTY), llm, PAPER).answer(QUERY)
+    answer = answer_of(PAPER, Library(EMPTY), llm)
     assert (answer.text, told(answer)) == (
         "Ulm",
         [f"retrieval: {QUERY.text}", "call cot", "call answer"],
     )
     assert '"citations"' not in llm.prompts[-1]
     unknown = closing(sufficient=False, final_answer="", citations=[])
-    answer = Cot(Library(), QueuedLLM([step(follow_up=""), unknown]), PAPER).answer(QUERY)
+    answer = answer_of(PAPER, Library(), QueuedLLM([step(follow_up=""), unknown]))
     assert (answer.outcome, answer.text) == ("insufficient", INSUFFICIENT)
     possible = step(answer_possible=True, final_answer="unknown", follow_up="")
-    answer = Cot(Library(), QueuedLLM([possible, closing()]), PAPER).answer(QUERY)
+    answer = answer_of(PAPER, Library(), QueuedLLM([possible, closing()]))
     assert answer.text == "Ulm"
 
 
@@ -280,7 +281,7 @@ def test_decomposition(history: str, shown: bool) -> None:
             return closing(sufficient=found, final_answer=text if found else "", citations=[])
 
         values = {"preset": "paper", "history": history, "shown": shown}
-        answer = Decompose(shelf, Scripted(script), DecomposeOptions.of(values)).answer(QUERY)
+        answer = answer_of(Decompose.of(values), shelf, Scripted(script))
         wanted = decomposition(
             ASKED,
             shelf.passages,
@@ -292,12 +293,12 @@ def test_decomposition(history: str, shown: bool) -> None:
         assert list(events_of(answer)) == list(wanted), seed
 
 
-PARTS = DecomposeOptions.of({"preset": "paper"})
+PARTS = Decompose.of({"preset": "paper"})
 
 
 def test_the_preset_of_decomposition() -> None:
     assert str(PARTS) == "decompose:most=50:history=after:reasoned=true:unanswered=true"
-    assert Spec.parse("decompose:preset=paper:shown=true").read(DecomposeOptions).shown
+    assert Spec.parse("decompose:preset=paper:shown=true").read(Decompose).shown
 
 
 def test_parts_are_as_the_model_wrote_them() -> None:
@@ -305,7 +306,7 @@ def test_parts_are_as_the_model_wrote_them() -> None:
     parts = [f" {ASKED}\n", "Who is #1?", "Who is #1?", " "]
     library = Library()
     llm = QueuedLLM([{"questions": parts}, *[closing(citations=[])] * 4])
-    Decompose(library, llm, PARTS).answer(QUERY)
+    answer_of(PARTS, library, llm)
     assert library.asked == [
         ASKED,
         f"Who is #1? {ASKED} Ulm",
@@ -313,14 +314,14 @@ def test_parts_are_as_the_model_wrote_them() -> None:
         QUERY.text,
     ]
     llm = QueuedLLM([{"questions": [""]}, *[closing()] * 2])
-    assert Decompose(Library(), llm, PARTS).answer(QUERY).text == "Ulm"
+    assert answer_of(PARTS, Library(), llm).text == "Ulm"
 
 
 def test_a_part_without_documents_is_handed_on_as_one_that_found_nothing() -> None:
     library = Library(EMPTY, {"Who is it? Who? insufficient information": CONTEXT})
     last = {key: value for key, value in closing().items() if key != "citations"}
     llm = QueuedLLM([{"questions": ["Who?", "Who is it?"]}, closing(), last])
-    answer = Decompose(library, llm, PARTS).answer(QUERY)
+    answer = answer_of(PARTS, library, llm)
     assert (answer.text, [call.name for call in llm.calls]) == (
         "Ulm",
         ["decompose_in_words", "answer", "answer"],
@@ -333,10 +334,10 @@ def test_parts_with_reasoning_and_references() -> None:
     split = {"questions": ["Who founded the club?", "Where was #1 born?"]}
     library = Library()
     llm = QueuedLLM([split, closing(final_answer="Ada"), closing(citations=["D2"]), closing()])
-    answer = Decompose(library, llm, DecomposeOptions(reasoned=True, shown=True)).answer(QUERY)
+    answer = answer_of(Decompose(reasoned=True, shown=True), library, llm)
     assert library.asked == ["Who founded the club?", "Where was Ada born?", QUERY.text]
     assert "- Who founded the club? Ada\n" in llm.prompts[2]
     assert (answer.text, answer.citations) == ("Ulm", (CITE_CLUB,))
-    chained = DecomposeOptions(reasoned=True, chain=True)
+    chained = Decompose(reasoned=True, chain=True)
     llm = QueuedLLM([split, closing(final_answer="Ada"), closing(citations=["D2"])])
-    assert Decompose(Library(), llm, chained).answer(QUERY).citations == (CITE_CLUB, CITE_ADA)
+    assert answer_of(chained, Library(), llm).citations == (CITE_CLUB, CITE_ADA)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.conversation import INSUFFICIENT, abstains
-from sarag_rdf.answering.single import Single, SingleOptions
+from sarag_rdf.answering.base import INSUFFICIENT, abstains
+from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section, Usage
 from sarag_rdf.testing.fakes import QueuedLLM
@@ -20,6 +20,7 @@ from tests.answering.sample import (
     EMPTY,
     QUERY,
     Library,
+    answer_of,
     told,
 )
 
@@ -35,12 +36,12 @@ def reply(**changes: Any) -> dict[str, Any]:
 
 
 def ask(**changes: Any) -> Answer:
-    return Single(Library(), QueuedLLM([reply(**changes)])).answer(QUERY)
+    return answer_of(Single(), Library(), QueuedLLM([reply(**changes)]))
 
 
 def test_an_answer_with_its_reasons_and_each_citation_once() -> None:
     library, llm = Library(), QueuedLLM([reply()])
-    answer = Single(library, llm).answer(QUERY)
+    answer = answer_of(Single(), library, llm)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "D1, then D2.")
     assert answer.citations == (CITE_ADA, CITE_CLUB)
     assert library.asked == [QUERY.text]
@@ -80,6 +81,14 @@ def test_words_for_nothing_are_no_answer(text: str) -> None:
     assert abstains(text)
 
 
+@pytest.mark.parametrize("text", ["None", "Unknown"])
+def test_a_name_that_looks_like_nothing_is_an_answer_with_its_citations(text: str) -> None:
+    answer = ask(final_answer=text, citations=["D1"])
+    assert (answer.outcome, answer.text, answer.citations) == ("answered", text, (CITE_CLUB,))
+    assert ask(final_answer=text, citations=[]).outcome == "insufficient"
+    assert ask(final_answer=text, citations=["D1"], sufficient=False).outcome == "insufficient"
+
+
 @pytest.mark.parametrize("text", ["no", "No.", "0", "Unknown Pleasures", "None of them", "???"])
 def test_words_that_only_look_like_nothing_are_an_answer(text: str) -> None:
     assert not abstains(text)
@@ -88,7 +97,7 @@ def test_words_that_only_look_like_nothing_are_an_answer(text: str) -> None:
 @pytest.mark.parametrize("brief", [False, True])
 def test_no_call_without_evidence(brief: bool) -> None:
     for context in (EMPTY, Context((Section("", {}),))):
-        answer = Single(Library(context), QueuedLLM([]), SingleOptions(brief=brief)).answer(QUERY)
+        answer = answer_of(Single(brief=brief), Library(context), QueuedLLM([]))
         assert (answer.outcome, answer.text) == ("insufficient", INSUFFICIENT)
         assert answer.usage == Usage()
         assert told(answer) == [f"retrieval: {QUERY.text}"]
@@ -103,7 +112,7 @@ def test_facts_without_documents_are_asked_and_their_sources_cited(brief: bool) 
     given = {"final_answer": "Ulm"} if brief else reply(final_answer="Ulm")
     given.pop("citations", None)
     llm = QueuedLLM([given])
-    answer = Single(Library(context), llm, SingleOptions(brief=brief)).answer(QUERY)
+    answer = answer_of(Single(brief=brief), Library(context), llm)
     assert (answer.outcome, answer.text, answer.citations) == ("answered", "Ulm", (CITE_ADA,))
     assert "citations" not in llm.calls[0].schema["properties"]
     assert all(fact in llm.prompts[0] for fact in facts)
@@ -111,7 +120,7 @@ def test_facts_without_documents_are_asked_and_their_sources_cited(brief: bool) 
 
 def test_the_call_admits_no_label_that_was_not_given() -> None:
     llm = QueuedLLM([reply()])
-    Single(Library(), llm, SingleOptions(max_tokens=77)).answer(QUERY)
+    answer_of(Single(max_tokens=77), Library(), llm)
     [call] = llm.calls
     assert (call.name, call.max_tokens) == ("answer", 77)
     assert list(call.schema["properties"]) == [
@@ -128,20 +137,20 @@ def test_the_call_admits_no_label_that_was_not_given() -> None:
 
 def test_errors_are_raised() -> None:
     with pytest.raises(TruncatedReplyError):
-        Single(Library(), QueuedLLM([TruncatedReplyError("cut")])).answer(QUERY)
+        answer_of(Single(), Library(), QueuedLLM([TruncatedReplyError("cut")]))
 
 
 def test_a_citation_reaches_from_the_first_to_the_last_shown_character() -> None:
     """ "was" is at 4 to 7 and "Ulm" at 16 to 19 of a text that begins at 20 of its source."""
     excerpt = Excerpt(ADA, ((4, 7), (16, 19)))
     library = Library(Context((Section("", {"D1": excerpt}),)))
-    answer = Single(library, QueuedLLM([reply(citations=["D1"])])).answer(QUERY)
+    answer = answer_of(Single(), library, QueuedLLM([reply(citations=["D1"])]))
     assert answer.citations == (Citation("urn:d2", "urn:s2", "Title 2", 24, 39),)
 
 
 def test_a_brief_answer_cites_what_holds_it_word_for_word() -> None:
     llm = QueuedLLM([{"final_answer": " the  Ulm. "}])
-    answer = Single(Library(), llm, SingleOptions(brief=True)).answer(QUERY)
+    answer = answer_of(Single(brief=True), Library(), llm)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "the Ulm.", "")
     assert answer.citations == (CITE_ADA,)
     [call] = llm.calls
@@ -155,10 +164,10 @@ def test_a_brief_answer_cites_what_holds_it_word_for_word() -> None:
 )
 def test_parts_of_words_are_not_cited(text: str, citations: tuple[Citation, ...]) -> None:
     llm = QueuedLLM([{"final_answer": text}])
-    assert Single(Library(), llm, SingleOptions(brief=True)).answer(QUERY).citations == citations
+    assert answer_of(Single(brief=True), Library(), llm).citations == citations
 
 
 def test_a_brief_answer_may_be_none() -> None:
     llm = QueuedLLM([{"final_answer": "Insufficient information"}])
-    answer = Single(Library(), llm, SingleOptions(brief=True)).answer(QUERY)
+    answer = answer_of(Single(brief=True), Library(), llm)
     assert (answer.outcome, answer.text, answer.citations) == ("insufficient", INSUFFICIENT, ())

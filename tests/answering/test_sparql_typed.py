@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering.sparql_typed import SparqlTyped, SparqlTypedOptions
+from sarag_rdf.answering import sparql_typed
+from sarag_rdf.answering.sparql_typed import SparqlTyped
 from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph, within
 from sarag_rdf.answering.typed_patterns import TypedQuery
 from sarag_rdf.base.errors import QueryError, RemoteTimeoutError, TruncatedReplyError
@@ -92,7 +93,7 @@ def ask(
     **options: Any,
 ) -> tuple[Answer, QueuedLLM]:
     llm = QueuedLLM(replies)
-    chosen = SparqlTypedOptions(**options)
+    chosen = SparqlTyped(**options)
     return kg.reasoner(chosen, kg.gather(), llm).answer(Query(QUESTION)), llm
 
 
@@ -294,16 +295,17 @@ def test_rows_and_shown_bindings_are_limited(kg: KnowledgeGraph) -> None:
     assert answer.text == "2"
 
 
-def test_a_query_that_takes_too_long_falls_back(kg: KnowledgeGraph) -> None:
+def test_a_query_that_takes_too_long_falls_back(
+    kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Slow(TypedGraph):
         def solve(self, query: TypedQuery, *, rows: int, seconds: float) -> Solutions:
             return within(0.01, lambda: time.sleep(0.3)) or super().solve(
                 query, rows=rows, seconds=seconds
             )
 
-    with kg.session.read() as snapshot:
-        graph = Slow(snapshot.view)
-    answer = SparqlTyped(kg.gather(), QueuedLLM([TEACHER, PASSAGES]), graph).answer(Query(QUESTION))
+    monkeypatch.setattr(sparql_typed, "TypedGraph", Slow)
+    answer, _ = ask(kg, TEACHER, PASSAGES)
     assert answer.text == "Graz"
     reason = "the query took more than 0.01 seconds: allow more with sparql-typed:seconds=N"
     assert notes(answer, "answered")[0]["reason"] == reason

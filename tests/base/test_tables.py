@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tables import delimiter_for, read_table, write_table
-from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.building.link import sssom
+from sarag_rdf.extraction.examples import read_examples
 from sarag_rdf.extraction.openie import OpenIEExtractor
-from sarag_rdf.extraction.typed.examples import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg.quarantine import read_shapes_files
 from sarag_rdf.plugins.evaluation.competency import read_answers
 from sarag_rdf.plugins.evaluation.resolution import read_gold
+from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.retrieval.path_model import read_model
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=9)
@@ -90,7 +90,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 def test_no_file_is_read_beyond_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    for module in ("base.tables", "extraction.openie", "building.imports.mapping"):
+    for module in ("base.tables", "extraction.openie", "plugins.tables.mapping"):
         monkeypatch.setattr(f"sarag_rdf.{module}.MAX_BYTES", 1 << 20)
     name, read = READERS[kind]
     path = tmp_path / name

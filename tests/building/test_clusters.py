@@ -9,7 +9,8 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.types import Source
-from sarag_rdf.building.derive.clusters import SHOWN, Member, clusters, curated, remarks
+from sarag_rdf.building.derive.curation import SHOWN, Member, curated, remarks
+from sarag_rdf.plugins.papers.clusters import clusters
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
@@ -64,19 +65,19 @@ def test_proposals_are_reviewed_and_undone(
         kg.index([Source("Smith met Jones. Smiths met Ada.", key="a.txt"),
                   Source("Jones knew Orbis2 and Orbis3.", key="b.txt")],
                  extractor=CapitalExtractor())  # fmt: skip
-        rows = kg.identity.proposals("cluster", least=-1.0)
+        rows = kg.decisions.propose_merges("cluster", least=-1.0)
         names = {row.subject_label for row in rows} | {rows[0].object_label}
         assert len({row.object for row in rows if "Orbis" not in row.object_label}) == 1
         # Names with other numbers are never one thing.
         assert not {"Orbis2", "Orbis3"} & names
         assert {row.tool for row in rows} == {"cluster"}
-        assert kg.identity.proposals("cluster", least=1.0) == []
-        remarked = kg.identity.curated(rows)
+        assert kg.decisions.propose_merges("cluster", least=1.0) == []
+        remarked = kg.decisions.propose_merges("cluster", least=-1.0, curate=True)
         assert [row.comment for row in remarked][:2] == ["m: the same", "m: something else"]
-        assert len(kg.identity.decisions()) == 0
-        (tmp_path / "pairs.tsv").write_text(kg.identity.review(remarked), "utf-8")
+        assert len(kg.decisions.list()) == 0
+        (tmp_path / "pairs.tsv").write_text(kg.decisions.table(remarked), "utf-8")
         with pytest.raises(UsageError, match="cluster"):
-            kg.identity.proposals("clusters")
+            kg.decisions.propose_merges("clusters")
     where = ("--kg", str(tmp_path / "kg"))
     assert sarag("merge", "--accept", "pairs.tsv", *where).out.startswith("0 merged")
     done = sarag("merge", "--rule", "cluster", "--least", "0", "--dry-run", *where)

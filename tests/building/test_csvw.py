@@ -12,9 +12,9 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.building.imports.csvw import read_csvw
-from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.tables.csvw import read_csvw
+from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
@@ -134,9 +134,9 @@ def test_cells_become_what_the_standard_says(kg: KnowledgeGraph, tmp_path: Path)
     report = kg.import_graph(table, "table", mapping=metadata)
     assert triples(kg) == expected(EXPECTED)
     assert report.warnings == (
-        "column 'opened': 1 value is no xsd:date and imported as text "
+        "column 'opened': 1 value is not of type xsd:date and imported as text "
         "(first in line 4: '31.02.1900')",
-        "column 'web': 1 value is no IRI and imported as text (first in line 3: 'none')",
+        "column 'web': 1 value is not of type IRI and imported as text (first in line 3: 'none')",
     )
     found = kg.search("Where is the Salt mine?").documents[0].document
     assert found.title == "Salt mine"
@@ -195,8 +195,8 @@ def changed(column: int, **properties: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"url": "places.csv"}, 'no metadata of CSV on the Web: it has no "@context"'),
-        ([], "the document: is no object of JSON"),
+        ({"url": "places.csv"}, 'not metadata of CSV on the Web: it lacks "@context"'),
+        ([], "the document: is not an object of JSON"),
         ({**METADATA, "url": "other.csv"}, "url: describes 'other.csv', and not 'places.csv'"),
         ({**METADATA, "tableSchema": "schema.json"}, "'schema.json' is in another file"),
         ({**METADATA, "tableSchema": {}}, "no columns that state anything"),
@@ -213,11 +213,11 @@ def changed(column: int, **properties: Any) -> dict[str, Any]:
         (changed(6, valueUrl="city/{town}"), "valueUrl: no column 'town' in tableSchema"),
         (changed(6, valueUrl="city/{+city}"), "{+city} is supported only as the whole template"),
         (changed(6, valueUrl="city/{tags}"), "'tags' has several values in a cell"),
-        (changed(6, valueUrl="city/{city"), "'city/{city' is no URI template"),
-        (changed(1, lang="a b"), "'a b' is no language tag"),
+        (changed(6, valueUrl="city/{city"), "'city/{city' is not a URI template"),
+        (changed(1, lang="a b"), "'a b' is not a language tag"),
         (changed(1, null=3), "null must be a text or a list"),
         ({**METADATA, "dialect": "tabs.json"}, "dialect: 'tabs.json' is in another file"),
-        ({**METADATA, "url": "//[a/places.csv"}, "is no URL"),
+        ({**METADATA, "url": "//[a/places.csv"}, "is not a URL"),
         (changed(2, datatype=["date"]), "column 3: datatype must be a text or an object"),
         (changed(8, valueUrl=""), "a virtual column needs valueUrl or default"),
     ],

@@ -23,9 +23,9 @@ from sarag_rdf.base.types import (
     Value,
 )
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, XSD
+from sarag_rdf.building.derive.derive import resolve
 from sarag_rdf.building.derive.incremental import rebuild, refresh
-from sarag_rdf.building.derive.resolution import resolve
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
@@ -104,7 +104,7 @@ def documents_of(key: str, content: Content) -> list[tuple[Document, Extraction]
 
 def quads(key: str, content: Content) -> list[Quad]:
     iri = MINTER.source(key, "", "")
-    return source_quads(MINTER, content[0], iri, METHOD, documents_of(key, content))
+    return SourceGraph(MINTER, content[0], iri, METHOD, documents_of(key, content)).quads
 
 
 # ------------------------------------------------------------------------------ Histories

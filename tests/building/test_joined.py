@@ -16,7 +16,7 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.base.vocab import OWL, SKOS
-from sarag_rdf.cli.output import show_retrieved
+from sarag_rdf.cli.answers import show_retrieved
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore

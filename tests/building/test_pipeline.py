@@ -18,7 +18,7 @@ from sarag_rdf.base.vocab import PROV, RDF, SARAG, XSD
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.building.index import evidence, run
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.plan import Plan, plan
+from sarag_rdf.building.index.plan import Plan, Request, compared
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.documents import Duplicate, InputProblem
 from sarag_rdf.graph.metadata import read_meta
@@ -72,7 +72,8 @@ def empty() -> GraphReader:
 
 
 def planned(reader: GraphReader, inputs: Iterable[Input], words: int = 6, overlap: int = 2) -> Plan:
-    return plan(reader, inputs, CapitalExtractor.method, words=words, overlap=overlap)
+    request = Request.of((), words=words, overlap=overlap)
+    return compared(reader, inputs, request, CapitalExtractor.method)
 
 
 def index(

@@ -23,7 +23,7 @@ from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG
 from sarag_rdf.building.check.validate import validate
 from sarag_rdf.building.index import quarantine, run
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.plan import plan
+from sarag_rdf.building.index.plan import Request, plan
 from sarag_rdf.building.index.quarantine import QuarantinedSource, read_quarantine
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.extraction.openie import OpenIEExtractor
@@ -84,7 +84,7 @@ def without_records(found: Iterable[Quad]) -> set[Quad]:
 
 
 def in_quarantine(kg: KnowledgeGraph) -> list[str]:
-    return [record.source for record in kg.quarantine().sources()]
+    return [record.source for record in kg.quarantine.sources()]
 
 
 def counts(report: IndexReport) -> tuple[int, int, int, int]:
@@ -213,11 +213,11 @@ def test_a_changed_source_replaces_what_is_kept_of_it() -> None:
     other = Source("Cid met Bea and Ada.", BAD.title, BAD.key)
     with opened() as kg:
         kg.index([BAD], extractor=too_sure())
-        [before] = kg.quarantine().sources()
+        [before] = kg.quarantine.sources()
         assert counts(kg.index([other], extractor=too_sure())) == (0, 0, 0, 1)
-        [after] = kg.quarantine().sources()
+        [after] = kg.quarantine.sources()
         assert (after.source, after.sha256) != (before.source, before.sha256)
-        assert len(kg.quarantine().show(IRI)[1].violations) == 1
+        assert len(kg.quarantine.show(IRI)[1].violations) == 1
 
 
 def test_a_source_that_conforms_by_another_method_leaves_quarantine() -> None:
@@ -264,7 +264,7 @@ def test_a_record_holds_the_evidence_the_report_and_where_they_are_from() -> Non
     extractor = Meetings(Mention("D\x00\n\"'\\n é🦀\x85", aliases=("Dan",)))
     with opened() as kg:
         kg.index([BAD], extractor=extractor)
-        record, kept = kg.quarantine().show("people/cid.txt")
+        record, kept = kg.quarantine.show("people/cid.txt")
         assert record == QuarantinedSource(
             IRI, "Cid", "en", record.sha256, record.extraction, record.when, len(kept.violations)
         )
@@ -324,10 +324,10 @@ def test_what_conforms_by_now_joins_without_being_extracted(
     extractor = Meetings(Mention("D" * 1001))
     with opened(tmp_path / "kg") as kg, opened() as clean:
         kg.index([BAD, ADA], extractor=extractor)
-        assert kg.quarantine().retry().rejected == (IRI,)
+        assert kg.quarantine.retry().rejected == (IRI,)
         with monkeypatch.context() as patch:
             patch.setattr(quarantine, "read_shapes", lambda *names: parse_shapes())
-            retried = kg.quarantine().retry()
+            retried = kg.quarantine.retry()
             clean.index([BAD, ADA], extractor=extractor)
         assert (retried.admitted, retried.rejected) == ((IRI,), ())
         assert in_quarantine(kg) == []
@@ -346,7 +346,7 @@ def test_a_retry_replaces_the_older_version(monkeypatch: pytest.MonkeyPatch) -> 
         kg.index([other], extractor=too_sure())
         with monkeypatch.context() as patch:
             patch.setattr(quarantine, "read_shapes", lambda *names: parse_shapes())
-            assert kg.quarantine().retry(["people/cid.txt"]).admitted == (IRI,)
+            assert kg.quarantine.retry(["people/cid.txt"]).admitted == (IRI,)
             clean.index([other], extractor=too_sure())
         assert without_records(quads(kg)) == without_records(quads(clean))
 
@@ -358,13 +358,13 @@ def test_a_retry_that_finds_other_faults_keeps_the_new_report(
         with monkeypatch.context() as patch:
             patch.setattr(quarantine, "SHAPES", ("shapes.ttl",))
             kg.index([BAD], extractor=too_sure())
-        many = kg.quarantine().sources()[0].violations
+        many = kg.quarantine.sources()[0].violations
         before = quads(kg)
-        assert kg.quarantine().retry().rejected == (IRI,)
-        assert kg.quarantine().sources()[0].violations == 1 < many
-        assert len(kg.quarantine().show(IRI)[1].violations) == 1
+        assert kg.quarantine.retry().rejected == (IRI,)
+        assert kg.quarantine.sources()[0].violations == 1 < many
+        assert len(kg.quarantine.show(IRI)[1].violations) == 1
         after = quads(kg)
-        assert kg.quarantine().retry().rejected == (IRI,)
+        assert kg.quarantine.retry().rejected == (IRI,)
         assert quads(kg) == after != before
 
 
@@ -372,20 +372,20 @@ def test_what_is_dropped_is_read_again() -> None:
     with opened() as kg:
         kg.index([BAD, ADA], extractor=too_sure())
         before = quads(kg)
-        assert kg.quarantine().drop(["people/cid.txt"]) == (IRI,)
+        assert kg.quarantine.drop(["people/cid.txt"]) == (IRI,)
         assert without_records(quads(kg)) == without_records(before)
         assert in_quarantine(kg) == []
         extractor = too_sure()
         assert counts(kg.index([BAD, ADA], extractor=extractor)) == (0, 0, 1, 1)
         assert extractor.read == ["Cid"]
-        assert kg.quarantine().drop() == (IRI,)
-        assert kg.quarantine().drop() == ()
+        assert kg.quarantine.drop() == (IRI,)
+        assert kg.quarantine.drop() == ()
 
 
 def test_a_name_that_nothing_has_is_refused() -> None:
     with opened() as kg:
         kg.index([BAD, ADA], extractor=too_sure())
-        quarantine = kg.quarantine()
+        quarantine = kg.quarantine
         for call in (
             quarantine.show,
             lambda n: quarantine.retry([n]),
@@ -398,7 +398,7 @@ def test_a_name_that_nothing_has_is_refused() -> None:
 
 def test_a_graph_that_is_not_there_has_no_quarantine_and_is_not_made(tmp_path: Path) -> None:
     with opened(tmp_path / "kg") as kg:
-        quarantine = kg.quarantine()
+        quarantine = kg.quarantine
         for call in (quarantine.sources, quarantine.retry, quarantine.drop):
             with pytest.raises(NotAGraphError):
                 call()
@@ -421,8 +421,8 @@ def test_a_damaged_record_is_told_of_and_can_be_dropped(
     del store
     with opened(tmp_path / "kg") as kg:
         with pytest.raises(StoreError, match="sarag quarantine drop"):
-            kg.quarantine().retry()
-        assert kg.quarantine().drop() == (IRI,)
+            kg.quarantine.retry()
+        assert kg.quarantine.drop() == (IRI,)
         assert kg.stats()["sources"] == 1
 
 
@@ -456,14 +456,14 @@ def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction])
 
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     sources = [ADA, BAD, Source("Bea met nobody.", "Bea", "bea.txt")]
-    report = run.run(reader, plan(reader, sources, Anything.method), Anything())
+    report = run.run(reader, plan(reader, Request.of(sources), Anything.method), Anything())
     Writer(reader).write_metadata("none")
     assert report.added + len(report.problems) == 3
     assert report.quarantined == len(read_quarantine(reader)) <= len(report.problems)
     assert all(str(problem).isprintable() for problem in report.problems)
     checked = validate(reader)
     assert checked.conforms, checked.violations
-    again = plan(reader, sources, Anything.method)
+    again = plan(reader, Request.of(sources), Anything.method)
     assert len(again.todo) == len(report.problems) - report.quarantined
     assert retry(reader, read_quarantine(reader)).admitted == ()
 

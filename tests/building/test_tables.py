@@ -16,13 +16,17 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.building.imports import run
-from sarag_rdf.building.imports.mapping import MappingFile, TermMap, TriplesMap
-from sarag_rdf.building.imports.suggest import content_words
-from sarag_rdf.building.imports.table import read_mapping
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.tables.mapping import MappingFile, TermMap, TriplesMap
+from sarag_rdf.plugins.tables.suggest import content_words
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
+
+
+def read_mapping(mapping: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+    return mapping.language.read(mapping, table, ())
+
 
 TABLES = Path(__file__).parent / "tables"
 EX = "https://museum.example.org/"
@@ -150,8 +154,9 @@ def test_rows_become_things(
     assert triples(kg, "objects") == expected()
     assert (report.name, report.kind, report.triples) == ("objects", "rdf", len(expected()))
     assert report.warnings == (
-        "column 'made': 1 value is no xsd:gYear and imported as text (first in line 4: 'c. 1750')",
-        "column 'web': 1 value is no IRI and imported as text (first in line 4: 'none')",
+        "column 'made': 1 value is not of type xsd:gYear and imported as text "
+        "(first in line 4: 'c. 1750')",
+        "column 'web': 1 value is not of type IRI and imported as text (first in line 4: 'none')",
     )
 
 
@@ -253,8 +258,8 @@ def test_the_same_as_morph_kgc(kg: KnowledgeGraph, tmp_path: Path) -> None:
         ),
         ("{mapping: agent}", "{mapping: agent, condition: {}}", "joins are not supported"),
         ("{mapping: agent}", "{mapping: maker}", "no such mapping: 'maker'"),
-        ("xsd:gYear", "xds:gYear", "'xds:gYear' is no IRI: declare its prefix"),
-        ("s: ex:agent/", "s: exx:agent/", "is no IRI: declare its prefix"),
+        ("xsd:gYear", "xds:gYear", "'xds:gYear' is not an IRI: declare its prefix"),
+        ("s: ex:agent/", "s: exx:agent/", "is not an IRI: declare its prefix"),
         ("    s: ex:agent/$(maker)\n", "", "mapping 'agent': has no subject"),
         ("s: ex:object/$(id)", "s: ex:object/$(id", "is not closed with"),
         ("    po:", "    pos:", "unknown key 'pos'"),
@@ -279,7 +284,7 @@ def test_mappings_that_are_refused(
         ('rml:source "objects.csv"', 'rml:source "o.csv"', "the source is 'o.csv'"),
         ("ql:CSV", "ql:JSONPath", "sources other than CSV are not supported"),
         ("<#source> rml", "<#source> rml:query 'SELECT 1' ; rml", "queries as sources"),
-        ("rr:parentTriplesMap <#agent>", "rr:parentTriplesMap <#a>", "#a: is no triples map"),
+        ("rr:parentTriplesMap <#agent>", "rr:parentTriplesMap <#a>", "#a: is not a triples map"),
         ("rr:class", "rr:class rr:class", "m.ttl, line 12: not valid Turtle"),
         ("<#agent> ]", "<#agent> ; rr:joinCondition [] ]", "joins are not supported"),
     ],
@@ -298,12 +303,12 @@ def test_rml_that_is_refused(
     ("content", "message"),
     [
         (b"", "objects.csv is empty"),
-        (b"id,title,maker,made,height,on display,notes,web\n", "no triples from objects.csv"),
+        (b"id,title,maker,made,height,on display,notes,web\n", "no triples in objects.csv"),
         (CSV.encode() + b"\xff,b\n", "after line .*: not UTF-8 text: save the table as UTF-8"),
         (CSV.encode() + b"a,b,c,d,e,f,g,h,i\n", "line 6: 9 cells for 8 columns"),
         (CSV.encode() + b'a,"b\n', "line 6: not a table"),
         (CSV.encode().replace(b"notes", b"id"), "two columns 'id'"),
-        (b"PK\0\0", "is no text"),
+        (b"PK\0\0", "is not text"),
     ],
 )
 def test_tables_that_are_refused(
@@ -318,11 +323,11 @@ def test_tables_that_are_refused(
 def test_options_that_do_not_fit(kg: KnowledgeGraph, table: Path, mapping: Path) -> None:
     with pytest.raises(UsageError, match="a table needs --mapping FILE"):
         kg.import_graph(table, "table")
-    with pytest.raises(UsageError, match="--mapping applies only to tables"):
+    with pytest.raises(UsageError, match="'mapping' does not apply to --as rdf"):
         kg.import_graph(table, "rdf", mapping=mapping)
     with pytest.raises(UsageError, match="do not apply to tables"):
         kg.import_graph(table, "table", mapping=mapping, languages=["en"])
-    with pytest.raises(UsageError, match=r"objects\.csv is no mapping"):
+    with pytest.raises(UsageError, match=r"objects\.csv is not a mapping"):
         kg.import_graph(table, "table", mapping=table)
     with pytest.raises(UsageError, match="no such file"):
         kg.import_graph(table, "table", mapping=mapping.with_name("n.yml"))
@@ -453,7 +458,9 @@ def test_words_of_names() -> None:
 def test_the_command(sarag: Sarag, tmp_path: Path, table: Path, mapping: Path) -> None:
     ask = ("import", table, "--as", "table", "--no-vectors")
     sarag(*ask).fails(2, "a table needs --mapping FILE")
-    sarag(*ask, "--mapping", mapping, "--suggest-mapping", "s.yml").fails(2, "and no --mapping")
+    sarag(*ask, "--mapping", mapping, "--suggest-mapping", "s.yml").fails(
+        2, "either --suggest-mapping or --mapping"
+    )
     sarag("import", table, "--as", "rdf", "--suggest-mapping", "s.yml").fails(2, "needs --as table")
     result = sarag(*ask, "--suggest-mapping", "s.yml")
     assert result.code == 0
@@ -462,7 +469,7 @@ def test_the_command(sarag: Sarag, tmp_path: Path, table: Path, mapping: Path) -
     assert sarag(*ask, "--mapping", "s.yml", "--name", "a").code == 0
     result = sarag(*ask, "--mapping", mapping)
     assert result.code == 0
-    assert "column 'made': 1 value is no xsd:gYear" in result.err
+    assert "column 'made': 1 value is not of type xsd:gYear" in result.err
     assert "objects: 21 triples imported as rdf" in result.out
 
 
@@ -589,6 +596,36 @@ def test_activation_reaches_the_text_over_the_thing(
     text = next(d for d in found.documents if d.document.text.startswith("Engraved"))
     assert text.activation > 0
     assert [step.target for step in text.chain][-2:] == [f"{EX}object/o1", text.document.iri]
+
+
+def test_passages_have_the_size_that_is_asked_for(
+    kg: KnowledgeGraph, texts: tuple[Path, Path]
+) -> None:
+    table, mapping = texts
+    kg.import_graph(table, "table", mapping=mapping, words=6, overlap=2)
+    table_ = kg.query(
+        "PREFIX sarag: <https://w3id.org/sarag/ontology#> SELECT ?text { ?d sarag:text ?text }",
+        over=["notes"],
+    )
+    lengths = [len(row[0].value.split()) for row in table_.rows]  # type: ignore[union-attr]
+    assert max(lengths) == 6
+    assert len(lengths) > 2
+    with pytest.raises(UsageError, match="cannot share 6"):
+        kg.import_graph(table, "table", mapping=mapping, words=6, overlap=6)
+
+
+def test_warnings_about_many_columns_are_cut(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(25)]
+    table = written(tmp_path / "wide.csv", f"id,{','.join(names)}\na{',x' * 25}\n")
+    columns = ", ".join(f"[rdfs:comment, $({name}), xsd:integer]" for name in names)
+    mapping = written(
+        tmp_path / "wide.yml",
+        "mappings: {a: {sources: [[wide.csv~csv]], s: https://x.org/$(id), "
+        f"po: [[rdfs:label, $(id)], {columns}]}}}}",
+    )
+    warnings = kg.import_graph(table, "table", mapping=mapping).warnings
+    assert warnings[-1] == "and 5 more columns"
+    assert len(warnings) == 21
 
 
 def test_a_long_text_has_several_documents(kg: KnowledgeGraph, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.building.imports.wikidata5m import converted
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.papers.wikidata5m import converted
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 

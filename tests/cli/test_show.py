@@ -20,8 +20,8 @@ from sarag_rdf.base.types import (
     Section,
     Stage,
 )
-from sarag_rdf.cli import output
-from sarag_rdf.cli.output import number_sources, show_retrieved, show_table, show_trace
+from sarag_rdf.cli import answers
+from sarag_rdf.cli.answers import number_sources, show_retrieved, show_table, show_trace
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.report import source_name
 from sarag_rdf.retrieval import sarag
@@ -118,7 +118,7 @@ def test_entities_and_what_is_left_out(
 ) -> None:
     """Those that are told are the most active: the graph may hold more that are active."""
     monkeypatch.setattr(sarag, "ENTITIES", 3)
-    monkeypatch.setattr(output, "_ENTITIES", 1)
+    monkeypatch.setattr(answers, "_ENTITIES", 1)
     found, _ = test_sarag.search(gain=0.3, k=0, limit=1)
     one, two, three = found.entities
     assert [one.hop, two.hop, three.hop] == [0, 1, 3]
@@ -127,7 +127,7 @@ def test_entities_and_what_is_left_out(
     place = lines.index("Activated entities: 3 of 3 in the explanation")
     assert lines[place + 1] == f"  {one.activation:5.2f}  Ada  [misc, seed]"
     assert lines[place + 2] == "  ... and 2 more (--json shows them)"
-    monkeypatch.setattr(output, "_ENTITIES", 3)
+    monkeypatch.setattr(answers, "_ENTITIES", 3)
     show_retrieved(found, explain=True)
     shown = capsys.readouterr().out
     assert "  Bea  [misc, 1 hop]\n" in shown

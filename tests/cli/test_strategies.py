@@ -9,11 +9,11 @@ import click
 import pytest
 
 from sarag_rdf.base.options import declared_options
-from sarag_rdf.cli.main import COMMANDS, cli
-from sarag_rdf.kg.registry import STRATEGIES
+from sarag_rdf.cli.main import cli, command_names
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import make_graph
+from tests.strategies import STRATEGIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
 QUESTION = "Who founded Orbis?"
@@ -43,8 +43,8 @@ def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
             assert f"--{kind} {name}:" in listed
             shown = sarag("strategies", name).out
             options = data[kind][name]["options"]
-            assert options.keys() == {option.name for option in declared_options(class_.options)}
-            for option in declared_options(class_.options):
+            assert options.keys() == {option.name for option in declared_options(class_)}
+            for option in declared_options(class_):
                 assert f"\n  {option.name}" in shown
                 assert options[option.name]["default"] == option.default
 
@@ -66,24 +66,15 @@ def settings(sarag: Sarag, *arguments: str) -> dict[str, float]:
 
 def test_every_option_of_a_retriever_can_be_set(sarag: Sarag, graph: Path) -> None:
     assert settings(sarag) == {"k": 3, "n": 2, "c": 0.98, "decay": 0.15, "gain": 0.4}
-    given = settings(sarag, "--retriever", "sarag:k=2:decay=0.2:gain=1:c=0.5", "-n", "1")
+    given = settings(sarag, "--retriever", "sarag:k=2:decay=0.2:gain=1:c=0.5:n=1")
     assert given == {"k": 2, "n": 1, "c": 0.5, "decay": 0.2, "gain": 1.0}
     paper = settings(sarag, "--retriever", "sarag-paper:preset=2wiki:tau_d=0:tau_a=0.1")
     assert (paper["k"], paper["n"], paper["tau_d"], paper["tau_a"]) == (10, 3, 0.0, 0.1)
 
 
-def test_flags_override_the_specification_and_settings_do_not(
+def test_the_limit_of_the_specification_counts(
     sarag: Sarag, graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert settings(sarag, "--retriever", "rrf:k=5", "-k", "7") == {"k": 7}
-    monkeypatch.setenv("SARAG_K", "9")
-    assert settings(sarag, "--retriever", "rrf") == {"k": 9}
-    assert settings(sarag, "--retriever", "rrf:k=5") == {"k": 5}
-    monkeypatch.setenv("SARAG_RETRIEVER", "rrf:k=5")
-    assert settings(sarag) == {"k": 9}
-
-
-def test_the_limit_of_the_specification_counts(sarag: Sarag, graph: Path) -> None:
     def count(*arguments: str) -> int:
         done = sarag("search", QUESTION, "--json", "--retriever", *arguments)
         return len(json.loads(done.out)["documents"])
@@ -91,6 +82,9 @@ def test_the_limit_of_the_specification_counts(sarag: Sarag, graph: Path) -> Non
     assert count("dense:limit=1") == 1
     assert count("dense:limit=1", "--limit", "2") == 2
     assert count("dense") == 3
+    monkeypatch.setenv("SARAG_LIMIT", "2")
+    assert count("dense") == 2
+    assert count("dense:limit=1") == 1
 
 
 @pytest.mark.parametrize(
@@ -135,7 +129,7 @@ MODEL_COMMANDS = {
 def test_only_commands_that_call_a_model_have_its_options() -> None:
     having = set()
     with click.Context(cli) as context:
-        for name in COMMANDS:
+        for name in command_names():
             command = cli.get_command(context, name)
             assert command is not None
             inner = command.commands.values() if isinstance(command, click.Group) else [command]

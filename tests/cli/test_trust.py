@@ -9,7 +9,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import RemoteDownError
-from sarag_rdf.cli.main import COMMANDS, _load
+from sarag_rdf.cli.main import _load, command_names
 from sarag_rdf.cli.settings import Harmless, Setting, SettingsFile, settings_of
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.location import endpoint_beside, location_of
@@ -18,13 +18,11 @@ from tests.command import Sarag
 from tests.fault_server import playing, raw
 from tests.sample_graph import make_graph
 
-HARMLESS = """base budget c concurrency default-graph description engine graph-kind homepage k
-    language license limit loading-wait model-seed model-timeout n on-violation over overlap
-    preset price-in
-    price-out publisher sparql-endpoint sparql-timeout stdin-format temperature timeout title
-    weight words""".split()
-INSIDE = "context extractor facts kg reasoner retriever".split()
-TRUSTED = """activation base-url embedder endpoint examples max-chars max-expansion max-file
+HARMLESS = """base budget concurrency default-graph engine graph-kind language limit loading-wait
+    model-seed model-timeout on-violation over overlap price-in price-out sparql-endpoint
+    sparql-timeout stdin-format temperature timeout top-p weight words""".split()
+INSIDE = "context endpoint extractor facts kg reasoner retriever".split()
+TRUSTED = """activation base-url embedder examples max-chars max-expansion max-file
     max-reply max-seconds model ontology picture root shapes store-url tokenizer
     update-url""".split()
 EVIL = "http://127.0.0.1:9/v1"
@@ -51,14 +49,19 @@ def test_every_setting_is_classified() -> None:
     keys: dict[str, Harmless] = dict.fromkeys(HARMLESS, True)
     keys.update(dict.fromkeys(INSIDE, "inside"))
     keys.update(dict.fromkeys(TRUSTED, False))
-    file = SettingsFile(Path("x"), dict.fromkeys(keys, ""), "")
-    found = {(key, option.harmless) for key, option in settings_of(file, map(_load, COMMANDS))}
+    commands = [*map(_load, command_names())]
+    files = (SettingsFile(Path("x"), {key: ""}, "") for key in keys)
+    found = {
+        (key, option.harmless) for file in files for key, option in settings_of(file, commands)
+    }
     assert found == set(keys.items())
     settings = {
-        max(option.opts, key=len).removeprefix("--")
+        name.removeprefix("--")
         for _, command in reference.commands()
         for option in command.params
         if isinstance(option, Setting)
+        for name in option.opts
+        if name.startswith("--")
     }
     assert settings == set(keys)
     assert Setting(["--new"]).harmless is False
@@ -69,7 +72,8 @@ def test_what_is_not_harmless_is_one_line(sarag: Sarag, key: str) -> None:
     values = {key: "1"}
     file = SettingsFile(Path("x"), values, "")
     assert all(
-        not option.permits("1", Path()) for _, option in settings_of(file, map(_load, COMMANDS))
+        not option.permits("1", Path())
+        for _, option in settings_of(file, map(_load, command_names()))
     )
     write(f"# mine\n{key} = 1\n")
     command = {

@@ -21,7 +21,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import FORMATS, Duplicate, InputProblem, ReadOutcome, language, read_paths
+from sarag_rdf.documents import Duplicate, InputProblem, ReadOutcome, language, read_paths, suffixes
 from sarag_rdf.documents.language import detect
 from sarag_rdf.documents.markdown import split_title
 from sarag_rdf.documents.text import clean
@@ -270,6 +270,7 @@ def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.xyz", b"text", "unknown file type (.xyz)"),
+        *((f"a.{suffix}", b"text", "is a graph rather") for suffix in ("turtle", "n3", "xml")),
         ("README", b"text", "no suffix"),
         ("a.txt", b"", "is empty"),
         ("a.txt", b" \n\t ", "only white space"),
@@ -836,5 +837,5 @@ def test_detection_is_a_function_that_gives_valid_tags(text: str) -> None:
 
 
 def test_every_format_is_named_by_a_lower_case_suffix() -> None:
-    assert len(FORMATS) == 16
-    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in FORMATS)
+    assert len(suffixes()) == 16
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes())

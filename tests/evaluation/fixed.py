@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from typing import ClassVar
 
 import pytest
 
-from sarag_rdf.base.options import RetrieverOptions, option
+from sarag_rdf.base import plugins
+from sarag_rdf.base.options import option
 from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from sarag_rdf.kg import registry
+from sarag_rdf.retrieval.base import RetrieverStrategy
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedOptions(RetrieverOptions):
-    """Options of `Fixed`."""
-
-    name = "fixed"
-    order: str = option("", "Titles in their order, with | between.")
-
-
-class Fixed:
+class Fixed(RetrieverStrategy):
     """Returns documents by title, in the order of its options, and records its questions."""
 
-    options = FixedOptions
-    asked: list[tuple[str, int | None]] = []  # noqa: RUF012 - shared on purpose
+    name = "fixed"
+    asked: ClassVar[list[tuple[str, int | None]]] = []
+    order: str = option("", "Titles in their order, with | between.")
 
-    def __init__(self, view: GraphView, options: FixedOptions) -> None:
-        order = options.order
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        self.asked.append((query.text, self.limit))
         texts = {d.title: d.text for d in view.documents(view.iris.documents).values()}
-        self._limit = options.limit
-        self._documents = [
+        titles = self.order.split("|") if self.order else sorted(texts)
+        documents = [
             Document(f"a:{place}", "a:source", title, texts[title], 0, len(texts[title]))
-            for place, title in enumerate(order.split("|") if order else sorted(texts))
+            for place, title in enumerate(titles)
         ]
-
-    def retrieve(self, query: Query) -> Retrieved:
-        self.asked.append((query.text, self._limit))
         found = tuple(
             RankedDocument(document, -rank, 0.0, 0.0, "", rank)
-            for rank, document in enumerate(self._documents[: self._limit], 1)
+            for rank, document in enumerate(documents[: self.limit], 1)
         )
         return Retrieved(query, "fixed", {}, found, (), (), (), Subgraph((), {}, ()))
 
@@ -57,5 +52,12 @@ def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
             CapitalExtractor() if name in ("spacy", "capitals") else make(name, *rest, **options)
         ),
     )
-    monkeypatch.setitem(registry.RETRIEVERS, "fixed", Fixed)
+    entry = EntryPoint("fixed", "tests.evaluation.fixed:Fixed", "sarag_rdf.retrievers")
+    fixed = plugins.Plugin("retrievers", "fixed", "tests", "1", entry)
+    others = plugins._others
+    monkeypatch.setattr(
+        plugins,
+        "_others",
+        lambda group: {"fixed": fixed} if group == "retrievers" else others(group),
+    )
     monkeypatch.setattr(Fixed, "asked", [])

@@ -290,7 +290,7 @@ def test_the_command_evaluates_a_language_model(
     monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
     arguments = ("evaluate", "extraction", "--data", folder, "--limit", "1", "--model", "m")
     sarag(*arguments, "--extractor", "llm").fails(2, "--base-url")
-    sarag(*arguments, "--extractor", "gpt").fails(2, "choose spacy, llm or predictions:FOLDER")
+    sarag(*arguments, "--extractor", "gpt").fails(2, "choose learned, llm or predictions:FOLDER")
     with playing(data({"statements": [ISLAND, HEIGHT, INVENTED]})) as server:
         model = ("--base-url", server.base_url, "--replies", tmp_path / "replies.sqlite")
         done = sarag(*arguments, "--extractor", "llm:max_tokens=200", *model)

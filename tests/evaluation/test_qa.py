@@ -28,12 +28,14 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.base.resources import CORE_PROMPTS
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg import registry
 from sarag_rdf.plugins.evaluation.judge import ANSWER_PROMPTS
 from sarag_rdf.plugins.evaluation.plots import write_answer_plot
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
 from sarag_rdf.plugins.evaluation.tables import WIDTH
+from sarag_rdf.plugins.papers import PROMPTS
 from tests.command import Result, Sarag, environment, interruptible, run_sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
@@ -542,8 +544,8 @@ def test_other_prices_and_a_judge_ask_nothing_anew(evaluate: Evaluate) -> None:
 
 def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
     """A new prompt of a reasoner belongs to what answers depend on."""
-    folder = Path(sarag_rdf.__file__).parent / "models" / "prompts"
-    prompts = {path.stem for path in folder.glob("*.j2")}
+    folders = CORE_PROMPTS.folder, PROMPTS.folder
+    prompts = {path.stem for folder in folders for path in folder.glob("*.j2")}
     assert prompts - set(ANSWER_PROMPTS) == {
         "entities", "relationships", "statements", "judge", "judge_notes", "judge_pair",
         "curate_cluster", "relabel_entities", "write_article", "write_question",

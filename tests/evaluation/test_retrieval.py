@@ -19,7 +19,7 @@ from sarag_rdf.kg.session import Session
 from sarag_rdf.plugins.evaluation.plots import write_recall_plot
 from sarag_rdf.plugins.evaluation.scores import count_words, words_to_answer
 from sarag_rdf.plugins.evaluation.tables import WIDTH
-from sarag_rdf.retrieval.sarag import SaragOptions
+from sarag_rdf.retrieval import sarag as strategy
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import Fixed, without_models
@@ -186,9 +186,7 @@ def test_questions_chosen(evaluate: Evaluate) -> None:
     assert orders == {tuple(ids("--seed", str(seed), "--limit", "2")) for seed in range(4)}
 
 
-def test_the_default_baseline(evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
-    dense = registry.RETRIEVERS.get("dense", registry.RETRIEVERS["sarag"])
-    monkeypatch.setitem(registry.RETRIEVERS, "dense", dense)
+def test_the_default_baseline(evaluate: Evaluate) -> None:
     assert evaluate.json("--methods", "fixed,dense")["setting"]["baseline"] == "dense"
     assert evaluate.json("--methods", "sarag,fixed")["setting"]["baseline"] == "sarag"
 
@@ -260,9 +258,9 @@ def test_chunks_of_one_passage(evaluate: Evaluate, tmp_path: Path) -> None:
 def test_options_of_a_method() -> None:
     spec = Spec.parse(" sarag:n=1:decay=0.5 ")
     assert (spec.label, spec.name) == ("sarag:n=1:decay=0.5", "sarag")
-    assert spec.read(SaragOptions) == SaragOptions(n=1, decay=0.5)
-    assert ranking_options(spec.label) == SaragOptions(n=1, decay=0.5, explain=False)
-    assert ranking_options("sarag:explain=true") == SaragOptions()
+    assert spec.read(strategy.Sarag) == strategy.Sarag(n=1, decay=0.5)
+    assert ranking_options(spec.label) == strategy.Sarag(n=1, decay=0.5, explain=False)
+    assert ranking_options("sarag:explain=true") == strategy.Sarag()
 
 
 def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> None:

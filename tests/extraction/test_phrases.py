@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from sarag_rdf.base.types import EntityType, Value
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.extraction.typed.phrases import Argument, PhraseMatcher, Word, normalize_phrase
+from sarag_rdf.extraction.phrases import Argument, PhraseMatcher, Word, normalize_phrase
 from sarag_rdf.graph.ontology.read import COMMON, common_schema
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 
@@ -189,3 +192,25 @@ def test_two_properties_with_one_phrase_are_no_property() -> None:
     match = matcher.match(normalize_phrase("was carved by"), *ends)
     assert match is not None
     assert match.property.iri == EX + "carver"
+
+
+def test_classes_are_not_searched_for_each_class() -> None:
+    class Counting(dict[str, OntologyClass]):
+        searches = 0
+
+        def __iter__(self) -> Iterator[str]:
+            Counting.searches += 1
+            return super().__iter__()
+
+        def items(self) -> Any:
+            Counting.searches += 1
+            return super().items()
+
+    classes = Counting(
+        (f"urn:{n}", OntologyClass(f"urn:{n}", f"thing {n}", parents=(f"urn:{n // 2}",)))
+        for n in range(1, 60)
+    )
+    matcher = PhraseMatcher(Schema(classes, {}))
+    for iri in list(classes):
+        matcher.entity_types(iri)
+    assert Counting.searches <= 3

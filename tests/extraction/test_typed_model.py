@@ -15,10 +15,10 @@ from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError, Usa
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import prompt_hash
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
+from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
-from sarag_rdf.extraction.typed.model import StatementModel, max_statements
-from sarag_rdf.extraction.units import UNIT
+from sarag_rdf.extraction.llm_statements import StatementModel, max_statements
+from sarag_rdf.extraction.values import UNIT
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -101,10 +101,9 @@ def read(
     discarded: Counter[str] = Counter()
     built = model()
     source = document(text, title)
-    relations = built.relations(
-        source, built.request(source), {"statements": list(items)}, discarded=discarded
-    )
-    return list(relations), discarded
+    reply = {"statements": list(items)}
+    found = built.extraction(source, Extraction(), built.request(source), reply, discarded)
+    return list(found.relations), discarded
 
 
 # ---------------------------------------------------------------- The call
@@ -311,9 +310,8 @@ def test_examples_may_show_values_as_entities() -> None:
     example = Example("The 1910 fair was in Bergen.", (statement("Bergen", "island", "1910"),))
     built = model(examples=[example])
     source = document("The fair of 1911 was in Moss.")
-    found = built.relations(
-        source, built.request(source), {"statements": [item("Moss", "island", "1911")]}
-    )
+    reply = {"statements": [item("Moss", "island", "1911")]}
+    found = built.extraction(source, Extraction(), built.request(source), reply).relations
     assert [(r.object, r.value) for r in found] == [("1911", None)]
 
 
@@ -510,3 +508,15 @@ def test_with_a_real_server_every_statement_conforms(llm_server: str) -> None:
         assert built.usage.calls >= 1
     else:
         assert isinstance(result, TruncatedReplyError)
+
+
+def test_an_estimate_embeds_nothing() -> None:
+    class Unused(HashEmbedder):
+        def embed(self, texts: Any) -> Any:
+            raise AssertionError(texts)
+
+    built = LLMExtractor(QueuedLLM([]), 1, schema=SCHEMA, embedder=Unused(), examples=EXAMPLES)
+    words = "Gull Light stands on Ona. " * 30
+    short, long = (built.estimate([document(text)]) for text in (TEXT, TEXT + words))
+    assert (short.calls, long.calls) == (3, 3)
+    assert long.tokens_in - short.tokens_in == 3 * 5 * 30 * 4 / 3

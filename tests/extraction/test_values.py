@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.extraction.units import CURRENCY, UNIT
-from sarag_rdf.extraction.values import VALUE_KINDS, WKT, XSD, ValueKind, find_values, parse_value
+from sarag_rdf.extraction.values import (
+    CURRENCY,
+    UNIT,
+    VALUE_KINDS,
+    WKT,
+    XSD,
+    ValueKind,
+    find_values,
+    parse_value,
+)
 
 LEXICAL = {
     "date": r"-?\d{4}-\d\d-\d\d",

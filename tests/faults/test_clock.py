@@ -21,9 +21,7 @@ CLOCKS = ("1970-01-01 00:00:01", "2199-06-30 12:00:00", "2001-09-09 01:46:40")
 _LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1")
 _WALL_CLOCK = {"time.time", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 _MAY_ASK = {
-    "graph/metadata.py": "when a run began and ended",
-    "kg/identity.py": "on which day names were merged or split",
-    "kg/links.py": "on which day a link was accepted",
+    "graph/metadata.py": "when a run began and ended, and the day of a decision or a link",
     "rdf/writer_lock.py": "since when a graph is being written",
     "http.py": "how long it is until the moment that a Retry-After names",
     "serve/audit.py": "when a request was recorded",

@@ -22,12 +22,12 @@ from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor
+from tests.strategies import RETRIEVERS
 
 THREADS = 8
 QUESTIONS = [f"Whom did Number{number} meet in Ulm with Boris{number % 7}?" for number in range(20)]

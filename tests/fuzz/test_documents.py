@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import FORMATS, Duplicate, InputProblem, read_paths
+from sarag_rdf.documents import Duplicate, InputProblem, read_paths, suffixes
 from sarag_rdf.documents.text import clean
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import assert_sound, encoded, evidence, graph, is_line, mutated
@@ -146,7 +146,7 @@ OFFICE = {
 @case("office")
 def test_office_files(folder: Path, suffix: str, data: bytes) -> None:
     """Without the optional packages this stops at the first look into the file."""
-    assert suffix in FORMATS
+    assert suffix in suffixes()
     path = folder / f"c{suffix}"
     path.write_bytes(data)
     for found in read_paths([path]):

@@ -11,7 +11,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import RDF, SARAG, SH, SKOS, XSD
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.building.index.plan import chunk
 from sarag_rdf.building.index.quarantine import with_mentions
 
@@ -70,7 +70,7 @@ def evidence(language: str = "en") -> list[Triple]:
     )
     method = Method("tests", "none", "0123", {"a": "b"})
     documents = [(document, found) for document in chunk(source, iri, minter)]
-    return with_mentions(source_quads(minter, source, iri, method, documents))
+    return with_mentions(SourceGraph(minter, source, iri, method, documents).quads)
 
 
 def read(text: bytes) -> list[Triple]:

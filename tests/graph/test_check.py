@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import SH
 from sarag_rdf.graph.ontology.check import check
 from sarag_rdf.graph.ontology.read import read_ontology
+from sarag_rdf.graph.ontology.triples import TripleIndex
 from tests.data_folder import data_folder
 from tests.graph.museum import MUSEUM
 
@@ -160,3 +163,17 @@ def test_real_ontologies() -> None:
     yago = read_ontology(str(folder / "yago-schema.ttl"))
     errors = [f for f in check(yago.triples, yago.repaired) if f.severity == "error"]
     assert [e.term for e in errors] == ["http://www.w3.org/2000/01/rdf-schema#Property"]
+
+
+def test_shapes_are_read_once_for_all_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    pairs = TripleIndex.pairs
+
+    def counted(self: TripleIndex, *properties: str) -> Iterator[tuple[str, str]]:
+        read.extend(properties)
+        return pairs(self, *properties)
+
+    monkeypatch.setattr(TripleIndex, "pairs", counted)
+    shapes = (f"[] <{SH.path.value}> <urn:p{n}> ." for n in range(40))
+    check([quad.triple for quad in ox.parse("\n".join(shapes), ox.RdfFormat.TURTLE)])
+    assert read.count(SH.path.value) < 5

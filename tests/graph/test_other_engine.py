@@ -22,12 +22,12 @@ from sarag_rdf.graph.delta import KINDS
 from sarag_rdf.graph.vectors import index
 from sarag_rdf.graph.vectors.store import FolderVectors
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.plugins.vector_engine import EngineVectors
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.graph.test_vector_updates import Angles, changes, matrix, names, same, unit
 from tests.sample_graph import SOURCES, CapitalExtractor
+from tests.strategies import RETRIEVERS
 
 pytestmark = pytest.mark.interop
 CORPUS = ROOT / "examples" / "corpus"

@@ -18,6 +18,7 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.vectors.graph_vectors import index_key
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -95,8 +96,8 @@ def test_the_schema_is_that_of_all_ontologies_together(
     kg: KnowledgeGraph, museum: Path, other: Path
 ) -> None:
     assert kg.ontologies.schema().digest == kg.ontologies.schema().digest
-    assert not kg.ontologies.schema().classes
-    planned = kg.ontologies.schema_with(museum, other)
+    assert kg.ontologies.schema() == common_schema()
+    planned = kg.ontologies.schema(more=[museum, other])
     kg.ontologies.add(museum)
     alone = kg.ontologies.schema()
     kg.ontologies.add(other)
@@ -165,7 +166,7 @@ def test_other_files_are_refused(
 
 def test_a_new_graph_may_begin_with_an_ontology(tmp_path: Path, museum: Path) -> None:
     with sarag_rdf.open(tmp_path / "new", embedder=HashEmbedder(), endpoint=None) as kg:
-        assert not kg.ontologies.schema().properties
+        assert kg.ontologies.schema() == common_schema()
         assert kg.ontologies.add(museum).sources == 0
         assert kg.meta().embedding_model == ""
         assert kg.fsck().in_order

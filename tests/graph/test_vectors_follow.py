@@ -21,7 +21,7 @@ from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
@@ -31,6 +31,8 @@ from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
 from sarag_rdf.kg.registry import make_view
+from sarag_rdf.retrieval.network.kinds import EDGE_KINDS
+from sarag_rdf.retrieval.network.network import Iris, arrays_of
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import METHOD, MINTER, WORDS
 
@@ -62,9 +64,9 @@ def write(reader: GraphReader, seeds: dict[int, int], drop: Sequence[int] = ()) 
         text, title = f"{' '.join(names)} {seed % 4}", names[seed % 3] if seed % 2 else ""
         iri = MINTER.document(source_of(number), 0, len(text), text)
         document = Document(iri, source_of(number), title, text, 0, len(text))
-        quads += source_quads(
+        quads += SourceGraph(
             MINTER, Source(text, title), source_of(number), METHOD, [(document, found)]
-        )
+        ).quads
     dropped = [MINTER.source_graph(source_of(number)) for number in (*seeds, *drop)]
     Writer(reader).commit(dropped, quads, [source_of(number) for number in seeds])
 
@@ -93,7 +95,7 @@ def made(reader: GraphReader, folder: Path | None) -> GraphVectors:
 def nothing_is_read_whole() -> Iterator[None]:
     with (
         patch("sarag_rdf.graph.vectors.graph_vectors.texts_of", side_effect=AssertionError),
-        patch("sarag_rdf.retrieval.view.load_network", side_effect=AssertionError),
+        patch("sarag_rdf.retrieval.view.network_arrays", side_effect=AssertionError),
     ):
         yield
 
@@ -101,8 +103,9 @@ def nothing_is_read_whole() -> Iterator[None]:
 def network(reader: GraphReader, vectors: GraphVectors) -> dict[str, list[Any]]:
     """The arrays of the network, and its lists."""
     made = make_view(reader, vectors).network
-    lists = {name: list(getattr(made, name)) for name in ("documents", "entities", "relationships")}
-    return lists | {name: array.tolist() for name, array in made.arrays().items()}
+    lists = {name: list(getattr(made.iris, name)) for name in Iris.__slots__}
+    edges = {kind: made.edges(kind) for kind in EDGE_KINDS}
+    return lists | {name: array.tolist() for name, array in arrays_of(made.iris, edges).items()}
 
 
 def same(found: GraphVectors, fresh: GraphVectors) -> None:

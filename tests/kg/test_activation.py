@@ -15,13 +15,14 @@ from pyoxigraph import NamedNode, Quad
 import sarag_rdf
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.resources import prompt_hash, query_file
+from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.types import Answer, Retrieved, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG
 from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.export.activation import activation_trig
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.question import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
@@ -172,7 +173,7 @@ def test_statements_with_rounds_order_and_calls(kg: KnowledgeGraph) -> None:
             {SARAG.model} ?model .
         }} ORDER BY ?order"""
     )
-    call = ("select_statements", prompt_hash("select_statements"), "queued")
+    call = ("select_statements", PROMPTS.digest("select_statements"), "queued")
     assert [tuple(row.values()) for row in rows] == [
         ("1", "1", "Ada founded Orbis.", "1", *call),
         ("2", "2", "Orbis has its seat in Ulm.", "2", *call),

@@ -63,12 +63,12 @@ def entailed(kg: KnowledgeGraph) -> set[str]:
 
 
 def test_nothing_is_entailed_unless_it_is_on(kg: KnowledgeGraph) -> None:
-    assert not kg.entailment.status().is_on
+    assert not kg.ontologies.entailment().is_on
     assert entailed(kg) == set()
 
 
 def test_what_follows_is_in_a_graph_of_its_own_and_in_queries(kg: KnowledgeGraph) -> None:
-    status = kg.entailment.enable()
+    status = kg.ontologies.entail()
     assert (status.over, status.triples) == (("documents",), len(entailed(kg)))
     assert "ilse_brandt type Agent" in entailed(kg)
     assert "ilse_brandt type Person" not in entailed(kg)  # that is derived from the domain
@@ -81,12 +81,12 @@ def test_what_follows_is_in_a_graph_of_its_own_and_in_queries(kg: KnowledgeGraph
 
 
 def test_it_follows_documents_ontologies_and_decisions(kg: KnowledgeGraph) -> None:
-    kg.entailment.enable()
+    kg.ontologies.entail()
     kg.delete(["emil.txt"])
     assert "emil_sand student ilse_brandt" not in entailed(kg)
     kg.index([SOURCES[1]], extractor=TypedExtractor())
     assert "emil_sand student ilse_brandt" in entailed(kg)
-    kg.identity.retype("Emil Sand", f"{EX}Chemist")
+    kg.decisions.retype("Emil Sand", f"{EX}Chemist")
     assert "emil_sand type Agent" in entailed(kg)
     kg.ontologies.remove("axioms")
     assert "emil_sand type Agent" not in entailed(kg)
@@ -96,7 +96,7 @@ def test_it_follows_documents_ontologies_and_decisions(kg: KnowledgeGraph) -> No
 
 @pytest.mark.history
 def test_after_any_history_it_is_a_fresh_closure(kg: KnowledgeGraph) -> None:
-    kg.entailment.enable()
+    kg.ontologies.entail()
     choose, extractor = random.Random(7), TypedExtractor()
     sentences = [part for source in SOURCES for part in source.text.split(". ")]
     for step in range(200):
@@ -133,14 +133,14 @@ def test_whoever_writes_no_state_lacks_what_follows(
         count += 1
 
     monkeypatch.setattr(OxigraphStore, "apply", checked)
-    kg.entailment.enable(["documents", "people"])
+    kg.ontologies.entail(["documents", "people"])
     assert {"bob teacher ada", "emil_sand student ilse_brandt"} <= entailed(kg)
     kg.delete(["emil.txt"])
     kg.index([SOURCES[1]], extractor=TypedExtractor())
-    kg.identity.retype("Emil Sand", f"{EX}Chemist")
-    kg.identity.merge("Ilse Brandt", "Emil Sand")
-    kg.identity.undo(None)
-    kg.identity.split("Emil Sand", ["emil.txt"], "teacher")
+    kg.decisions.retype("Emil Sand", f"{EX}Chemist")
+    kg.decisions.merge("Ilse Brandt", "Emil Sand")
+    kg.decisions.undo(None)
+    kg.decisions.split("Emil Sand", ["emil.txt"], "teacher")
     assert "emil_sand~teacher knows ilse_brandt" in entailed(kg)
     people.write_text(f'{AXIOMS} ex:ada rdfs:label "Ada" ; ex:student ex:eva .', "utf-8")
     kg.import_graph(people, "rdf", replace=True)
@@ -153,14 +153,14 @@ def test_whoever_writes_no_state_lacks_what_follows(
     kg.ontologies.remove("axioms")
     assert "ilse_brandt type Agent" not in entailed(kg)
     kg.ontologies.add(tmp_path / "axioms.ttl")
-    kg.entailment.disable()
+    kg.ontologies.entail(())
     assert count > 15
 
 
 def test_without_a_reasoner_nothing_is_decided(
     kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kg.entailment.enable()
+    kg.ontologies.entail()
     kg.close()
     table = tmp_path / "phrases.tsv"
     table.write_text("phrase\tproperty\nmet\tteacher\n", encoding="utf-8")
@@ -179,7 +179,7 @@ def test_without_a_reasoner_nothing_is_decided(
 def test_what_exceeds_a_limit_is_one_line(
     kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kg.entailment.enable()
+    kg.ontologies.entail()
     kg.close()
     before = set(OxigraphStore.open(tmp_path / "kg" / "store").quads())
     monkeypatch.setattr("sarag_rdf.building.derive.entailment.MAX_TRIPLES", len(entailed(kg)) - 1)
@@ -228,7 +228,7 @@ def _reasoners(parent: int) -> list[str]:
 
 
 def test_a_damaged_graph_is_repaired(kg: KnowledgeGraph) -> None:
-    kg.entailment.enable()
+    kg.ontologies.entail()
     before = entailed(kg)
     node = NamedNode(f"{EX}stray")
     with kg.session.write() as reader:
@@ -246,13 +246,13 @@ def test_a_damaged_graph_is_repaired(kg: KnowledgeGraph) -> None:
 
 
 def test_an_export_restores_it(kg: KnowledgeGraph, tmp_path: Path) -> None:
-    kg.entailment.enable()
+    kg.ontologies.entail()
     with (tmp_path / "all.trig").open("wb") as stream:
         kg.export("trig", stream)
     with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
         copy.restore(tmp_path / "all.trig")
         assert entailed(copy) == entailed(kg)
-        assert copy.entailment.status() == kg.entailment.status()
+        assert copy.ontologies.entailment() == kg.ontologies.entailment()
         copy.delete(["emil.txt"])
         assert "emil_sand student ilse_brandt" not in entailed(copy)
 
@@ -266,7 +266,7 @@ def test_imported_graphs_by_their_own_schema(kg: KnowledgeGraph, tmp_path: Path)
     )
     (tmp_path / "friends.ttl").write_text(turtle, encoding="utf-8")
     kg.import_graph(tmp_path / "friends.ttl", "rdf")
-    assert kg.entailment.enable(["friends"]).over == ("friends",)
+    assert kg.ontologies.entail(["friends"]).over == ("friends",)
     assert {"bob teacher ada", "ada knows bob", "bob knows ada"} <= entailed(kg)
 
 
@@ -274,16 +274,16 @@ def test_what_cannot_be_entailed(
     kg: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="no such part: 'x': use documents"):
-        kg.entailment.enable(["x"])
+        kg.ontologies.entail(["x"])
     with sarag_rdf.open(tmp_path / "plain", embedder=HashEmbedder(), endpoint=None) as plain:
         plain.index(SOURCES, extractor=TypedExtractor(typed=False))
         with pytest.raises(UsageError, match="nothing follows from the ontologies"):
-            plain.entailment.enable()
-        assert not plain.entailment.status().is_on
+            plain.ontologies.entail()
+        assert not plain.ontologies.entailment().is_on
     monkeypatch.setitem(__import__("sys").modules, "reasonable", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[entailment\]'"):
-        kg.entailment.enable()
-    assert not kg.entailment.status().is_on
+        kg.ontologies.entail()
+    assert not kg.ontologies.entailment().is_on
     assert kg.fsck().in_order  # which needs no reasoner while entailment is off
 
 

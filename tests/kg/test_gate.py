@@ -49,12 +49,13 @@ def kg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeGra
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as graph:
         graph.ontologies.add(tmp_path / "crafts.ttl")
         graph.index(SOURCES, extractor=SentenceExtractor())
-        graph.phrases.accept(
+        graph.decisions.accept(
             table(
                 tmp_path / "phrases.tsv",
                 BORN,
                 {"phrase": "studied with", "property": "taught", "direction": "inverse"},
-            )
+            ),
+            "phrases",
         )
         yield graph
 
@@ -86,7 +87,7 @@ def test_a_statement_is_put_into_quarantine_and_released(
 ) -> None:
     before, graph = statements(kg), derived(kg)
     path = shapes(tmp_path, LINZ)
-    report = kg.quarantine().apply_shapes(path)
+    report = kg.quarantine.apply_shapes(path)
     [decision] = report.quarantined
     assert decision.statement == (
         MINTER.entity("boris"),
@@ -95,15 +96,15 @@ def test_a_statement_is_put_into_quarantine_and_released(
     )
     assert (decision.note, report.remaining) == ("only in Ulm", ())
     assert statements(kg) == before - {BORN_IN_LINZ}
-    assert kg.quarantine().statements() == [decision]
+    assert kg.decisions.list("statements") == [decision]
     kg.delete(["boris.txt"])
     kg.index(SOURCES, extractor=SentenceExtractor())
     assert statements(kg) == before - {BORN_IN_LINZ}
-    assert kg.quarantine().apply_shapes(path).quarantined == ()
-    assert kg.identity.decisions() == []
+    assert kg.quarantine.apply_shapes(path).quarantined == ()
+    assert kg.decisions.list() == []
     with pytest.raises(UsageError, match="no decision about 'nothing'"):
-        kg.quarantine().release("nothing")
-    assert kg.quarantine().release(MINTER.entity("boris")) == [decision]
+        kg.decisions.undo("nothing", "statements")
+    assert kg.decisions.undo(MINTER.entity("boris"), "statements") == [decision]
     assert derived(kg) == graph
 
 
@@ -112,7 +113,7 @@ def test_without_a_value_all_statements_of_the_property_are_meant(
 ) -> None:
     """Missing values are reported only, while the shape has a target."""
     path = shapes(tmp_path, ONE_STUDENT)
-    report = kg.quarantine().apply_shapes(path)
+    report = kg.quarantine.apply_shapes(path)
     assert len(report.report.violations) == 2
     assert {d.qualifier for d in report.quarantined} == {
         f"<{MINTER.entity(name)}>" for name in ("ada", "clara")
@@ -125,7 +126,7 @@ def test_what_is_no_shape_is_refused(kg: KnowledgeGraph, tmp_path: Path) -> None
     with pytest.raises(InputError, match="cannot read"):
         kg.validate(shapes=[tmp_path / "missing.ttl"])
     with pytest.raises(InputError, match=r"the SHACL shapes .*are invalid"):
-        kg.quarantine().apply_shapes(shapes(tmp_path, "no turtle"))
+        kg.quarantine.apply_shapes(shapes(tmp_path, "no turtle"))
 
 
 def test_shapes_that_crash_the_parser_are_refused(kg: KnowledgeGraph, tmp_path: Path) -> None:

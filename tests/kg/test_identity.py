@@ -66,15 +66,15 @@ def test_merged_entities_are_one_and_a_search_finds_the_documents_of_both(
     kg: KnowledgeGraph,
 ) -> None:
     before = stored(kg)
-    kg.identity.merge("Marie", "Manya", note="the same woman")
+    kg.decisions.merge("Marie", "Manya", note="the same woman")
     marie = MINTER.entity("marie")
     assert entities(kg, "Marie", "Manya") == [marie, marie]
     stored(kg)
     for name in ("Marie", "Manya"):
         assert {"marie.txt", "manya.txt"} <= found_by(kg, f"What did {name} do?")
-    [told] = kg.identity.decisions()
+    [told] = kg.decisions.list()
     assert (told.name, told.other, told.note) == ("manya", "marie", "the same woman")
-    kg.identity.undo("Manya")
+    kg.decisions.undo("Manya")
     assert stored(kg) == before
 
 
@@ -83,17 +83,17 @@ def test_an_entity_is_found_by_the_names_and_the_iri_that_it_had_before(
 ) -> None:
     for _ in range(2):
         assert kg.entity("manya").iri == kg.entity("Manya").iri
-        kg.identity.merge("Marie", "Manya")
+        kg.decisions.merge("Marie", "Manya")
         for name in ("manya", "Manya", "MARIE", MINTER.entity("manya")):
             assert kg.entity(name).iri == MINTER.entity("marie")
         assert kg.neighbours("manya").entities[0].iri == MINTER.entity("marie")
-        kg.identity.undo("Manya")
+        kg.decisions.undo("Manya")
     with pytest.raises(UsageError, match="no entity is named 'nobody'"):
         kg.entity("nobody")
 
 
 def test_a_merge_holds_for_what_comes_later_and_outlives_what_goes(kg: KnowledgeGraph) -> None:
-    kg.identity.merge("Marie", "Manya")
+    kg.decisions.merge("Marie", "Manya")
     kg.delete(["manya.txt"])
     assert entities(kg, "Manya") == [""]
     stored(kg)
@@ -106,12 +106,12 @@ def test_a_merge_holds_for_what_comes_later_and_outlives_what_goes(kg: Knowledge
 
 
 def test_nothing_is_merged_that_was_not_told(kg: KnowledgeGraph) -> None:
-    kg.identity.merge("Marie", "Manya")
+    kg.decisions.merge("Marie", "Manya")
     with pytest.raises(UsageError, match="are already the same entity"):
-        kg.identity.merge("Manya", "Marie")
+        kg.decisions.merge("Manya", "Marie")
     with pytest.raises(UsageError, match="already merged with another entity"):
-        kg.identity.merge("Irene", "Marie")
-    kg.identity.merge("Marie", "Irene")
+        kg.decisions.merge("Irene", "Marie")
+    kg.decisions.merge("Marie", "Irene")
     assert len(set(entities(kg, "Marie", "Manya", "Irene"))) == 1
     stored(kg)
 
@@ -119,31 +119,33 @@ def test_nothing_is_merged_that_was_not_told(kg: KnowledgeGraph) -> None:
 def test_what_is_no_entity_cannot_be_merged(kg: KnowledgeGraph) -> None:
     for name in ("Nobody", MINTER.entity("nobody")):
         with pytest.raises(UsageError, match=r"no entity .* in this graph"):
-            kg.identity.merge("Marie", name)
+            kg.decisions.merge("Marie", name)
     with pytest.raises(UsageError, match="no decision about"):
-        kg.identity.undo("Marie")
-    assert kg.identity.decisions() == []
+        kg.decisions.undo("Marie")
+    assert kg.decisions.list() == []
 
 
 def test_a_name_that_was_split_is_that_of_several_entities_however_it_is_spelled(
     kg: KnowledgeGraph,
 ) -> None:
     for count, qualifier in enumerate(("god", "planet", "metal"), start=2):
-        kg.identity.split("Mercury", [f"{qualifier}.txt"], qualifier)
+        kg.decisions.split("Mercury", [f"{qualifier}.txt"], qualifier)
         for name in ("Mercury", "mercury", "MERCURY"):
             with pytest.raises(UsageError, match=f"{min(count, 3)} entities are named '{name}'"):
                 kg.entity(name)
         entity = MINTER.entity_of_mention(MINTER.variant("mercury", qualifier))
         assert kg.entity(entity).iri == entity
-    kg.identity.undo(None)
+    with pytest.raises(UsageError, match="was split into 3 entities: give the IRI of one"):
+        kg.entity(MINTER.entity("mercury"))
+    kg.decisions.undo(None)
     assert kg.entity("MERCURY").iri == MINTER.entity("mercury")
-    kg.identity.split("Jove", ["god.txt"], "god")
+    kg.decisions.split("Jove", ["god.txt"], "god")
     assert kg.entity("jove").iri == MINTER.entity_of_mention(MINTER.variant("jove", "god"))
 
 
 def test_a_name_is_another_thing_in_some_sources(kg: KnowledgeGraph) -> None:
     before = stored(kg)
-    kg.identity.split("Mercury", ["god.txt"], "god")
+    kg.decisions.split("Mercury", ["god.txt"], "god")
     god = MINTER.entity_of_mention(MINTER.variant("mercury", "god"))
     stored(kg)
     rows = kg.query(
@@ -155,15 +157,15 @@ def test_a_name_is_another_thing_in_some_sources(kg: KnowledgeGraph) -> None:
     assert [row[0].value for row in rows.rows] == ["Mercury carried messages to Jove."]
     assert {"god.txt", "planet.txt"} <= found_by(kg, "What did Mercury do?")
     with pytest.raises(UsageError, match="already"):
-        kg.identity.split("Mercury", ["god.txt"], "messenger")
-    kg.identity.split("Mercury", "planet.txt", "planet", note="it is one")
-    kg.identity.split("Mercury", ["metal.txt"], "metal")
+        kg.decisions.split("Mercury", ["god.txt"], "messenger")
+    kg.decisions.split("Mercury", "planet.txt", "planet", note="it is one")
+    kg.decisions.split("Mercury", ["metal.txt"], "metal")
     stored(kg)
     kg.delete(["god.txt"])
     stored(kg)
     kg.index(SOURCES, extractor=CapitalExtractor())
     stored(kg)
-    kg.identity.undo(None)
+    kg.decisions.undo(None)
     assert stored(kg) == before
 
 
@@ -204,31 +206,31 @@ def people(tmp_path: Path) -> Iterator[KnowledgeGraph]:
 def test_names_that_an_alias_put_together_are_kept_apart(people: KnowledgeGraph) -> None:
     before = stored(people)
     assert entities(people, "Nan") == [MINTER.entity("ann")]
-    people.identity.keep_apart("Nan", "Ann")
+    people.decisions.keep_apart("Nan", "Ann")
     assert entities(people, "Nan", "Ann") == [MINTER.entity("nan"), MINTER.entity("ann")]
     stored(people)
     with pytest.raises(UsageError, match="kept apart"):
-        people.identity.merge("Ann", "Nan")
-    people.identity.undo("Nan")
+        people.decisions.merge("Ann", "Nan")
+    people.decisions.undo("Nan")
     assert stored(people) == before
 
 
 def test_a_split_is_extended_to_further_sources(kg: KnowledgeGraph) -> None:
-    kg.identity.split("Mercury", ["god.txt"], "god", note="of Rome")
-    kg.identity.split("Mercury", ["metal.txt"], "god")
-    [told] = kg.identity.decisions()
+    kg.decisions.split("Mercury", ["god.txt"], "god", note="of Rome")
+    kg.decisions.split("Mercury", ["metal.txt"], "god")
+    [told] = kg.decisions.list()
     sources = [MINTER.source(key, "", "") for key in ("god.txt", "metal.txt")]
     assert (told.sources, told.note) == (tuple(sources), "of Rome")
     stored(kg)
     with pytest.raises(UsageError, match=r"^no such source in the graph: 'nowhere.txt'"):
-        kg.identity.split("Mercury", "nowhere.txt", "god")
-    kg.identity.undo("Mercury")
-    kg.identity.split("Mercury", ["god.txt"], "god")
+        kg.decisions.split("Mercury", "nowhere.txt", "god")
+    kg.decisions.undo("Mercury")
+    kg.decisions.split("Mercury", ["god.txt"], "god")
     with pytest.raises(UsageError, match="to undo, or --undo-all"):
-        kg.identity.undo(" ")
-    kg.identity.undo(None)
+        kg.decisions.undo(" ")
+    kg.decisions.undo(None)
     with pytest.raises(UsageError, match="no decision:"):
-        kg.identity.undo(None)
+        kg.decisions.undo(None)
 
 
 @pytest.mark.parametrize(
@@ -238,12 +240,12 @@ def test_a_rule_that_was_followed_says_nothing_more(
     people: KnowledgeGraph, tmp_path: Path, rule: str, least: float
 ) -> None:
     """What was merged shares more neighbours and lies elsewhere: that does not count."""
-    rows = people.identity.proposals(rule, least=least)
+    rows = people.decisions.propose_merges(rule, least=least)
     table = tmp_path / "review.sssom.tsv"
     table.write_text(people.links.table(rows, f"merges/{rule}"), "utf-8")
-    assert len(people.identity.merge_rows(table)) == len(rows) > 0
-    assert people.identity.proposals(rule, least=least) == []
-    assert people.identity.merge_rows(table) == []
+    assert len(people.decisions.accept(table).decisions) == len(rows) > 0
+    assert people.decisions.propose_merges(rule, least=least) == []
+    assert people.decisions.accept(table).decisions == ()
 
 
 def test_what_a_rule_merged_gives_it_no_further_pair() -> None:
@@ -253,9 +255,9 @@ def test_what_a_rule_merged_gives_it_no_further_pair() -> None:
         pairs = pairwise(names)
         sources = [Source(f"{one} met {two}.", "", f"{one}.txt") for one, two in pairs]
         kg.index(sources, extractor=CapitalExtractor())
-        made = kg.identity.merge_rows(kg.identity.proposals("near", least=-1.0))
+        made = kg.decisions.accept(kg.decisions.propose_merges("near", least=-1.0)).decisions
         assert len(made) > 1
-        assert kg.identity.proposals("near", least=-1.0) == []
+        assert kg.decisions.propose_merges("near", least=-1.0) == []
         stored(kg)
 
 
@@ -278,13 +280,13 @@ def test_a_rule_goes_by_what_names_mean_now() -> None:
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         said = Aliasing(SAID_LATER)
         kg.index(Source("before", "", "before.txt"), extractor=said)
-        kg.identity.merge("Anna Bell", "Maria")
-        kg.identity.merge("Marie", "Manya")
+        kg.decisions.merge("Anna Bell", "Maria")
+        kg.decisions.merge("Marie", "Manya")
         kg.index([Source(text, "", f"{text}.txt") for text in SAID_LATER], extractor=said)
         one = [set(entities(kg, *pair)) for pair in (("Maria", "Anna Bell"), ("Marie", "Manya"))]
         assert [len(found) for found in one] == [1, 1]
-        for row in kg.identity.proposals("same-words"):
-            kg.identity.merge_rows([row, row])
+        for row in kg.decisions.propose_merges("same-words"):
+            kg.decisions.accept([row, row])
         assert len(set(entities(kg, "Maria", "Anna Bell"))) == 1
         assert len(set(entities(kg, "Marie", "Manya"))) == 1
         assert len(set(entities(kg, "Marie", "Curie Marie"))) == 1
@@ -293,38 +295,38 @@ def test_a_rule_goes_by_what_names_mean_now() -> None:
 
 def test_a_rule_leaves_alone_what_was_told_apart(kg: KnowledgeGraph) -> None:
     kg.index(Source("Mercurys met Ada.", "", "s.txt"), extractor=CapitalExtractor())
-    [row] = kg.identity.proposals("same-words")
-    kg.identity.split("Mercury", "god.txt", "god")
-    rows = kg.identity.proposals("same-words")
+    [row] = kg.decisions.propose_merges("same-words")
+    kg.decisions.split("Mercury", "god.txt", "god")
+    rows = kg.decisions.propose_merges("same-words")
     assert [{*row.pair} for row in rows] == [{*row.pair}]
-    kg.identity.keep_apart("Mercury", "Mercurys")
-    assert kg.identity.proposals("same-words") == []
+    kg.decisions.keep_apart("Mercury", "Mercurys")
+    assert kg.decisions.propose_merges("same-words") == []
 
 
 def test_rules_tell_pairs_that_can_be_reviewed_and_undone(
     people: KnowledgeGraph, tmp_path: Path
 ) -> None:
     before = stored(people)
-    rows = people.identity.proposals("same-words")
+    rows = people.decisions.propose_merges("same-words")
     assert [(row.subject_label, row.object_label) for row in rows] == [
         ("Smith, John", "John Smith")
     ]
-    rows = people.identity.proposals("initials")
+    rows = people.decisions.propose_merges("initials")
     assert [(row.subject_label, row.object_label) for row in rows] == [("J. Smith", "John Smith")]
     table = tmp_path / "review.sssom.tsv"
     table.write_text(people.links.table(rows, "merges/initials"), "utf-8")
-    [made] = people.identity.merge_rows(table)
+    [made] = people.decisions.accept(table).decisions
     assert (made.name, made.other, made.rule) == ("j smith", "john smith", "initials")
     stored(people)
-    assert people.identity.proposals("initials") == []
-    people.identity.merge_rows(people.identity.proposals("same-words"))
+    assert people.decisions.propose_merges("initials") == []
+    people.decisions.accept(people.decisions.propose_merges("same-words"))
     stored(people)
-    assert {d.rule for d in people.identity.decisions()} == {"initials", "same-words"}
-    people.identity.undo("same-words")
-    people.identity.undo(made.iri(MINTER))
+    assert {d.rule for d in people.decisions.list()} == {"initials", "same-words"}
+    people.decisions.undo("same-words")
+    people.decisions.undo(made.iri(MINTER))
     assert stored(people) == before
-    with pytest.raises(UsageError, match="unknown rule"):
-        people.identity.proposals("guess")
+    with pytest.raises(UsageError, match="unknown merge rule"):
+        people.decisions.propose_merges("guess")
 
 
 def test_a_rule_merges_only_what_a_reviewer_accepts(
@@ -363,24 +365,24 @@ def test_a_rule_merges_only_what_a_reviewer_accepts(
     accepted = sarag("merge", "--accept", decided("Accept"), *where)
     assert accepted.out == "1 merged, 0 rows skipped\n"
     people.reload()
-    [made] = people.identity.decisions()
+    [made] = people.decisions.list()
     assert (made.name, made.rule) == ("smith john", "same-words")
 
 
 def test_what_a_run_decided_is_undone_together(people: KnowledgeGraph) -> None:
     before = stored(people)
-    people.identity.merge_rows(people.identity.proposals("same-words"))
+    people.decisions.accept(people.decisions.propose_merges("same-words"))
     runs = people.query("SELECT ?run { ?run <http://www.w3.org/ns/prov#generated> ?decision }")
     assert isinstance(runs, Table)
-    people.identity.undo(runs.rows[0][0].value)
+    people.decisions.undo(runs.rows[0][0].value)
     assert stored(people) == before
 
 
 def test_the_near_rule_asks_the_embedding_model(people: KnowledgeGraph) -> None:
-    rows = people.identity.proposals("near", least=-1.0)
+    rows = people.decisions.propose_merges("near", least=-1.0)
     assert rows
     assert {row.tool for row in rows} == {"near"}
-    assert people.identity.proposals("near", least=1.0) == []
+    assert people.decisions.propose_merges("near", least=1.0) == []
 
 
 def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -> None:
@@ -422,15 +424,15 @@ def test_names_that_share_an_alias_are_merged_on_request() -> None:
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(t, "", t) for t in OWN_ALIASES], extractor=Aliasing(OWN_ALIASES))
         assert len(set(entities(kg, *names))) == 4
-        rows = kg.identity.proposals("shared-alias")
+        rows = kg.decisions.propose_merges("shared-alias")
         assert {row.subject_label: row.confidence for row in rows} == {
             "Bank of Elm": 0.7, "Bank of Oak": 0.4, "BoE": 0.4,
         }  # fmt: skip
-        kg.identity.merge_rows(rows)
+        kg.decisions.accept(rows)
         assert len(set(entities(kg, *names))) == 1
         assert entities(kg, "Ada Holt") != entities(kg, "BoE")
-        assert kg.identity.proposals("shared-alias") == []
-        kg.identity.undo("shared-alias")
+        assert kg.decisions.propose_merges("shared-alias") == []
+        kg.decisions.undo("shared-alias")
         assert len(set(entities(kg, *names))) == 4
 
 
@@ -441,11 +443,11 @@ def test_a_chain_of_shared_aliases_is_less_sure() -> None:
     }
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(text, "", text) for text in said], extractor=Aliasing(said))
-        rows = kg.identity.proposals("shared-alias")
+        rows = kg.decisions.propose_merges("shared-alias")
         labels = {(row.subject_label, row.object_label): row.confidence for row in rows}
         assert labels == {("A", "Cee"): 0.4, ("B", "Cee"): 0.7}
-        kg.identity.keep_apart("B", "Cee")
-        assert len(kg.identity.proposals("shared-alias")) == 1
+        kg.decisions.keep_apart("B", "Cee")
+        assert len(kg.decisions.propose_merges("shared-alias")) == 1
 
 
 def test_a_rule_is_followed_without_review_only_if_that_is_said(
@@ -454,7 +456,7 @@ def test_a_rule_is_followed_without_review_only_if_that_is_said(
     where = ("--kg", tmp_path / "kg")
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(t, "", t) for t in OWN_ALIASES], extractor=Aliasing(OWN_ALIASES))
-    sarag("merge", "--unreviewed", *where).fails(2, "give KEPT and OTHER")
+    sarag("merge", "--unreviewed", *where).fails(2, "give KEEP and MERGED")
     sarag("merge", "A", "B", "--unreviewed", *where).fails(2, "requires --rule")
     sarag("merge", "--rule", "cluster", "--unreviewed", *where).fails(2, "--review FILE")
     out = sarag("merge", "--rule", "shared-alias", "--unreviewed", *where).out

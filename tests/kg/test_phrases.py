@@ -19,7 +19,7 @@ from sarag_rdf.building.derive.decisions import NO_PROPERTY
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.phrases import COLUMNS
+from sarag_rdf.kg.proposals import PHRASE_COLUMNS as COLUMNS
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
@@ -114,7 +114,7 @@ BORN = {
 
 
 def test_phrases_are_suggested_by_importance(kg: KnowledgeGraph) -> None:
-    proposals = kg.phrases.suggest()
+    proposals = kg.decisions.propose_phrases()
     assert [(p.phrase.signature, p.phrase.count, p.phrase.names) for p in proposals] == [
         (("was born in", "person", "geopolitical"), 3, 5),
         (("was born in", "person", "value"), 2, 4),
@@ -136,7 +136,7 @@ def test_phrases_are_suggested_by_importance(kg: KnowledgeGraph) -> None:
 def test_a_table_is_accepted_and_undone(kg: KnowledgeGraph, tmp_path: Path) -> None:
     before = derived(kg)
     path = tmp_path / "phrases.tsv"
-    path.write_text(kg.phrases.review(kg.phrases.suggest()), encoding="utf-8")
+    path.write_text(kg.decisions.table(kg.decisions.propose_phrases(), "phrases"), encoding="utf-8")
     [first, *others] = read_table(path, COLUMNS)
     assert (first["property"], first["direction"], first["confidence"]) == (
         "born in",
@@ -144,7 +144,7 @@ def test_a_table_is_accepted_and_undone(kg: KnowledgeGraph, tmp_path: Path) -> N
         "0.90",
     )
     assert not any(row["property"] for row in others)
-    report = kg.phrases.accept(path)
+    report = kg.decisions.accept(path, "phrases")
     assert (len(report.decisions), report.skipped) == (1, 3)
     assert (report.stated_before, report.stated) == (0, 3)
     assert statements(kg) == {
@@ -152,12 +152,12 @@ def test_a_table_is_accepted_and_undone(kg: KnowledgeGraph, tmp_path: Path) -> N
         ("boris", "bornIn", "linz"),
         ("clara", "bornIn", "ulm"),
     }
-    assert [p.phrase.signature.phrase for p in kg.phrases.suggest()][:2] == [
+    assert [p.phrase.signature.phrase for p in kg.decisions.propose_phrases()][:2] == [
         "was born in",
         "studied with",
     ]
-    assert len(kg.phrases.suggest(all_=True)) == 4
-    [undone] = kg.phrases.undo("was born in")
+    assert len(kg.decisions.propose_phrases(all_=True)) == 4
+    [undone] = kg.decisions.undo("was born in", "phrases")
     assert undone.other == f"{EX}bornIn"
     assert derived(kg) == before
 
@@ -171,7 +171,7 @@ def test_properties_are_edited_in_both_directions_and_with_values(
         {"phrase": "Was  born in", "object type": "value", "property": "birth year"},
         {"phrase": "studied with", "property": "ex:taught", "direction": "inverse"},
     )
-    report = kg.phrases.accept(path)
+    report = kg.decisions.accept(path, "phrases")
     assert (len(report.decisions), report.skipped, report.stated) == (2, 1, 4)
     expected = {
         ("ada", "birthYear", "1815"),
@@ -189,15 +189,15 @@ def test_properties_are_edited_in_both_directions_and_with_values(
 def test_a_later_table_replaces_decisions_about_the_same_phrases(
     kg: KnowledgeGraph, tmp_path: Path
 ) -> None:
-    kg.phrases.accept(table(tmp_path / "one.tsv", BORN))
-    kg.phrases.accept(table(tmp_path / "two.tsv", {**BORN, "property": "none"}))
-    [decision] = kg.phrases.decisions()
+    kg.decisions.accept(table(tmp_path / "one.tsv", BORN), "phrases")
+    kg.decisions.accept(table(tmp_path / "two.tsv", {**BORN, "property": "none"}), "phrases")
+    [decision] = kg.decisions.list("phrases")
     assert decision.other == NO_PROPERTY
     assert "states nothing" in str(decision)
     assert statements(kg) == set()
-    kg.phrases.accept(table(tmp_path / "three.tsv", {**BORN, "subject type": "any"}))
+    kg.decisions.accept(table(tmp_path / "three.tsv", {**BORN, "subject type": "any"}), "phrases")
     assert statements(kg) == set()  # the decision about persons takes precedence
-    kg.phrases.accept(table(tmp_path / "four.tsv", BORN))
+    kg.decisions.accept(table(tmp_path / "four.tsv", BORN), "phrases")
     assert len(statements(kg)) == 3
 
 
@@ -223,16 +223,16 @@ def test_errors_name_row_and_column(
 ) -> None:
     path = table(tmp_path / "phrases.tsv", BORN, {**BORN, **change})
     with pytest.raises(InputError, match=re.escape(f"{path}: row 3, {complaint}")):
-        kg.phrases.accept(path)
-    assert kg.phrases.decisions() == []
+        kg.decisions.accept(path, "phrases")
+    assert kg.decisions.list("phrases") == []
 
 
 def test_without_an_ontology_the_packaged_one_is_used(kg: KnowledgeGraph, tmp_path: Path) -> None:
     kg.ontologies.remove("crafts")
-    [born, *_] = kg.phrases.suggest()
+    [born, *_] = kg.decisions.propose_phrases()
     assert born.suggestions[0].property == "https://w3id.org/sarag/common#birthPlace"
     path = table(tmp_path / "phrases.tsv", {**BORN, "property": born.suggestions[0].property})
-    assert kg.phrases.accept(path).stated == 3
+    assert kg.decisions.accept(path, "phrases").stated == 3
 
 
 def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -> None:
@@ -248,14 +248,14 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     assert listed["decision"].startswith("person 'was born in' geopolitical  states  ")
     assert sarag("ontology", "accept", "--undo", listed["iri"]).out == "1 undone\n"
     assert sarag("ontology", "accept").complaints == [
-        "sarag: give a TABLE, or one of --list, --undo, --undo-all"
+        "sarag: give a TABLE, or one of --list, --undo"
     ]
     assert sarag("ontology", "accept", "--undo-all").complaints == [
         "sarag: no decision: see sarag ontology accept --list"
     ]
     assert sarag("ontology", "accept", "missing.tsv").code != 0
     with pytest.raises(UsageError, match="no decision about 'sang'"):
-        kg.phrases.undo("sang")
+        kg.decisions.undo("sang", "phrases")
 
 
 def test_an_induced_ontology_is_sound_and_is_used(
@@ -281,8 +281,8 @@ def test_an_induced_ontology_is_sound_and_is_used(
     assert "Ada was born in Ulm." in born.examples
     assert schema.properties[f"{base}bornInPerson"].is_literal
     path = tmp_path / "phrases.tsv"
-    path.write_text(kg.phrases.review(kg.phrases.suggest()), encoding="utf-8")
-    assert kg.phrases.accept(path).stated == 7
+    path.write_text(kg.decisions.table(kg.decisions.propose_phrases(), "phrases"), encoding="utf-8")
+    assert kg.decisions.accept(path, "phrases").stated == 7
     assert ("ada", "bornIn", "ulm") in {
         (last_part(q.subject), last_part(q.predicate), last_part(q.object)) for q in derived(kg)
     }
@@ -290,8 +290,8 @@ def test_an_induced_ontology_is_sound_and_is_used(
 
 def test_a_corpus_without_frequent_phrases_gives_no_ontology(kg: KnowledgeGraph) -> None:
     with pytest.raises(UsageError, match="no phrase has 9 relationships"):
-        kg.phrases.induce(least=9)
+        kg.ontologies.induce(least=9)
     with pytest.raises(UsageError, match="invalid namespace"):
-        kg.phrases.induce(namespace="https://crafts.example/terms")
-    turtle = kg.phrases.induce(namespace="https://crafts.example/terms#")
+        kg.ontologies.induce(namespace="https://crafts.example/terms")
+    turtle = kg.ontologies.induce(namespace="https://crafts.example/terms#")
     assert "@prefix : <https://crafts.example/terms#> ." in turtle

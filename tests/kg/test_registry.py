@@ -14,12 +14,13 @@ from sarag_rdf.base.errors import ModelError, UsageError
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS, STRATEGIES, make_counter
-from sarag_rdf.retrieval.context.whole import WholeOptions
-from sarag_rdf.retrieval.rrf import RrfOptions
+from sarag_rdf.kg.registry import make_counter
+from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.rrf import Rrf
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor, make_graph
+from tests.strategies import CONTEXTS, REASONERS, RETRIEVERS, STRATEGIES
 
 QUESTION = "Who founded Orbis?"
 
@@ -180,7 +181,7 @@ STRATEGY_CLASSES = [class_ for table in STRATEGIES.values() for class_ in table.
 @pytest.mark.parametrize("class_", STRATEGY_CLASSES)
 def test_every_integer_is_bounded(class_: Any) -> None:
     """Except `limit`, which the graph bounds: it only takes documents away."""
-    for declared in declared_options(class_.options):
+    for declared in declared_options(class_):
         if declared.kind is int and declared.name != "limit":
             assert declared.ge is not None
             assert declared.le is not None
@@ -189,10 +190,10 @@ def test_every_integer_is_bounded(class_: Any) -> None:
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_options_have_the_name_of_their_strategy(kind: str) -> None:
     for name, class_ in STRATEGIES[kind].items():
-        assert class_.options.name == name
+        assert class_.name == name
         assert class_.__doc__.splitlines()[0].endswith(".")
-        assert str(class_.options()) == name
-        for declared in declared_options(class_.options):
+        assert str(class_()) == name
+        for declared in declared_options(class_):
             assert declared.meaning.endswith(".")
             declared.check(name, declared.default)
 
@@ -265,14 +266,14 @@ def test_a_retriever_is_chosen_by_name_specification_or_options(kg: KnowledgeGra
     assert found.settings == {"k": 5}
     assert kg.search(QUESTION, retriever="rrf:k=5:limit=2") == found
     assert kg.search(QUESTION, retriever="rrf:k=7:limit=2", k=5) == found
-    assert kg.search(QUESTION, retriever=RrfOptions(k=5, limit=2)) == found
-    assert kg.search(QUESTION, retriever=RrfOptions(k=7, limit=2), k=5) == found
-    gathered = kg.gather(RrfOptions(k=5, limit=2), context=WholeOptions(documents=1))
+    assert kg.search(QUESTION, retriever=Rrf(k=5, limit=2)) == found
+    assert kg.search(QUESTION, retriever=Rrf(k=7, limit=2), k=5) == found
+    gathered = kg.gather(Rrf(k=5, limit=2), context=Whole(documents=1))
     assert len(gathered(Query(QUESTION)).context.excerpts) == 1
 
 
 def test_options_of_another_kind_of_strategy(kg: KnowledgeGraph) -> None:
-    assert problem(kg, retriever=WholeOptions()) == (  # type: ignore[arg-type]
+    assert problem(kg, retriever=Whole()) == (  # type: ignore[arg-type]
         f"unknown retriever 'whole': choose from {', '.join(RETRIEVERS)}"
     )
 

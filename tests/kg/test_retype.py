@@ -89,7 +89,7 @@ def classes(kg: KnowledgeGraph, name: str) -> set[str]:
 def test_a_decided_type_replaces_that_of_the_documents(kg: KnowledgeGraph) -> None:
     before = derived(kg)
     assert classes(kg, "Orbis University") == {"GeoPoliticalEntity", "Institute"}
-    [decision] = kg.identity.retype("Orbis University", "organization", note="not a place")
+    [decision] = kg.decisions.retype("Orbis University", "organization", note="not a place")
     assert (decision.other, decision.note) == (SARAG.Organization.value, "not a place")
     assert classes(kg, "Orbis University") == {"Organization", "Institute"}
     derived(kg)
@@ -97,53 +97,53 @@ def test_a_decided_type_replaces_that_of_the_documents(kg: KnowledgeGraph) -> No
     kg.index(SOURCES, extractor=StaffExtractor())
     assert classes(kg, "Orbis University") == {"Organization", "Institute"}
     derived(kg)
-    assert kg.identity.decisions() == []
-    assert kg.identity.undo("Orbis University", "classes") == [decision]
+    assert kg.decisions.list() == []
+    assert kg.decisions.undo("Orbis University", "classes") == [decision]
     assert derived(kg) == before
 
 
 def test_a_decided_class_replaces_those_that_follow_from_statements(kg: KnowledgeGraph) -> None:
-    kg.identity.retype("Orbis University", "ex:University")
+    kg.decisions.retype("Orbis University", "ex:University")
     assert classes(kg, "Orbis University") == {"GeoPoliticalEntity", "University"}
-    kg.identity.retype("orbis university", "university", "organization")
+    kg.decisions.retype("orbis university", "university", "organization")
     assert classes(kg, "Orbis University") == {"Organization", "University"}
-    assert len(kg.identity.decisions("classes")) == 2
+    assert len(kg.decisions.list("classes")) == 2
     derived(kg)
 
 
 def test_a_later_decision_about_a_name_replaces_the_earlier_one(kg: KnowledgeGraph) -> None:
-    kg.identity.retype("Ulm", "organization")
-    kg.identity.retype(MINTER.entity("ulm"), f"<{EX}Town>", "geopolitical")
+    kg.decisions.retype("Ulm", "organization")
+    kg.decisions.retype(MINTER.entity("ulm"), f"<{EX}Town>", "geopolitical")
     assert classes(kg, "Ulm") == {"GeoPoliticalEntity", "Town"}
-    kg.identity.retype("Ulm", "Town")
+    kg.decisions.retype("Ulm", "Town")
     assert classes(kg, "Ulm") == {"MiscEntity", "Town"}
     derived(kg)
 
 
 def test_a_decision_holds_for_the_entity_that_its_name_is_merged_into(kg: KnowledgeGraph) -> None:
-    kg.identity.retype("Ulm", "geopolitical")
-    kg.identity.merge("Orbis University", "Ulm")
-    kg.identity.retype("Orbis University", "organization")  # its own name takes precedence
+    kg.decisions.retype("Ulm", "geopolitical")
+    kg.decisions.merge("Orbis University", "Ulm")
+    kg.decisions.retype("Orbis University", "organization")  # its own name takes precedence
     assert classes(kg, "Orbis University") == {"Organization", "Institute"}
     derived(kg)
-    kg.identity.undo("Ulm")
+    kg.decisions.undo("Ulm")
     assert classes(kg, "Ulm") == {"GeoPoliticalEntity"}
-    assert len(kg.identity.decisions("classes")) == 2
+    assert len(kg.decisions.list("classes")) == 2
 
 
 def test_unknown_names_and_classes_are_refused(kg: KnowledgeGraph) -> None:
     with pytest.raises(UsageError, match="no entity 'Nobody' in this graph"):
-        kg.identity.retype("Nobody", "person")
+        kg.decisions.retype("Nobody", "person")
     with pytest.raises(UsageError, match="no such class: 'village'"):
-        kg.identity.retype("Ulm", "village")
+        kg.decisions.retype("Ulm", "village")
     with pytest.raises(UsageError, match="one entity type"):
-        kg.identity.retype("Ulm", "person", "misc")
+        kg.decisions.retype("Ulm", "person", "misc")
     with pytest.raises(UsageError, match="give the class"):
-        kg.identity.retype("Ulm")
+        kg.decisions.retype("Ulm")
     with pytest.raises(UsageError, match="no decision: see  sarag retype --list"):
-        kg.identity.undo(None, "classes")
+        kg.decisions.undo(None, "classes")
     with pytest.raises(UsageError, match="choose from class-in-name, by-model"):
-        kg.identity.class_proposals("guess")
+        kg.decisions.propose_classes("guess")
 
 
 def test_a_rule_proposes_classes_that_a_reviewer_accepts(
@@ -173,12 +173,12 @@ def test_a_rule_proposes_classes_that_a_reviewer_accepts(
     assert sarag("retype", "--accept", "classes.csv").out == "1 retyped\n"
     kg.reload()
     assert classes(kg, "Orbis University") == {"GeoPoliticalEntity", "University"}
-    assert kg.identity.class_proposals() == []
+    assert kg.decisions.propose_classes() == []
     [told] = json.loads(sarag("retype", "--list", "--json").out)
     assert told["decision"].startswith(f"orbis university  belongs to  {EX}University  [class-in-")
     assert sarag("retype", "--undo", "class-in-name").out == "1 undone\n"
     kg.reload()
-    assert len(kg.identity.class_proposals()) == 1
+    assert len(kg.decisions.propose_classes()) == 1
 
 
 def test_a_model_proposes_classes(tmp_path: Path) -> None:
@@ -204,15 +204,15 @@ def test_a_model_proposes_classes(tmp_path: Path) -> None:
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), llm=llm) as kg:
         kg.ontologies.add(tmp_path / "campus.ttl")
         kg.index(SOURCES, extractor=StaffExtractor())
-        proposals = kg.identity.class_proposals("by-model")
+        proposals = kg.decisions.propose_classes("by-model")
         assert len(llm.prompts) == 2
         assert "- university" in llm.prompts[0]
         assert not {"Ada", "Boris"} & {proposal.name for proposal in proposals}
         assert "Ulm" in {proposal.name for proposal in proposals}
         assert {proposal.rule for proposal in proposals} == {"by-model"}
-        assert kg.identity.decisions("classes") == []
-        (tmp_path / "a.tsv").write_text(kg.identity.class_review(proposals), encoding="utf-8")
-        assert kg.identity.retype_rows(tmp_path / "a.tsv") == []
+        assert kg.decisions.list("classes") == []
+        (tmp_path / "a.tsv").write_text(kg.decisions.table(proposals, "classes"), encoding="utf-8")
+        assert kg.decisions.accept(tmp_path / "a.tsv", "classes").decisions == ()
 
 
 def test_entities_without_a_usable_reply_are_counted(
@@ -225,10 +225,10 @@ def test_entities_without_a_usable_reply_are_counted(
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), llm=llm) as kg:
         kg.ontologies.add(tmp_path / "campus.ttl")
         kg.index(SOURCES, extractor=StaffExtractor())
-        assert kg.identity.class_proposals("by-model") == []
+        assert kg.decisions.propose_classes("by-model") == []
         assert "no usable reply of labelling about " in caplog.text
         with pytest.raises(UnparsableReplyError, match="could be used: try another model"):
-            kg.identity.class_proposals("by-model")
+            kg.decisions.propose_classes("by-model")
 
 
 class Labelling:
@@ -262,10 +262,10 @@ def test_errors_in_a_table_name_row_and_column(
     path = tmp_path / "classes.tsv"
     path.write_text(f"decision\tname\tclass\n{cells}\nyes\tUlm\ttown\n", encoding="utf-8")
     with pytest.raises(InputError, match=complaint) as caught:
-        kg.identity.retype_rows(path)
+        kg.decisions.accept(path, "classes")
     assert str(caught.value).startswith(str(path))
     assert str(caught.value).endswith("Nothing was changed")
-    assert kg.identity.decisions("classes") == []
+    assert kg.decisions.list("classes") == []
 
 
 def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
@@ -280,7 +280,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
         .complaints[0]
         .startswith("sarag: --rule decides nothing")
     )
-    sarag("retype", "Ulm", "person", "--dry-run").fails(2, "require --rule")
-    sarag("retype", "--undo", "Ulm", "--review", "t.tsv").fails(2, "require --rule")
+    sarag("retype", "Ulm", "person", "--dry-run").fails(2, "--dry-run requires --rule")
+    sarag("retype", "--undo", "Ulm", "--review", "t.tsv").fails(2, "--review requires --rule")
     assert sarag("merge", "--undo-all").complaints == ["sarag: no decision: see sarag merge --list"]
     assert sarag("retype", "--undo-all").out == "2 undone\n"

@@ -298,7 +298,7 @@ def test_quarantine_that_is_damaged(folder: Path) -> None:
     assert "quarantine: the record of" in text
     assert "sarag quarantine drop" in text
     with opened(folder) as kg:
-        kg.quarantine().drop()
+        kg.quarantine.drop()
     assert check(folder).in_order
 
 

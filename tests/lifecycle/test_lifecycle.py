@@ -111,7 +111,7 @@ def test_update_brings_in_what_changed_and_nothing_new(kg: KnowledgeGraph, docs:
 
 def test_update_of_a_file_of_records(kg: KnowledgeGraph, docs: Path) -> None:
     write(docs, {"notes.jsonl": DOCS["notes.jsonl"].split("\n")[1] + '\n{"id": 3, "text": "Eva."}'})
-    plan = call(kg, "plan_update", [docs / "notes.jsonl"])
+    plan = call(kg, "plan", [docs / "notes.jsonl"], how="update")
     assert ([p.name for p in plan.todo], [*plan.deletions.values()]) == (
         ["notes.jsonl#3"],
         ["notes.jsonl#1"],
@@ -258,9 +258,9 @@ def test_the_run_tells_of_it_and_the_description_holds(kg: KnowledgeGraph) -> No
 def test_quarantine_goes_with_its_source() -> None:
     kg = opened()
     kg.index(BAD, extractor=too_sure())
-    assert kg.quarantine().sources()
+    assert kg.quarantine.sources()
     assert kg.delete(BAD.key) == (BAD.key,)
-    assert kg.quarantine().sources() == ()
+    assert kg.quarantine.sources() == ()
     assert quads(kg, MINTER.quarantine_graph(MINTER.source(BAD.key, "", ""))) == []
 
 
@@ -305,7 +305,7 @@ def test_deleting_needs_no_model(
 def test_sync_adds_updates_and_deletes(kg: KnowledgeGraph, docs: Path) -> None:
     write(docs, {"ulm.txt": "Boris visited Ulm.", "new.txt": "Eva is new."})
     (docs / "polish/gdansk.txt").unlink()
-    plan = call(kg, "plan_sync", docs)
+    plan = call(kg, "plan", docs, how="sync")
     assert [(p.name, p.known) for p in plan.todo] == [("new.txt", False), ("ulm.txt", True)]
     assert [*plan.deletions.values()] == ["polish/gdansk.txt"]
     report = call(kg, "sync", docs)
@@ -348,7 +348,7 @@ def test_an_empty_folder_is_refused(kg: KnowledgeGraph, docs: Path) -> None:
     empty.mkdir()
     with pytest.raises(InputError, match="contains no documents, and all 5 sources"):
         call(kg, "sync", empty)
-    assert "contains no documents, and all 5 sources" in call(kg, "plan_sync", empty).refused
+    assert "contains no documents, and all 5 sources" in call(kg, "plan", empty, how="sync").refused
     (empty / "other.txt").write_text("Zoe met Ada.")
     with pytest.raises(InputError, match="all 5 sources indexed from"):
         call(kg, "sync", empty)
@@ -376,10 +376,10 @@ def test_more_than_a_third_goes_only_when_confirmed(kg: KnowledgeGraph, docs: Pa
     with pytest.raises(InputError, match=r"^4 of the 5 sources indexed from .*--root.*--yes"):
         call(kg, "sync", other)
     assert set(reader(kg).store.quads()) == before
-    plan = call(kg, "plan_sync", other)
+    plan = call(kg, "plan", other, how="sync")
     assert (len(plan.deletions), len(plan.todo)) == (4, 1)
     assert "4 of the 5 sources" in plan.refused
-    assert not call(kg, "plan_sync", other, yes=True).refused
+    assert not call(kg, "plan", other, yes=True, how="sync").refused
     report = call(kg, "sync", other, yes=True)
     assert (report.added, report.deleted) == (1, 4)
 
@@ -391,7 +391,7 @@ def test_a_third_goes_unasked(docs: Path, gone: int, refused: bool) -> None:
     call(kg, "index", folder)
     for number in range(gone):
         (folder / f"{number}.txt").unlink()
-    assert bool(call(kg, "plan_sync", folder).refused) is refused
+    assert bool(call(kg, "plan", folder, how="sync").refused) is refused
 
 
 def test_an_update_that_empties_a_file_is_confirmed(kg: KnowledgeGraph, docs: Path) -> None:
@@ -488,7 +488,7 @@ def test_another_extractor_is_not_taken_unasked(
 ) -> None:
     assert sarag("sync", "docs").code == 0
     monkeypatch.delenv("SARAG_EXTRACTOR")
-    for command in ("update", "sync"):
+    for command in ("update", "sync", "index"):
         sarag(command, "docs").fails(2, "the graph was extracted with openie", "--extractor")
         sarag(command, "docs", "--dry-run").fails(2, "the graph was extracted with openie")
 

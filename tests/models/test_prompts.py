@@ -19,7 +19,7 @@ from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import ModelError, ModelMismatchError, UsageError
 from sarag_rdf.base.ports import Matrix, embed_queries
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import RETRIEVERS, make_embedder
+from sarag_rdf.kg.registry import make_embedder
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.names import ModelName, Prompts, effective_prompts
@@ -28,6 +28,7 @@ from sarag_rdf.models.sentence_transformer import CONFIG, SentenceTransformerEmb
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import playing
 from tests.sample_graph import embeddings
+from tests.strategies import RETRIEVERS
 
 E5 = {"query": "query: ", "passage": "passage: "}
 TEXTS = ["Which river flows through Gdańsk?", "", "The Vistula flows through Gdańsk. " * 9]

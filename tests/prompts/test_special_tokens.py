@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.answering.conversation import prompt_text
+from sarag_rdf.answering.base import prompt_text
 from sarag_rdf.base.fence import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationships_prompt
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins import papers
 from sarag_rdf.plugins.evaluation.judge import Case, judge_prompt
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.fault_server import completion, data, failure, playing
@@ -103,7 +104,9 @@ def test_no_prompt_of_ours_has_a_token_or_changed() -> None:
         assert not holds_token(text)
         assert BREAK not in text
         assert (HERE / f"{name}.txt").read_text("utf-8") == text + "\n"
-    for path in (Path(sarag_rdf.__file__).parent / "prompts").glob("*.j2"):
+    templates = [*Path(sarag_rdf.__file__).parent.glob("**/prompts/*.j2")]
+    assert len(templates) > 30
+    for path in templates:
         assert not holds_token(path.read_text("utf-8")), path
 
 
@@ -119,7 +122,7 @@ def prompts_about(text: str) -> list[str]:
         hostile = {**values, **({"facts": facts} if "facts" in values else {})}
         hostile |= {"summary": text} if "summary" in values else {}
         hostile |= {"query": text, "own": text} if "query" in values else {}
-        found.append(prompt_text(name, text, context, **hostile))
+        found.append(prompt_text(name, text, context, prompts=papers.PROMPTS, **hostile))
     return found
 
 

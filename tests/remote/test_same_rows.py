@@ -49,8 +49,8 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
         (folder / "people.ttl").write_text(TURTLE + RULES)
         kg.ontologies.add(folder / "people.ttl")
         kg.index(TYPED_SOURCES, extractor=TypedExtractor())
-        kg.entailment.enable()
-        kg.identity.split("Vistula", ["vistula.md"], "river")
+        kg.ontologies.entail()
+        kg.decisions.split("Vistula", ["vistula.md"], "river")
         kg.links.accept(
             [Match(Minter(BASE).entity("gdansk"), EXACT, "https://elsewhere.example.org/g")]
         )

@@ -207,7 +207,7 @@ def test_what_follows_is_repaired_by_the_next_writer(
     with sarag_rdf.open(direct, embedder=HashEmbedder(), endpoint=None) as kg:
         index_people(kg, tmp_path)
         kg.ontologies.add(tmp_path / "axioms.ttl")
-        kg.entailment.enable()
+        kg.ontologies.entail()
     store = SparqlStore(direct)
     entailed = Minter(BASE).entailed_graph
     before, followed = export_nquads(store), set(store.quads(entailed))

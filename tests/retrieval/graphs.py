@@ -13,7 +13,7 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.derive.incremental import refresh
-from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.evidence import SourceGraph
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
@@ -39,7 +39,7 @@ def put(
         iri = MINTER.document(source, 0, len(text), text)
         document = Document(iri, source, title, text, 0, len(text))
         found = [(document, extraction)]
-        quads += source_quads(MINTER, Source(text, title), source, METHOD, found)
+        quads += SourceGraph(MINTER, Source(text, title), source, METHOD, found).quads
         iris.append(iri)
     dropped = [MINTER.source_graph(MINTER.source(f"{number}.txt", "", "")) for number in drop]
     reader.store.apply(refresh(reader, dropped, quads))

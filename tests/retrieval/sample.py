@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 from sarag_rdf.base.types import Document, Link, Query, RankedDocument, Retrieved, Subgraph
+from sarag_rdf.retrieval.view import GraphView
 
 
 def words(text: str) -> int:
@@ -25,3 +28,15 @@ def found_for(question: str, *documents: RankedDocument, facts: Sequence[str] = 
         Link(f"urn:r{n}", "urn:a", "urn:b", text, 0.0, 0.0) for n, text in enumerate(facts)
     )
     return Retrieved(Query(question), "test", {}, documents, links, (), (), Subgraph((), {}, ()))
+
+
+def view_with(source: Any, word_index: Any = None) -> GraphView:
+    """A view of which contexts read only the graph's reader, or the embedder and word index."""
+    parts = SimpleNamespace(
+        reader=source, vectors=SimpleNamespace(embedder=source), word_index=word_index
+    )
+    return cast("GraphView", parts)
+
+
+VIEW = view_with(None)
+"""A view of which nothing is read."""

@@ -22,14 +22,15 @@ import pytest
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
-from sarag_rdf.cli.output import show_retrieved
-from sarag_rdf.cli.search import command
+from sarag_rdf.cli.answers import show_retrieved
+from sarag_rdf.cli.questions import search as command
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
+from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieval.ppr import Walk, walk_of
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import MINTER, QUESTIONS, AxesEmbedder, indexed, larger_graph, view_of
+from tests.strategies import RETRIEVERS
 
 QUESTION = "Does the cat or the dog sleep?"
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve")

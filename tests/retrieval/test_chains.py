@@ -12,26 +12,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sarag_rdf.base.types import Step
-from sarag_rdf.retrieval.chains import arrivals, chain_to_document, chain_to_entity
-from sarag_rdf.retrieval.network.edges import Network
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.retrieval.network.spreading import Rates, Round, spread_round
-from tests.retrieval.networks import described_pairs, ends_of, network_of, weighted
+from sarag_rdf.retrieval.activation import Chain, Chains, Rates
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.network.network import ArrayNetwork
+from tests.retrieval.networks import (
+    DenseRound,
+    described_pairs,
+    ends_of,
+    network_of,
+    one_round,
+    rows,
+    spreading,
+)
 from tests.retrieval.test_rounds import RATES, Case, cases
 
 
 def in_rounds(
-    network: Network,
+    network: ArrayNetwork,
     sources: Mapping[int, float],
     seeds: Mapping[int, float],
     weights: Sequence[float],
     rates: Rates,
     count: int,
-) -> list[Round]:
+) -> list[DenseRound]:
     """Each round starts from the documents that the one before reached."""
-    rounds: list[Round] = []
+    rounds: list[DenseRound] = []
     for _ in range(count):
-        rounds.append(spread_round(weighted(network, weights), sources, seeds, rates))
+        rounds.append(one_round(network, weights, sources, seeds, rates))
         sources = {
             int(row): min(1.0, float(rounds[-1].documents[row])) for row in rounds[-1].reached
         }
@@ -39,19 +46,38 @@ def in_rounds(
     return rounds
 
 
-def row_of(network: Network, node: str, type_: str) -> int:
-    return list(network.documents if type_ == "document" else network.entities).index(node)
+def chains(rounds: Sequence[DenseRound]) -> Chains:
+    network, rates = rounds[0].network, rounds[0].rates
+    return Chains(spreading(network, (), rates), [round_.round for round_ in rounds])
 
 
-def ends(network: Network, step: Step) -> tuple[int, int]:
+def chain_to_document(rounds: Sequence[DenseRound], last: int, document: int) -> Chain:
+    """The chain to a document in round `last`, from 0."""
+    return chains(rounds).to(document, last, (4,))
+
+
+def chain_to_entity(
+    rounds: Sequence[DenseRound], last: int, entity: int, *, without: int = -1
+) -> Chain:
+    """The chain to an entity in round `last`, without what this document passed to it."""
+    return chains(rounds).to(entity, last, range(4), without)
+
+
+def row_of(network: ArrayNetwork, node: str, type_: str) -> int:
+    return list(network.iris.documents if type_ == "document" else network.iris.entities).index(
+        node
+    )
+
+
+def ends(network: ArrayNetwork, step: Step) -> tuple[int, int]:
     """The rows of a step's nodes."""
     origin = row_of(network, step.origin, step.origin_type)
     return origin, row_of(network, step.target, step.target_type)
 
 
-def relationship(network: Network, step: Step) -> int:
+def relationship(network: ArrayNetwork, step: Step) -> int:
     """The row of the relationship of a step, or -1."""
-    known = list(network.relationships)
+    known = list(network.iris.relationships)
     return known.index(step.relationship) if step.relationship in known else -1
 
 
@@ -112,7 +138,7 @@ def test_from_a_document() -> None:
     # Document 1 hears from q only what came over r, not its own .5.
     chain = chain_to_document(rounds, 0, 1)
     assert short(chain) == [(1, 1, 2, -1), (2, 2, 1, 1), (3, 1, 1, -1)]
-    (one,), (two,) = (arrivals(rounds, document) for document in (1, 2))
+    (one,), (two,) = (chains(rounds).arrivals(document) for document in (1, 2))
     assert (one.round, one.entity, one.frequency, one.kind) == (1, "q", 2, "about")
     numbers = (one.activation, one.echo, one.weight, one.amount)
     assert numbers == pytest.approx((0.5625, 0.5, 0.8, 0.0625 / 2 * 0.8))
@@ -132,7 +158,7 @@ def test_a_seed_that_a_document_gives_more() -> None:
 # -------------------------------------------------------------------------- Of any network
 
 
-def active_at_origin(network: Network, rounds: Sequence[Round], step: Step) -> float:
+def active_at_origin(network: ArrayNetwork, rounds: Sequence[DenseRound], step: Step) -> float:
     """The activation that the origin passed a part of."""
     round_, (origin, target) = rounds[(step.round - 1) // 3], ends(network, step)
     if step.origin_type == "document":
@@ -143,7 +169,10 @@ def active_at_origin(network: Network, rounds: Sequence[Round], step: Step) -> f
 
 
 def check(
-    network: Network, rounds: Sequence[Round], chain: Sequence[Step], target: tuple[str, int]
+    network: ArrayNetwork,
+    rounds: Sequence[DenseRound],
+    chain: Sequence[Step],
+    target: tuple[str, int],
 ) -> None:
     """All that holds for a chain to a target, given by its type and row."""
     first = rounds[0]
@@ -198,7 +227,7 @@ def test_every_step_of_every_chain_is_exact(case: Case, count: int) -> None:
             chain = chain_to_document(rounds, last, row)
             check(network, rounds, chain, ("document", row))
             assert chain[-1].round == 3 * last + 3
-            assert chain[-1].origin == network.entities[round_.top_contributors[row]]
+            assert chain[-1].origin == network.iris.entities[round_.top_contributors[row]]
 
 
 @settings(deadline=None)
@@ -211,7 +240,7 @@ def test_the_largest_amount_leads_the_way(case: Case) -> None:
         amounts = [
             round_.seeds.get(row, 0.0),
             *(round_.outgoing[d] for d, e in described_pairs(network) if e == row),
-            *round_.associations.amount[round_.associations.target == row].tolist(),
+            *round_.associations.amount[round_.associations.edges.target == row].tolist(),
         ]
         assert max(amounts) == (chain[-1].amount if chain else round_.seeds[row])
 
@@ -222,12 +251,12 @@ def test_the_largest_contribution_to_a_document(case: Case) -> None:
     network, sources, seeds, weights, rates = case
     (round_,) = in_rounds(network, sources, seeds, weights, rates, 1)
     for row in round_.reached.tolist():
-        (found,) = arrivals([round_], row)
+        (found,) = chains([round_]).arrivals(row)
         entity = row_of(network, found.entity, "entity")
-        is_about = network.is_about(row, entity)
+        is_about = [row, entity] in network.edges(ABOUT).pairs().tolist()
         assert found.weight == (rates.topic_weight if is_about else rates.mention_weight)
         assert found.kind == ("about" if is_about else "describes")
-        assert found.frequency == network.frequencies[entity]
+        assert found.frequency == network.frequencies(rows(entity))[0]
         assert found.activation == round_.entities[entity]
         amount = min(1.0, found.activation - found.echo) / found.frequency * found.weight
         assert found.amount == amount == round_.documents[row]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,16 +20,18 @@ from sarag_rdf.base.types import Query, Source
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.registry import RETRIEVERS, make_embedder, make_retriever
+from sarag_rdf.kg.registry import make_embedder, make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.evaluation.corpus import read_corpus
 from sarag_rdf.plugins.evaluation.questions import read_questions
+from sarag_rdf.retrieval.base import ScoredDocument, retrieved
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.retrieval.graphs import MINTER, QUESTIONS, SqueezedEmbedder, larger_graph, view_of
 from tests.sample_graph import CapitalExtractor
+from tests.strategies import RETRIEVERS
 from tests.test_docs import skip_without_models
 
 SAMPLE = Path(os.environ.get("SARAG_TEST_MUSIQUE", "none"))
@@ -181,7 +185,7 @@ def test_scores_of_the_examples_follow_from_the_report(examples: GraphReader) ->
     for question in EXAMPLE_QUESTIONS:
         report = reported(view, question)
         check(report)
-        assert len(report["documents"]) == len(view.network.documents) >= 44
+        assert len(report["documents"]) == len(view.iris.documents) >= 44
         assert len(report["entities"]) > 5
         lengths |= {len(document["chain"]) for document in report["documents"]}
     assert {1, 2, 3} <= lengths
@@ -196,7 +200,7 @@ def test_scores_of_a_sample_of_musique_follow_from_the_report(tmp_path: Path) ->
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(p.text, p.title, p.id) for p in passages], extractor=f"openie:{openie}")
     view = view_of(GraphReader(OxigraphStore.open(tmp_path / "kg" / "store"), MINTER))
-    assert len(view.network.documents) == 1890
+    assert len(view.iris.documents) == 1890
     questions = read_questions(SAMPLE / "questions_dev50.json").questions
     assert len(questions) == 50
     for question in questions:
@@ -286,3 +290,23 @@ def test_squeezing_changes_what_the_published_thresholds_find() -> None:
         for embedder in (HashEmbedder(), SqueezedEmbedder(HashEmbedder(), 0.4))
     )
     assert len(moved["documents"]) > len(plain["documents"])
+
+
+def test_ranks_have_no_gap_where_a_document_was_deleted_meanwhile() -> None:
+    view = view_of(larger_graph(1))
+    [first, second] = view.iris.documents[:2]
+    documents = [ScoredDocument(iri, 1.0) for iri in (first, "urn:deleted", second)]
+    found = retrieved(view, Query(QUESTIONS[0]), "test", {}, documents)
+    assert [(d.document.iri, d.rank) for d in found.documents] == [(first, 1), (second, 2)]
+
+
+def test_a_view_is_freed_without_a_garbage_collection() -> None:
+    view = view_of(larger_graph(1))
+    view.network.frequencies(np.array([0]))
+    freed = weakref.ref(view)
+    gc.disable()
+    try:
+        del view
+        assert freed() is None
+    finally:
+        gc.enable()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Extraction, Mention, Relation
 from sarag_rdf.base.vocab import SKOS
@@ -20,11 +21,12 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors import graph_vectors as vectors
 from sarag_rdf.graph.vectors.store import FolderVectors
 from sarag_rdf.kg.registry import make_view
-from sarag_rdf.retrieval.network.edges import Iris, Network
 from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
-from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
+from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays
+from sarag_rdf.retrieval.network.network import ArrayNetwork, Iris
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, Content, indexed, put
+from tests.retrieval.networks import every
 
 
 def asked(reader: GraphReader, variables: str, pattern: str) -> list[tuple[str, ...]]:
@@ -50,28 +52,39 @@ def by_sparql(reader: GraphReader) -> dict[str, Any]:
     }
 
 
-def by_network(network: Network) -> dict[str, Any]:
+def iris_of(reader: GraphReader) -> Iris:
+    """The nodes of a graph, by SPARQL."""
+    lists = by_sparql(reader)
+    return Iris(lists["documents"], lists["entities"], lists["relationships"])
+
+
+def load_network(reader: GraphReader) -> ArrayNetwork:
+    iris = iris_of(reader)
+    return ArrayNetwork(iris, network_arrays(reader, iris))
+
+
+def by_network(network: ArrayNetwork) -> dict[str, Any]:
     """The network by IRIs."""
-    documents, entities = network.documents, network.entities
-    assert network[RELATED_TO].statement.tolist() == list(range(len(network.relationships)))
-    ends = zip(network.relationships, network[RELATED_TO].pairs().tolist(), strict=True)
+    iris, related = network.iris, network.edges(RELATED_TO)
+    documents, entities = iris.documents, iris.entities
+    assert related.statement.tolist() == list(range(len(iris.relationships)))
+    ends = zip(iris.relationships, related.pairs().tolist(), strict=True)
+    described, about = (network.edges(kind).pairs().tolist() for kind in (DESCRIBES, ABOUT))
     return {
         "documents": list(documents),
         "entities": list(entities),
-        "relationships": list(network.relationships),
-        "described": [(documents[d], entities[e]) for d, e in network[DESCRIBES].pairs()],
-        "topics": [(documents[d], entities[e]) for d, e in network[ABOUT].pairs()],
+        "relationships": list(iris.relationships),
+        "described": [(documents[d], entities[e]) for d, e in described],
+        "topics": [(documents[d], entities[e]) for d, e in about],
         "ends": [(r, entities[s], entities[o]) for r, (s, o) in ends],
     }
 
 
-def same(one: Network, other: Network) -> bool:
-    lists = ("documents", "entities", "relationships", "predicates")
-    arrays = one.arrays(), other.arrays()
-    assert arrays[0].keys() == arrays[1].keys()
-    return all(list(getattr(one, n)) == list(getattr(other, n)) for n in lists) and all(
-        np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[0]
-    )
+def same(reader: GraphReader, other: GraphReader) -> bool:
+    iris, others = iris_of(reader), iris_of(other)
+    one, two = network_arrays(reader, iris), network_arrays(other, others)
+    assert one.keys() == two.keys()
+    return iris == others and all(np.array_equal(one[name], two[name]) for name in one)
 
 
 # --------------------------------------------------------------------------- By hand
@@ -88,31 +101,28 @@ def test_a_graph_by_hand() -> None:
     )
     network = load_network(reader)
     named = [MINTER.entity(name) for name in ("ada", "bea", "cid")]
-    ada, bea, cid = rows_of(network.entities, named).tolist()
-    first, second, _ = rows_of(network.documents, [one, two, three]).tolist()
-    assert set(map(tuple, network[DESCRIBES].pairs().tolist())) == {
+    ada, bea, cid = rows_of(network.iris.entities, named).tolist()
+    first, second, _ = rows_of(network.iris.documents, [one, two, three]).tolist()
+    assert set(map(tuple, network.edges(DESCRIBES).pairs().tolist())) == {
         *((first, ada), (first, bea)),
         *((second, bea), (second, cid)),
     }
-    assert sorted(network[ABOUT].pairs().tolist()) == sorted([[first, ada], [second, cid]])
-    assert sorted(network[RELATED_TO].pairs().tolist()) == sorted([[ada, bea], [bea, ada]])
-    assert network.frequencies[[ada, bea, cid]].tolist() == [1, 2, 1]
-    predicates = {network.predicates[row] for kind in EDGE_KINDS for row in network[kind].predicate}
-    assert predicates == {kind.predicate for kind in (ABOUT, DESCRIBES, RELATED_TO)}
-    assert list(network.predicates) == sorted(predicates)
+    assert sorted(network.edges(ABOUT).pairs().tolist()) == sorted([[first, ada], [second, cid]])
+    assert sorted(network.edges(RELATED_TO).pairs().tolist()) == sorted([[ada, bea], [bea, ada]])
+    assert network.frequencies(np.array([ada, bea, cid])).tolist() == [1, 2, 1]
 
 
 def test_an_empty_graph() -> None:
     network = load_network(GraphReader(OxigraphStore.in_memory(), MINTER))
     assert not any(by_network(network).values())
-    assert [network[kind].pairs().shape for kind in EDGE_KINDS] == [(0, 2)] * 4
+    assert [network.edges(kind).pairs().shape for kind in EDGE_KINDS] == [(0, 2)] * 4
 
 
 def test_documents_without_entities() -> None:
     reader, iris = indexed([("", "one", Extraction()), ("", "two", Extraction())])
     network = load_network(reader)
-    assert list(network.documents) == sorted(iris)
-    assert len(network[ABOUT]) == len(network[DESCRIBES]) == 0
+    assert list(network.iris.documents) == sorted(iris)
+    assert len(network.edges(ABOUT)) == len(network.edges(DESCRIBES)) == 0
 
 
 # ------------------------------------------------------------------------- Of any graph
@@ -147,7 +157,7 @@ def test_the_network_is_what_sparql_finds(made: dict[int, Content]) -> None:
     put(reader, made)
     network = load_network(reader)
     assert by_network(network) == by_sparql(reader)
-    assert len(network.documents) == len(made)
+    assert len(network.iris.documents) == len(made)
 
 
 @settings(deadline=None, max_examples=40)
@@ -163,15 +173,15 @@ def test_after_adding_and_deleting_it_is_that_of_what_is_left(
     kept = {number: content for number, content in left.items() if number not in gone}
     anew = GraphReader(OxigraphStore.in_memory(), MINTER)
     put(anew, kept)
-    assert same(load_network(reader), load_network(anew))
+    assert same(reader, anew)
     assert by_network(load_network(reader)) == by_sparql(reader)
-    assert len(load_network(reader).documents) == len(kept)
+    assert len(iris_of(reader).documents) == len(kept)
 
 
-# ---------------------------------------------------------------------------- Predicates
+# ----------------------------------------------------------------- Statements of an import
 
 
-def test_a_statement_that_is_a_triple_has_its_property() -> None:
+def test_the_ends_of_some_statements_of_an_imported_graph() -> None:
     store, base, graph = OxigraphStore.in_memory(), "https://example.org/", "https://example.org/g"
     river, vistula, brda = (NamedNode(base + name) for name in ("river", "vistula", "brda"))
     triples: list[tuple[NamedNode, NamedNode, NamedNode | Literal]] = [
@@ -181,22 +191,19 @@ def test_a_statement_that_is_a_triple_has_its_property() -> None:
     ]
     store.load(Quad(*triple, NamedNode(graph)) for triple in triples)
     reader = GraphReader(store, MINTER, (Part("rivers", "skos", {"kg": graph}, store),))
-    network = load_network(reader)
-    edges = network[RELATED_TO]
-    found = {
-        (network.predicates[p], network.entities[s], network.entities[t])
-        for p, s, t in zip(edges.predicate, edges.source, edges.target, strict=True)
-    }
-    assert found == {
-        (SKOS.broader.value, vistula.value, river.value),
-        (SKOS.related.value, vistula.value, brda.value),
-    }
-    iris = Iris(network.documents, network.entities, network.relationships)
-    step = SparqlTraversal(reader, iris)
-    again = step.incident(RELATED_TO, rows_of(iris.entities, [vistula.value]))
-    assert {step.predicates[row] for row in again.predicate} == {
-        predicate for predicate, *_ in found
-    }
+    entities = sorted(thing.value for thing in (river, vistula, brda))
+    statements = sorted(
+        statement_iri(vistula.value, property_.value, object_.value)
+        for property_, object_ in ((SKOS.broader, river), (SKOS.related, brda))
+    )
+    iris = Iris(entities, entities, statements)  # A concept is the document about itself.
+    networks = (ArrayNetwork(iris, network_arrays(reader, iris)), StoreNetwork(reader, iris))
+    for network in networks:
+        found = network.stated(rows_of(statements, [statements[1]]))
+        assert found.statement.tolist() == [1]
+        ends = rows_of(entities, [vistula.value, brda.value]).tolist()
+        assert found.pairs().tolist() == [ends]
+        assert len(network.incident(RELATED_TO, every(networks[0]))) == 2
 
 
 # --------------------------------------------------------------------------------- Cache
@@ -212,7 +219,7 @@ def test_arrays_of_another_layout_are_replaced(
         old = {"described": np.zeros((1, 2), dtype=np.int32)}
         store.save_arrays("network", vectors.arrays_key("1", embedder.name), old)
     view = make_view(reader, vectors.GraphVectors(reader, embedder, store, "1"), "memory")
-    assert len(view.network[DESCRIBES]) == 1
+    assert len(view.network.edges(DESCRIBES)) == 1
     stored = store.load_arrays("network", vectors.arrays_key("1", embedder.name))
     assert stored is not None
     assert "describes_source" in stored

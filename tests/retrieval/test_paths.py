@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import RelationPath, Usage
-from sarag_rdf.cli.output import show_retrieved
+from sarag_rdf.cli.answers import show_retrieved
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
@@ -26,11 +26,12 @@ from sarag_rdf.plugins.evaluation.paths import (
     fit_paths,
     fitted,
     read_questions,
+    relation_paths,
     score,
 )
 from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
 from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
-from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.retrieval.paths import PathSearch
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, view_of
 
@@ -46,10 +47,9 @@ def kg() -> Iterator[KnowledgeGraph]:
         yield graph
 
 
-def paths_of(kg: KnowledgeGraph, **options: Any) -> Paths:
+def paths_of(kg: KnowledgeGraph, **options: Any) -> PathSearch:
     found = kg.retriever("paths", **options)
-    assert isinstance(found, Paths)
-    return found
+    return relation_paths(found)
 
 
 def followed(kg: KnowledgeGraph, topic: str, *hops: Hop, **options: Any) -> RelationPath:
@@ -358,5 +358,12 @@ def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
 def test_an_empty_graph_has_no_paths() -> None:
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     assert read_schema(reader) == PathSchema()
-    topics, paths = Paths(view_of(reader)).find("who directed [Winter Harbour]?")
+    topics, paths = PathSearch(view_of(reader)).find("who directed [Winter Harbour]?")
     assert (topics, paths) == ([], ())
+
+
+def test_walks_beyond_their_limit_are_cut(kg: KnowledgeGraph) -> None:
+    hops = DIRECTOR.reverse, LANGUAGE
+    assert not followed(kg, "Ines Falcato", *hops).is_cut
+    found = followed(kg, "Ines Falcato", *hops, walks=1)
+    assert (len(found.answers), found.is_cut) == (1, True)

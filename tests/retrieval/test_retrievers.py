@@ -27,11 +27,12 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
+from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.retrieval.context.whole import Whole
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import MINTER, QUESTIONS, indexed, larger_graph, view_of
+from tests.strategies import RETRIEVERS
 from tests.typed_graph import typed_graph
 
 QUESTION = "who?"
@@ -203,7 +204,7 @@ def test_relationships_without_documents_have_sources() -> None:
     options = {"k": 1, "n": 2, "c": 0.0, "tau_a": 0.3, "tau_r": 0.45, "tau_d": 1.0}
     found = make_retriever("sarag-paper", view, options).retrieve(Query(QUESTION))
     assert not found.documents
-    context = Whole(len).build(found)
+    context = Whole().build(view, found, len)
     assert not context.excerpts
     [section] = context.sections
     assert {text: cited.document for text, cited in section.sources.items()} == {
@@ -308,7 +309,7 @@ def test_unknown_presets() -> None:
 
 
 def test_unknown_retriever() -> None:
-    with pytest.raises(UsageError, match="unknown retriever 'other': choose from sarag, sarag-p"):
+    with pytest.raises(UsageError, match="unknown retriever 'other': choose from sarag, bm25, "):
         search("other")
 
 
@@ -382,6 +383,5 @@ def test_a_statement_whose_object_is_a_value_may_be_the_nearest(name: str) -> No
         found = kg.search("Ilse Brandt, a chemist, was 169 cm tall.", retriever=name)
         assert {ranked.document.text for ranked in found.documents} or name == "sarag-paper"
         with kg.session.read() as snapshot:
-            network = snapshot.view.network
-            joining = network.joins_entities(np.arange(len(network.relationships)))
-            assert 0 < joining.sum() < len(joining)
+            count = len(snapshot.view.iris.relationships)
+            assert 0 < len(snapshot.view.network.stated(np.arange(count))) < count

@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.retrieval.network.edges import Network, Rows
+from sarag_rdf.base.arrays import Rows
+from sarag_rdf.retrieval.activation import Rates
 from sarag_rdf.retrieval.network.kinds import ABOUT, RELATED_TO
-from sarag_rdf.retrieval.network.spreading import Rates, Round, spread_round
-from tests.retrieval.networks import described_pairs, ends_of, network_of, rows, weighted
+from sarag_rdf.retrieval.network.network import ArrayNetwork
+from tests.retrieval.networks import (
+    DenseRound,
+    described_pairs,
+    ends_of,
+    network_of,
+    one_round,
+    rows,
+)
 from tests.retrieval.test_network import EMPTY, networks
 
 RATES = Rates(decay=0.5, topic_weight=0.8, mention_weight=0.2)
@@ -40,7 +48,7 @@ WEIGHTS = [0.5, 1.0, 0.8, 0.4, 0.6, 0.2]
 
 
 def test_a_round() -> None:
-    found = spread_round(weighted(NETWORK, WEIGHTS), {A: 1.0, C: 0.5}, {Q: 0.3}, RATES)
+    found = one_round(NETWORK, WEIGHTS, {A: 1.0, C: 0.5}, {Q: 0.3}, RATES)
     # a gives .5 * 1 to p and to q, c .5 * .5 to q.
     assert found.outgoing.tolist() == pytest.approx([0.5, 0, 0.25, 0])
     # q = .3 + .5 + .25.
@@ -52,9 +60,9 @@ def test_a_round() -> None:
     links = found.associations
     carried = dict(
         zip(
-            zip(links.source.tolist(), links.target.tolist(), strict=True),
+            zip(links.edges.source.tolist(), links.edges.target.tolist(), strict=True),
             zip(
-                links.statement.tolist(), links.weight.tolist(), links.amount.tolist(),
+                links.edges.statement.tolist(), links.weight.tolist(), links.amount.tolist(),
                 strict=True,
             ),
             strict=True,
@@ -83,21 +91,21 @@ def test_a_round() -> None:
 
 def test_a_document_hears_no_echo() -> None:
     # a gives .5 to p and to q, c nothing to a: only b and c hear of q, .5 / 3 * .2.
-    found = spread_round(weighted(NETWORK, [0.0] * 6), {A: 1.0}, {}, RATES)
+    found = one_round(NETWORK, [0.0] * 6, {A: 1.0}, {}, RATES)
     assert found.entities.tolist() == pytest.approx([0.5, 0.5, 0, 0])
     assert found.documents.tolist() == pytest.approx([0, 0.1 / 3, 0.1 / 3, 0])
     assert found.top_contributors.tolist() == [-1, Q, Q, -1]
 
 
 def test_relationships_of_no_weight_carry_nothing() -> None:
-    found = spread_round(weighted(NETWORK, [0.0] * 6), {C: 1.0}, {P: 1.0}, RATES)
+    found = one_round(NETWORK, [0.0] * 6, {C: 1.0}, {P: 1.0}, RATES)
     assert len(found.associations.amount) == 0
     assert found.initial.tolist() == found.entities.tolist() == [1.0, 0.5, 0.0, 0.0]
 
 
 def test_without_decay_only_seeds_are_active() -> None:
     rates = Rates(decay=0.0, topic_weight=0.8, mention_weight=0.2)
-    found = spread_round(weighted(NETWORK, [1.0] * 6), {A: 1.0, B: 1.0}, {R: 0.5}, rates)
+    found = one_round(NETWORK, [1.0] * 6, {A: 1.0, B: 1.0}, {R: 0.5}, rates)
     assert found.entities.tolist() == [0, 0, 0.5, 0]
     assert found.documents.tolist() == [0, 0.4, 0, 0]
     assert not found.outgoing.any()
@@ -114,38 +122,40 @@ def test_ties_go_to_the_lowest_row() -> None:
         [-1],
         [(1, 0), (0, 1), (0, 1)],
     )
-    found = spread_round(weighted(network, [0.4, 0.8, 0.8]), {}, {1: 0.5, 0: 0.5}, RATES)
+    found = one_round(network, [0.4, 0.8, 0.8], {}, {1: 0.5, 0: 0.5}, RATES)
     # Each gives the other .5 * .8 * .5 = .2, then .7 * .2 to the document.
     assert found.documents.tolist() == pytest.approx([0.14])
     assert found.top_contributors.tolist() == [0]
-    assert found.associations.statement.tolist() == [1, 1]
+    assert found.associations.edges.statement.tolist() == [1, 1]
 
 
 def test_nothing_spreads_from_nothing() -> None:
     for network in (EMPTY, NETWORK):
-        found = spread_round(weighted(network, WEIGHTS), {}, {}, RATES)
-        assert found.documents.shape == found.top_contributors.shape == (len(network.documents),)
-        assert found.entities.shape == found.initial.shape == (len(network.entities),)
+        found = one_round(network, WEIGHTS, {}, {}, RATES)
+        assert (
+            found.documents.shape == found.top_contributors.shape == (len(network.iris.documents),)
+        )
+        assert found.entities.shape == found.initial.shape == (len(network.iris.entities),)
         assert not found.documents.any()
         assert not found.entities.any()
         assert (found.top_contributors == -1).all()
-        assert found.reached.tolist() == found.associations.source.tolist() == []
+        assert found.reached.tolist() == found.associations.edges.source.tolist() == []
 
 
 # ------------------------------------------------------------------------ In plain Python
 
 shares = st.floats(0.01, 1.0)
-Case = tuple[Network, dict[int, float], dict[int, float], list[float], Rates]
+Case = tuple[ArrayNetwork, dict[int, float], dict[int, float], list[float], Rates]
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """A network, what documents and entities hold, weights (some 0, some equal), and rates."""
     network = draw(networks())
-    sources = st.dictionaries(st.integers(0, len(network.documents) - 1), shares, max_size=4)
-    seeds = st.dictionaries(st.integers(0, len(network.entities) - 1), shares, max_size=3)
+    sources = st.dictionaries(st.integers(0, len(network.iris.documents) - 1), shares, max_size=4)
+    seeds = st.dictionaries(st.integers(0, len(network.iris.entities) - 1), shares, max_size=3)
     weight = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0.0, 1.0))
-    count = len(network.relationships)
+    count = len(network.iris.relationships)
     rate = st.floats(0.0, 1.0)
     return (
         network,
@@ -157,23 +167,24 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def plainly(
-    network: Network,
+    network: ArrayNetwork,
     sources: Mapping[int, float],
     seeds: Mapping[int, float],
     weights: Sequence[float],
     rates: Rates,
 ) -> tuple[dict[int, float], dict[int, dict[int, float]]]:
     """Activation of entities, and what each of its entities would give to each document."""
-    described, about = described_pairs(network), network[ABOUT].pairs().tolist()
+    described, about = described_pairs(network), network.edges(ABOUT).pairs().tolist()
     frequency = {
-        e: max(1, sum(other == e for _, other in described)) for e in range(len(network.entities))
+        e: max(1, sum(other == e for _, other in described))
+        for e in range(len(network.iris.entities))
     }
     strongest: defaultdict[tuple[int, int], float] = defaultdict(float)
     for (s, o), w in zip(ends_of(network), weights, strict=True):
         if s != o:
             for pair in ((s, o), (o, s)):
                 strongest[pair] = max(strongest[pair], w)
-    given = {d: rates.decay * sources.get(d, 0.0) for d in range(len(network.documents))}
+    given = {d: rates.decay * sources.get(d, 0.0) for d in range(len(network.iris.documents))}
     start = {
         e: seeds.get(e, 0.0) + sum(given[d] for d, other in described if other == e)
         for e in frequency
@@ -183,7 +194,7 @@ def plainly(
         + sum(rates.decay * strongest[e, f] * start[f] / frequency[f] for f in frequency)
         for e in frequency
     }
-    arriving: dict[int, dict[int, float]] = {d: {} for d in range(len(network.documents))}
+    arriving: dict[int, dict[int, float]] = {d: {} for d in range(len(network.iris.documents))}
     for d, e in described:
         share = rates.topic_weight if [d, e] in about else rates.mention_weight
         arriving[d][e] = min(1.0, entities[e] - given[d]) / frequency[e] * share
@@ -193,7 +204,7 @@ def plainly(
 @given(cases())
 def test_it_is_what_the_formulas_say(case: Case) -> None:
     network, sources, seeds, weights, rates = case
-    found = spread_round(weighted(network, weights), sources, seeds, rates)
+    found = one_round(network, weights, sources, seeds, rates)
     entities, arriving = plainly(network, sources, seeds, weights, rates)
     assert dict(enumerate(found.entities.tolist())) == pytest.approx(entities, abs=1e-9)
     for document, amounts in arriving.items():
@@ -208,16 +219,16 @@ def test_it_is_what_the_formulas_say(case: Case) -> None:
 @given(cases())
 def test_every_link_carried_what_it_says(case: Case) -> None:
     network, sources, seeds, weights, rates = case
-    found = spread_round(weighted(network, weights), sources, seeds, rates)
+    found = one_round(network, weights, sources, seeds, rates)
     links = found.associations
-    ways = list(zip(links.source.tolist(), links.target.tolist(), strict=True))
+    ways = list(zip(links.edges.source.tolist(), links.edges.target.tolist(), strict=True))
     assert len(ways) == len(set(ways))
     ends = ends_of(network)
     for row, (origin, target) in enumerate(ways):
         parallel = [r for r, pair in enumerate(ends) if set(pair) == {origin, target}]
         best = max(parallel, key=lambda r: (weights[r], -r))
-        assert (links.statement[row], origin != target) == (best, True)
-        share = rates.decay / network.frequencies[origin]
+        assert (links.edges.statement[row], origin != target) == (best, True)
+        share = rates.decay / network.frequencies(rows(origin))[0]
         assert links.weight[row] == pytest.approx(weights[best] * share)
         assert links.amount[row] == links.weight[row] * found.initial[origin] > 0.0
 
@@ -226,17 +237,17 @@ def test_every_link_carried_what_it_says(case: Case) -> None:
 def test_no_order_matters(case: Case, chance: random.Random) -> None:
     """Renaming everything, which also sorts it otherwise, renames the result."""
     network, sources, seeds, weights, rates = case
-    plain = spread_round(weighted(network, weights), sources, seeds, rates)
+    plain = one_round(network, weights, sources, seeds, rates)
     orders = []
-    for nodes in (network.documents, network.entities, network.relationships):
+    for nodes in (network.iris.documents, network.iris.entities, network.iris.relationships):
         order = list(range(len(nodes)))
         chance.shuffle(order)
         orders.append(rows(*order))
     document, entity, relationship = orders
     moved = _renamed(network, *orders)
-    moved = weighted(moved, np.array(weights)[np.argsort(relationship)].tolist())
-    other = spread_round(
+    other = one_round(
         moved,
+        np.array(weights)[np.argsort(relationship)].tolist(),
         {int(document[row]): value for row, value in reversed(sources.items())},
         {int(entity[row]): value for row, value in reversed(seeds.items())},
         rates,
@@ -245,14 +256,16 @@ def test_no_order_matters(case: Case, chance: random.Random) -> None:
     np.testing.assert_allclose(other.entities[entity], plain.entities, rtol=0, atol=1e-12)
 
 
-def _renamed(network: Network, document: Rows, entity: Rows, relationship: Rows) -> Network:
+def _renamed(
+    network: ArrayNetwork, document: Rows, entity: Rows, relationship: Rows
+) -> ArrayNetwork:
     """The network with new rows: `document[i]` is the new row of document i, and so on."""
-    back, topics = np.argsort(relationship), dict(network[ABOUT].pairs().tolist())
-    ends = network[RELATED_TO].pairs()[back].tolist()
+    back, topics = np.argsort(relationship), dict(network.edges(ABOUT).pairs().tolist())
+    ends = network.edges(RELATED_TO).pairs()[back].tolist()
     return network_of(
-        network.documents,
-        network.entities,
-        network.relationships,
+        network.iris.documents,
+        network.iris.entities,
+        network.iris.relationships,
         [(int(document[d]), int(entity[e])) for d, e in described_pairs(network)],
         [int(entity[topics[d]]) if d in topics else -1 for d in np.argsort(document).tolist()],
         [(int(entity[s]), int(entity[o])) for s, o in ends],
@@ -260,8 +273,8 @@ def _renamed(network: Network, document: Rows, entity: Rows, relationship: Rows)
 
 
 def test_the_same_round_twice() -> None:
-    def once() -> Round:
-        return spread_round(weighted(NETWORK, WEIGHTS), {A: 0.7, B: 0.1}, {X: 0.9}, RATES)
+    def once() -> DenseRound:
+        return one_round(NETWORK, WEIGHTS, {A: 0.7, B: 0.1}, {X: 0.9}, RATES)
 
     one, other = once(), once()
     assert one.documents.tobytes() == other.documents.tobytes()

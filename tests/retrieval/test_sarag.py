@@ -26,7 +26,7 @@ from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieval import relevance, sarag
-from sarag_rdf.retrieval.network.spreading import Rates
+from sarag_rdf.retrieval.activation import Rates
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import (
     MINTER,

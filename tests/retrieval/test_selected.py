@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -15,9 +15,9 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, RankedDocument
 from sarag_rdf.graph.vectors.word_index import Bm25Index
-from sarag_rdf.retrieval.context.selected import Selected, SelectedOptions
+from sarag_rdf.retrieval.context.selected import Selected
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.retrieval.sample import found, found_for, words
+from tests.retrieval.sample import found, found_for, view_with, words
 
 
 def shown(context: Context) -> dict[str, str]:
@@ -26,8 +26,8 @@ def shown(context: Context) -> dict[str, str]:
 
 
 def selected(question: str, *documents: RankedDocument, budget: int) -> Context:
-    builder = Selected(words, HashEmbedder(), Bm25Index, SelectedOptions(budget=budget))
-    return builder.build(found_for(question, *documents))
+    view = view_with(HashEmbedder(), Bm25Index)
+    return Selected(budget=budget).build(view, found_for(question, *documents), words)
 
 
 # ------------------------------------------------------------------------------ By hand
@@ -76,8 +76,8 @@ def test_the_best_sentences_that_fit(budget: int, texts: dict[str, str], tokens:
 
     With 0.6 of the words, and 0.3 for first sentences: 0.95, 0.65, -1.05, 0.04.
     """
-    context = Selected(words, Flat(), LastWins, SelectedOptions(budget=budget)).build(
-        found_for("?", A, B)
+    context = Selected(budget=budget).build(
+        view_with(Flat(), LastWins), found_for("?", A, B), words
     )
     assert (shown(context), context.tokens, context.builder) == (texts, tokens, "selected")
     assert all(not section.relationships for section in context.sections)
@@ -95,8 +95,8 @@ def test_the_best_sentences_that_fit(budget: int, texts: dict[str, str], tokens:
 def test_an_ellipsis_counts(budget: int, text: str) -> None:
     """The last sentence is the best, then the first; these two have 6 words with the title."""
     document = found("A", "Aa bb. Cc dd. Ee ff.")
-    context = Selected(words, Flat(), LastWins, SelectedOptions(budget=budget)).build(
-        found_for("?", document)
+    context = Selected(budget=budget).build(
+        view_with(Flat(), LastWins), found_for("?", document), words
     )
     assert (shown(context), context.tokens) == ({"A": text}, budget)
 
@@ -104,18 +104,16 @@ def test_an_ellipsis_counts(budget: int, text: str) -> None:
 def test_sentences_are_embedded_with_the_title_before_them() -> None:
     embedder = Flat()
     untitled = found("", "Ii jj.", 2)
-    Selected(words, embedder, LastWins).build(found_for("What?", A, untitled))
+    Selected().build(view_with(embedder, LastWins), found_for("What?", A, untitled), words)
     assert embedder.texts == ["A: Aa bb.", "A: Cc dd.", "Ii jj."]
 
 
 def test_documents_beyond_the_first_are_not_read() -> None:
     embedder = Flat()
-    Selected(words, embedder, LastWins, SelectedOptions(documents=1)).build(
-        found_for("What?", A, B)
-    )
+    Selected(documents=1).build(view_with(embedder, LastWins), found_for("What?", A, B), words)
     assert embedder.texts == ["A: Aa bb.", "A: Cc dd."]
     with pytest.raises(UsageError, match="documents of selected must be an integer between 1 and"):
-        Selected(words, embedder, LastWins, SelectedOptions(documents=0))
+        Selected(documents=0)
 
 
 # ------------------------------------------------------------------------- With real words
@@ -138,6 +136,7 @@ def test_nothing_to_choose_from() -> None:
 TEXT = st.lists(st.sampled_from(["Ada met Bo.", "It rained.", "Ulm lies far.\n\n", "Who? "]))
 
 
+@settings(deadline=None)
 @given(st.lists(TEXT, max_size=4), st.integers(1, 30))
 def test_what_holds_of_any_choice(texts: list[list[str]], budget: int) -> None:
     documents = [found(f"T{n}", " ".join(parts), n, score=-n) for n, parts in enumerate(texts)]

@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
 
-from sarag_rdf.base.arrays import IriList, rows_of
+from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import BATCH, GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.retrieval.neighbourhood import neighbourhood, relationships_among
-from sarag_rdf.retrieval.network.edges import Iris
-from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
-from sarag_rdf.retrieval.network.traversal import NetworkTraversal, Traversal
+from sarag_rdf.retrieval.neighbourhood import neighbourhood
+from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays
+from sarag_rdf.retrieval.network.network import ArrayNetwork, Iris, Network
 
 MINTER = Minter()
 Links = list[tuple[str, str]]
@@ -48,24 +47,24 @@ def reader_of(links: Links, elsewhere: Sequence[tuple[str, str]] = ()) -> GraphR
     return GraphReader(store, MINTER)
 
 
-def traversals(reader: GraphReader, *names: str) -> tuple[Iris, list[Traversal]]:
+def networks(reader: GraphReader, *names: str) -> tuple[Iris, list[Network]]:
     """Both engines over the graph, which has the entities of these names, too."""
-    known = load_network(reader)
-    entities = IriList.of([*known.entities, *map(entity, names)])
-    iris = Iris(known.documents, entities, known.relationships)
-    return iris, [NetworkTraversal(load_network(reader, iris)), SparqlTraversal(reader, iris)]
+    rows = reader.rows("relationship-ends")
+    ends = {end.value for _, *ends in rows for end in ends} | set(map(entity, names))
+    iris = Iris([], sorted(ends), sorted(relationship.value for relationship, *_ in rows))
+    return iris, [ArrayNetwork(iris, network_arrays(reader, iris)), StoreNetwork(reader, iris)]
 
 
 def near(
     reader: GraphReader, seeds: Sequence[str], n: int, *more: str, **options: int
 ) -> tuple[dict[str, int], list[tuple[str, str, str]]]:
     """Neighbourhood and relationships in it by IRI, equal by both engines."""
-    iris, engines = traversals(reader, *more)
+    iris, engines = networks(reader, *more)
     found = []
     for engine in engines:
         hops = neighbourhood(engine, rows_of(iris.entities, seeds), n, **options)
         inside = np.array(sorted(hops), dtype=np.int64)
-        edges = relationships_among(engine, inside)
+        edges = engine.relationships_among(inside)
         links = [
             (iris.relationships[r], iris.entities[s], iris.entities[o])
             for r, (s, o) in zip(edges.statement.tolist(), edges.pairs().tolist(), strict=True)

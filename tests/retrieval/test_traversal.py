@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
 
+from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.types import Extraction, Mention, Relation
 from sarag_rdf.base.vocab import SKOS
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.retrieval.network.edges import Edges, Iris, Rows
 from sarag_rdf.retrieval.network.kinds import (
     ABOUT,
     DESCRIBES,
@@ -23,9 +23,10 @@ from sarag_rdf.retrieval.network.kinds import (
     SAME_AS,
     EdgeKind,
 )
-from sarag_rdf.retrieval.network.load import SparqlTraversal, load_network
-from sarag_rdf.retrieval.network.traversal import NetworkTraversal, Traversal
+from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays
+from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Iris, Network
 from tests.retrieval.graphs import MINTER, Content, put
+from tests.retrieval.test_load import iris_of
 
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve", "Hub")
 name = st.one_of(st.just("Hub"), st.sampled_from(NAMES))
@@ -63,10 +64,9 @@ def linked(reader: GraphReader, pairs: set[tuple[str, str]]) -> GraphReader:
     return GraphReader(reader.store, MINTER, (reader.own, links))
 
 
-def engines(reader: GraphReader) -> tuple[Iris, list[Traversal]]:
-    network = load_network(reader)
-    iris = Iris(network.documents, network.entities, network.relationships)
-    return iris, [NetworkTraversal(network), SparqlTraversal(reader, iris)]
+def engines(reader: GraphReader) -> tuple[Iris, list[Network]]:
+    iris = iris_of(reader)
+    return iris, [ArrayNetwork(iris, network_arrays(reader, iris)), StoreNetwork(reader, iris)]
 
 
 @settings(deadline=None, max_examples=150)
@@ -84,6 +84,11 @@ def test_every_step_is_the_same(
         assert edges[0] == edges[1], (kind.name, step)
     start = some_of(iris, "entity", data)
     assert one.neighbours(start).tolist() == other.neighbours(start).tolist()
+    assert one.frequencies(start).tolist() == other.frequencies(start).tolist()
+    count = len(iris.relationships)
+    statements = data.draw(st.sets(st.integers(0, count - 1)) if count else st.just(set[int]()))
+    stated = [rows_taken(engine.stated(np.array(sorted(statements), np.int64))) for engine in found]
+    assert stated[0] == stated[1]
 
 
 def some_of(iris: Iris, nodes: str, data: st.DataObject) -> Rows:
@@ -92,14 +97,17 @@ def some_of(iris: Iris, nodes: str, data: st.DataObject) -> Rows:
     return np.array(sorted(some), dtype=np.int64)
 
 
-def taken(engine: Traversal, kind: EdgeKind, step: str, start: Rows) -> list[tuple[object, ...]]:
-    """The edges of a step, which must be ascending, each once; predicates by IRI."""
-    edges: Edges = getattr(engine, step)(kind, start)
-    found = [column.tolist() for column in edges.columns()]
-    keys = list(zip(found[2], found[0], found[1], strict=True))
-    assert keys == sorted(set(keys))
-    predicates = [engine.predicates[row] for row in found[3]]
-    return list(zip(*found[:3], predicates, found[4], strict=True))
+def taken(engine: Network, kind: EdgeKind, step: str, start: Rows) -> list[tuple[int, int, int]]:
+    """The edges of a step, which must be ascending, each once."""
+    found = rows_taken(getattr(engine, step)(kind, start))
+    assert found == sorted(set(found))
+    return found
+
+
+def rows_taken(edges: Edges) -> list[tuple[int, int, int]]:
+    """(statement, source, target) of each edge."""
+    source, target, statement = (column.tolist() for column in edges.columns())
+    return list(zip(statement, source, target, strict=True))
 
 
 def test_steps_by_hand() -> None:

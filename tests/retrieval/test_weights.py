@@ -12,7 +12,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.ontology import check_file
+from sarag_rdf.kg.ontologies import check_file
 from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -267,7 +267,7 @@ def test_a_comma_after_a_weight_separates(text: str, parts: list[str]) -> None:
 def test_on_the_command_line(folder: Path, sarag: Sarag) -> None:
     with graph(folder) as kg:
         search(kg)  # caches the vector of the question: the command has no such embedder
-    arguments = ("search", QUESTION, "--kg", folder, "--c", "0", "-k", "0", "-n", "1")
+    arguments = ("search", QUESTION, "--kg", folder, "--retriever", "sarag:c=0:k=0:n=1")
     found = sarag(*arguments, "--explain", "--weight", "teacher=2", "--weight", "Place=0")
     assert found.code == 0, found
     assert f"<{EX}teacher>=2" in found.out

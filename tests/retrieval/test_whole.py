@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Citation, Context, Excerpt, Section
-from sarag_rdf.retrieval.context.budget import Budget, approximate_tokens
-from sarag_rdf.retrieval.context.whole import Whole, WholeOptions
-from tests.retrieval.sample import found, found_for, words
+from sarag_rdf.retrieval.context.base import Budget, approximate_tokens
+from sarag_rdf.retrieval.context.whole import Whole
+from tests.retrieval.sample import VIEW, found, found_for, words
 
 # ------------------------------------------------------------------------------- Budget
 
@@ -120,7 +120,7 @@ def test_documents_while_they_fit_and_then_relationships(
     options: dict[str, int], titles: list[str], facts: list[str], tokens: int
 ) -> None:
     """The order is kept: what is smaller than a document that does not fit does not overtake it."""
-    context = Whole(words, WholeOptions(**options)).build(found_for("?", *FOUND, facts=FACTS))
+    context = Whole(**options).build(VIEW, found_for("?", *FOUND, facts=FACTS), words)
     [section] = context.sections
     assert [excerpt.document.title for excerpt in section.excerpts.values()] == titles
     assert list(section.excerpts) == [f"D{n}" for n in range(1, len(titles) + 1)]
@@ -135,18 +135,16 @@ def test_documents_while_they_fit_and_then_relationships(
 def test_the_context_of_the_paper_has_everything() -> None:
     documents = [found(f"T{number}", "a", number) for number in range(60)]
     retrieved = found_for("?", *documents, facts=[f"fact {number}" for number in range(80)])
-    [section] = Whole(words, WholeOptions.of({"preset": "paper"})).build(retrieved).sections
+    [section] = Whole.of({"preset": "paper"}).build(VIEW, retrieved, words).sections
     assert (len(section.excerpts), len(section.relationships)) == (60, 80)
 
 
 def test_nothing_fits_or_nothing_was_found() -> None:
-    assert Whole(words, WholeOptions(budget=1)).build(found_for("?", *FOUND)) == Context(
-        (), 0, "whole"
-    )
-    assert Whole(words).build(found_for("?")) == Context((), 0, "whole")
+    assert Whole(budget=1).build(VIEW, found_for("?", *FOUND), words) == Context((), 0, "whole")
+    assert Whole().build(VIEW, found_for("?"), words) == Context((), 0, "whole")
 
 
 @pytest.mark.parametrize("options", [{"documents": 0}, {"relationships": -1}])
 def test_numbers_that_cannot_work(options: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=r"^(documents|relationships) of whole must be"):
-        Whole(words, WholeOptions(**options))
+        Whole(**options)

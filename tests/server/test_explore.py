@@ -13,8 +13,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.server.explore import MAX_NODES, NameIndex
-from sarag_rdf.server.frames import activation_frames
-from sarag_rdf.server.picture.selection import hops_of, steps_to
+from sarag_rdf.server.picture.trace import activation_frames, chain_to
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import make_graph
 from tests.server.running import Running, serving
@@ -169,7 +168,7 @@ def test_frames_lead_to_the_documents_that_the_picture_has_paths_to(folder: Path
     reached = [ranked for ranked in found.documents if ranked.entity]
     assert reached
     for ranked in reached:
-        assert edges.issuperset(hops_of(steps_to(ranked)))
+        assert edges.issuperset((step.origin, step.target) for step in chain_to(ranked))
         assert (ranked.entity, ranked.document.iri) in edges
         assert trace["frames"][-1]["activation"][ranked.document.iri] == ranked.activation
 

@@ -49,7 +49,7 @@ def answer(executor: QuestionExecutor, job: QuestionJob) -> tuple[JobReply, Any]
 
 def test_each_request_embeds_on_and_tells_how_far_it_is(kg: Path, tmp_path: Path) -> None:
     """The time limit of zero allows one step in each request; each has a new process."""
-    settings = ServeSettings(folder=kg, question_timeout=0.0)
+    settings = ServeSettings(folder=kg, question_timeout=1e-9)
     job = job_of({"q": "Which number is N 1?", "retriever": "dense"}, "search")
     for done in (2, 4):
         executor = QuestionExecutor(tmp_path, settings, partial(opened, kg))

@@ -12,12 +12,12 @@ from typing import Any
 import openai
 import pytest
 
-from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.server.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
 from tests.sample_graph import embeddings, make_graph
 from tests.server.running import TOKEN, Running, serving
+from tests.strategies import REASONERS
 
 QUESTION = "Which river flows through the seat of Orbis?"
 ANSWER = {"reasoning": "D1.", "sufficient": True, "final_answer": "Danube", "citations": ["D1"]}

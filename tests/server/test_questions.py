@@ -18,7 +18,6 @@ from openapi_spec_validator import validate
 
 from sarag_rdf.base.options import Option, declared_options
 from sarag_rdf.base.types import Source
-from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.server import graph_store, sparql
 from sarag_rdf.server.app import routes
@@ -28,6 +27,7 @@ from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import embeddings, make_graph
 from tests.server.running import Got, Running, serving
+from tests.strategies import RETRIEVERS
 
 QUESTION = "Which river flows through the seat of Orbis?"
 EMBEDDER = "openai:hash"
@@ -335,7 +335,7 @@ def test_the_description_has_the_parameters_that_questions_take() -> None:
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_options_of_every_retriever_are_parameters(name: str) -> None:
     properties = question_parameters("search")
-    for option in declared_options(RETRIEVERS[name].options):
+    for option in declared_options(RETRIEVERS[name]):
         if option.name in FILE_OPTIONS:
             assert option.name not in properties
             continue

@@ -19,7 +19,9 @@ import sarag_rdf
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.link.match import EXACT, Match
-from sarag_rdf.server.description import MAX_STATEMENTS
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.server.description import MAX_STATEMENTS, Resources
+from sarag_rdf.server.resource import _merged_into
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor, insert
 from tests.server.chromium import open_browser
@@ -84,7 +86,7 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kg.index([Source("Ada met Boris.", key="a folder/ä.txt")], extractor=CapitalExtractor())
         kg.import_graph(folder / "things.ttl", "rdf", name="things")
         link = Match(BASE + "entity/linz", EXACT, THING, MANUAL, 0.75, tool="by hand")
-        kg.identity.merge("Boris", "Ada", note="the same")
+        kg.decisions.merge("Boris", "Ada", note="the same")
         kg.links.accept([link])
     mess = PREFIXES + "".join(f"t:mess{kind} a s:{kind} ; {MESS}" for kind in MESSES)
     own = ox.NamedNode("https://own.example.org/graph")
@@ -477,6 +479,21 @@ def test_a_merged_name_says_so_and_its_iri_still_leads_there(server: Running) ->
     )
     got = resource(server, BASE + "entity/ada", more="&format=ntriples")
     assert got.headers["location"].endswith("entity%2Fboris&format=ntriples")
+
+
+def test_the_iri_of_an_entity_that_was_split_leads_to_its_name() -> None:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        texts = [Source(f"Mercury is a {what}.", key=f"{what}.txt") for what in ("god", "metal")]
+        kg.index(texts, extractor=CapitalExtractor())
+        meta = kg.meta()
+        for what in ("god", "metal"):
+            kg.decisions.split("Mercury", [f"{what}.txt"], what)
+        with kg.session.read() as snapshot:
+            store = snapshot.reader.store
+            assert isinstance(store, OxigraphStore)
+            resources = Resources(store.inner)
+            entity = f"{meta.base}entity/mercury"
+            assert _merged_into(resources, [entity], meta) == f"{meta.base}mention/mercury"
 
 
 def test_hostile_texts_are_shown_as_they_are(server: Running) -> None:

@@ -23,12 +23,12 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.types import Source
-from sarag_rdf.kg.registry import REASONERS, RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.server.access import new_token
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, embeddings, insert, make_graph
 from tests.server.running import JSON, Got, Running, serving
+from tests.strategies import REASONERS, RETRIEVERS
 
 CASES = int(os.environ.get("SARAG_RIGHTS_CASES", "60"))
 KG = f"{BASE}graph/kg"

@@ -312,7 +312,7 @@ def test_namespace_and_flavor(sample: Path) -> None:
     assert b"entity/statement/" not in told
     with pytest.raises(UsageError, match="invalid base of IRIs"):
         exported(sample, "wikibase", namespace="mine")
-    with pytest.raises(UsageError, match="unknown format 'wiki'"):
+    with pytest.raises(UsageError, match="unknown export format 'wiki'"):
         exported(sample, "wiki")
 
 

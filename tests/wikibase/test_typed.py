@@ -323,7 +323,7 @@ def test_statements_in_quarantine_are_not_exported(folder: Path, tmp_path: Path)
         f"sh:in ( <{BASE}entity/ulm> ) ] ."
     )
     with sarag_rdf.open(copy, embedder=HashEmbedder(), endpoint=None) as kg:
-        assert len(kg.quarantine().apply_shapes(shapes).quarantined) == 1
+        assert len(kg.quarantine.apply_shapes(shapes).quarantined) == 1
     documents = Documents(copy)
     assert "place of birth" not in documents.properties
     related = documents.values(documents.item("Ilse"), "related to")

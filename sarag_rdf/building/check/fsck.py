@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -10,6 +11,7 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.ports import Arrays, VectorIndex, VectorStore
+from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.building.check.validate import validate
 from sarag_rdf.graph.metadata import read_meta
@@ -33,11 +35,12 @@ REPAIR = "sarag fsck --repair"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem: the check that detected it, a message, and a remedy."""
+    """A problem: the check that detected it, a message, a remedy, and the name of a cache."""
 
     check: str
     message: str
     remedy: str = ""
+    cache: str = ""
 
     def __str__(self) -> str:
         what = f"{self.check}: {self.message}"
@@ -214,27 +217,19 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidCache:
-    """A cached index or array that is invalid, and the reason."""
-
-    name: str
-    reason: str
-
-    @property
-    def finding(self) -> Finding:
-        """The finding for a report."""
-        return Finding(CACHES, f"{self.name}: {self.reason}", REPAIR)
+def invalid_cache(name: str, reason: str) -> Finding:
+    """The finding about a cached index, array or database that is invalid."""
+    return Finding(CACHES, f"{name}: {reason}", REPAIR, name)
 
 
 def check_caches(
     reader: GraphReader, store: VectorStore, revision: str, model: str
-) -> list[InvalidCache]:
+) -> list[Finding]:
     """Invalid indexes and arrays of this revision.
 
     Those of other revisions are not used, and a writer may replace some while they are checked.
     """
-    invalid: list[InvalidCache] = []
+    invalid: list[Finding] = []
     for name in store.names():
         key = store.key_of(name)
         current_key = (index_key if name in KINDS else arrays_key)(revision, model)
@@ -244,18 +239,16 @@ def check_caches(
     return invalid
 
 
-def _check_cache(
-    reader: GraphReader, store: VectorStore, name: str, key: str
-) -> Iterator[InvalidCache]:
+def _check_cache(reader: GraphReader, store: VectorStore, name: str, key: str) -> Iterator[Finding]:
     if key and name in KINDS:
         yield from _check_index(reader, store, name, key)
     elif not key or store.load_arrays(name, key) is None:
-        yield InvalidCache(name, "cannot be read")
+        yield invalid_cache(name, "cannot be read")
 
 
 def check_arrays(
     store: VectorStore, expected: Mapping[str, Arrays], revision: str, model: str
-) -> Iterator[InvalidCache]:
+) -> Iterator[Finding]:
     """Check that cached arrays are equal to those `expected`, built from the current graph."""
     for name, arrays in expected.items():
         cached = store.load_arrays(name, arrays_key(revision, model))
@@ -263,23 +256,21 @@ def check_arrays(
             continue
         equal = (np.array_equal(cached[k], arrays[k]) for k in cached.keys() & arrays.keys())
         if cached.keys() != arrays.keys() or not all(equal):
-            yield InvalidCache(name, "differs from the graph")
+            yield invalid_cache(name, "differs from the graph")
 
 
-def _check_index(
-    reader: GraphReader, store: VectorStore, name: str, key: str
-) -> Iterator[InvalidCache]:
+def _check_index(reader: GraphReader, store: VectorStore, name: str, key: str) -> Iterator[Finding]:
     index = store.load(name, key)
     if index is None:
-        yield InvalidCache(name, "cannot be read")
+        yield invalid_cache(name, "cannot be read")
         return
     iris = [iri for iri, _ in texts_of(reader, cast("Kind", name))]
     if list(index.iris) != iris:
         different = len(set(iris) ^ set(index.iris))
-        yield InvalidCache(name, f"{_count(different, 'text')} only in the graph or in the index")
+        yield invalid_cache(name, f"{_count(different, 'text')} only in the graph or in the index")
     wrong = _count_non_unit_rows(index)
     if wrong:
-        yield InvalidCache(name, f"{_count(wrong, 'vector')} not of unit length")
+        yield invalid_cache(name, f"{_count(wrong, 'vector')} not of unit length")
 
 
 def _count_non_unit_rows(index: VectorIndex) -> int:
@@ -292,29 +283,9 @@ def _count_non_unit_rows(index: VectorIndex) -> int:
     return wrong
 
 
-MEASURES = (
-    "sources",
-    "quarantined sources",
-    "documents",
-    "descriptions",
-    "mentions",
-    "relationships",
-    "entities",
-    "persons",
-    "organizations",
-    "geopolitical entities",
-    "temporal entities",
-    "other entities",
-    "describes links",
-    "relatedTo links",
-    "named graphs",
-    "quads",
-)
-
-
 def stats(reader: GraphReader) -> dict[str, int]:
-    """Measure -> count, in the order of `MEASURES`."""
-    counts = {
-        measure.value: int(count.value) for measure, count in reader.select_provenance("stats")
-    }
-    return {measure: counts[measure] for measure in MEASURES}
+    """Measure -> count, in the order of ``stats.rq``."""
+    rows = reader.select_provenance("stats")
+    counts = {measure.value: int(count.value) for measure, count in rows}
+    measures = re.findall(r'"([^"]+)" AS \?measure', query_file("index", "stats").text)
+    return {measure: counts[measure] for measure in measures}

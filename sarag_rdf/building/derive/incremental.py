@@ -32,15 +32,17 @@ from sarag_rdf.building.derive.derive import (
     claimed_classes,
     derive,
     end_links,
+    entities,
     entity_names,
     mention_triples,
     mentioned_in,
+    normalized_name_lookup,
     normalized_names,
     related_pairs,
     related_to_triple,
+    resolve,
     text_links,
 )
-from sarag_rdf.building.derive.resolution import entities, normalized_name_lookup, resolve
 from sarag_rdf.building.derive.retained import (
     NotIncrementalError,
     RetainedEvidence,

@@ -7,7 +7,7 @@ earlier merges. Decisions record the name of their rule.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -16,14 +16,12 @@ from pyoxigraph import Quad
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS
-from sarag_rdf.building.derive.clusters import Nearest, clusters
 from sarag_rdf.building.derive.decisions import Decisions, read_decisions
 from sarag_rdf.building.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader
 
-RULES = ("same-words", "initials", "near", "cluster", "shared-alias")
 NEAR = 0.9
-"""Minimum cosine of the names of two entities for the rules ``near`` and ``cluster``."""
+"""Minimum cosine of the names of two entities, by default."""
 SHARED, CHAINED = 0.7, 0.4
 """Confidence in a shared alias, and in a chain of them."""
 _MAX_GROUP = 50
@@ -91,8 +89,38 @@ class MergeProposal:
     confidence: float
 
 
+Nearest = Callable[[str, float], list[tuple[str, float]]]
+"""(entity, minimum cosine) -> the entities with at least that cosine, with their cosines."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeContext:
+    """What a rule may look at.
+
+    `nearest` compares the embeddings of names; `minimum_cosine` is that of the user. `targets` and
+    `merged` are the entities of earlier merges.
+    """
+
+    features: EntityFeatures
+    nearest: Nearest
+    minimum_cosine: float
+    targets: frozenset[str] = frozenset()
+    merged: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """A rule: an entry point of the group ``sarag_rdf.merge_rules``.
+
+    The pairs of a rule that `needs_review` are not merged before a person has accepted them.
+    """
+
+    propose: Callable[[MergeContext], Iterator[MergeProposal]]
+    needs_review: bool = False
+
+
 def propose(
-    reader: GraphReader, rule: str, nearest: Nearest, minimum_cosine: float
+    reader: GraphReader, rule: MergeRule, nearest: Nearest, minimum_cosine: float
 ) -> list[MergeProposal]:
     """The proposals of a rule, by descending confidence; no entity is both target and duplicate.
 
@@ -112,15 +140,10 @@ def propose(
     merged = {entity for name, _ in decisions.merges for entity in features.referents[name]}
     targets = {entity for _, name in decisions.merges for entity in features.referents[name]}
     variants = {minter.entity_of_mention(variant) for variant in decisions.bases}
-    pairs: Mapping[str, Callable[[], Iterator[MergeProposal]]] = {
-        "same-words": lambda: _propose_same_words(features),
-        "initials": lambda: _propose_initials(features),
-        "near": lambda: _propose_near(features, nearest, minimum_cosine),
-        "shared-alias": lambda: _propose_shared_alias(features, targets, merged),
-        "cluster": lambda: _propose_cluster(features, nearest, minimum_cosine),
-    }
+    context = MergeContext(features, nearest, minimum_cosine, frozenset(targets), frozenset(merged))
     accepted = []
-    for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.target, p.duplicate)):
+    proposals = rule.propose(context)
+    for proposal in sorted(proposals, key=lambda p: (-p.confidence, p.target, p.duplicate)):
         if (
             proposal.duplicate in targets
             or proposal.duplicate in merged
@@ -141,8 +164,9 @@ def propose(
     return accepted
 
 
-def _propose_same_words(features: EntityFeatures) -> Iterator[MergeProposal]:
+def _propose_same_words(context: MergeContext) -> Iterator[MergeProposal]:
     """Names with the same words in any order, ignoring a plural s."""
+    features = context.features
     groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for entity, name in sorted(features.names.items()):
         groups[tuple(sorted(map(_strip_plural, name.split())))].append(entity)
@@ -159,10 +183,11 @@ def _strip_plural(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _propose_initials(features: EntityFeatures) -> Iterator[MergeProposal]:
+def _propose_initials(context: MergeContext) -> Iterator[MergeProposal]:
     """Persons given by initials and surname, if only one person matches and has a neighbour with
     them in common.
     """
+    features = context.features
     by_surname: defaultdict[str, list[str]] = defaultdict(list)
     for entity in sorted(features.persons & features.names.keys()):
         words = features.names[entity].split()
@@ -185,14 +210,13 @@ def _matches_initials(initials: str, name: str) -> bool:
     return len(first_names[0]) > 1 and "".join(word[0] for word in first_names).startswith(initials)
 
 
-def _propose_near(
-    features: EntityFeatures, nearest: Nearest, minimum_cosine: float
-) -> Iterator[MergeProposal]:
+def _propose_near(context: MergeContext) -> Iterator[MergeProposal]:
     """Entities that share a neighbour and whose names have similar embeddings."""
+    features = context.features
     for entity in sorted(features.names):
         if not features.neighbours[entity]:
             continue
-        for other, cosine in nearest(entity, minimum_cosine):
+        for other, cosine in context.nearest(entity, context.minimum_cosine):
             if (
                 other > entity
                 and other in features.names
@@ -203,9 +227,7 @@ def _propose_near(
                 yield MergeProposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
 
 
-def _propose_shared_alias(
-    features: EntityFeatures, targets: Set[str], merged: Set[str]
-) -> Iterator[MergeProposal]:
+def _propose_shared_alias(context: MergeContext) -> Iterator[MergeProposal]:
     """Entities of which one has a name or alias of the other, and those of which this leads on.
 
     With N(e) the names and aliases of an entity, e and f are one if N(e) and N(f) overlap, or if a
@@ -213,6 +235,7 @@ def _propose_shared_alias(
     which their names overlap (SA-RAG paper, section 5.3), whatever their order. Each group has one
     target, so that it is merged as a whole.
     """
+    features = context.features
     owners: defaultdict[str, list[str]] = defaultdict(list)
     for entity in sorted(features.names):
         for name in features.every_name[entity] - {""}:
@@ -229,7 +252,7 @@ def _propose_shared_alias(
         target = min(
             members,
             key=lambda e: (
-                *(e not in targets, e in merged),
+                *(e not in context.targets, e in context.merged),
                 *(-len(features.texts[e]), -len(features.names[e]), e),
             ),
         )
@@ -239,24 +262,7 @@ def _propose_shared_alias(
             yield MergeProposal(target, duplicate, SEMAPV.LexicalMatching.value, confidence)
 
 
-def _propose_cluster(
-    features: EntityFeatures, nearest: Nearest, minimum_cosine: float
-) -> Iterator[MergeProposal]:
-    """The members of each cluster with its centre, the one that most texts describe.
-
-    Names with other numbers ("1921", "1922") are left out, however near they are.
-    """
-    order = sorted(
-        features.names, key=lambda e: (-len(features.texts[e]), -len(features.names[e]), e)
-    )
-    for centre, members in clusters(order, nearest, minimum_cosine):
-        numbers = _numbers(features.names[centre])
-        for member, cosine in members:
-            if _numbers(features.names[member]) != numbers:
-                continue
-            justification = SEMAPV.SemanticSimilarityThresholdMatching.value
-            yield MergeProposal(centre, member, justification, min(1.0, round(cosine, 4)))
-
-
-def _numbers(name: str) -> list[str]:
-    return sorted(word for word in name.split() if any(map(str.isdigit, word)))
+SAME_WORDS = MergeRule(_propose_same_words)
+INITIALS = MergeRule(_propose_initials)
+NEAR_NAMES = MergeRule(_propose_near)
+SHARED_ALIAS = MergeRule(_propose_shared_alias)

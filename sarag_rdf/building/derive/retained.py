@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class VoteCounts:
-    """A cache of vote counts, kept by a writer from commit to commit."""
+    """A cache of vote counts, which a writer passes from commit to commit."""
 
     _counts: dict[Vote, int] = field(default_factory=dict)
 

@@ -14,11 +14,6 @@ from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import GraphReader
 
-KINDS = ("wikibase", "skos", "rdf", "table", "wikidata5m")
-"""Kinds that a user can select; `wikibase-truthy` is detected, and a table becomes `rdf`.
-
-`wikidata5m` becomes `wikibase`.
-"""
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _DC, _DCTERMS = "http://purl.org/dc/elements/1.1/", "http://purl.org/dc/terms/"

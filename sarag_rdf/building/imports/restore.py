@@ -13,7 +13,7 @@ from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS, parse_quads
 from sarag_rdf.graph.store.files import PositionProgress, input_file
 from sarag_rdf.graph.store.parse import RdfReadOptions, rdf_format
@@ -21,20 +21,20 @@ from sarag_rdf.graph.store.parse import RdfReadOptions, rdf_format
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 
 
-def exported_base(
+def exported_meta(
     location: str,
     format_: str | None = None,
     max_expansion: int = MAX_EXPANSION,
     max_seconds: float = MAX_SECONDS,
-) -> str:
-    """The base IRI of an exported graph; raises `InputError`, `UsageError`."""
+) -> Meta:
+    """The base IRI and revision of an exported graph; raises `InputError`, `UsageError`."""
     with input_file(location, max_expansion) as file:
         if rdf_format(file, format_) not in _DATASETS:
             raise UsageError(
                 f"{file.name} is not in a format with named graphs: restore from TriG or N-Quads, "
                 "such as the output of  sarag export --format trig"
             )
-        bases, with_blank_nodes = set(), set()
+        bases, with_blank_nodes, revision = set(), set(), ""
         for quad, _ in parse_quads(file, RdfReadOptions(format_), max_seconds):
             if isinstance(quad.graph_name, DefaultGraph):
                 raise InputError(
@@ -42,6 +42,8 @@ def exported_base(
                 )
             if quad.predicate == SARAG.baseIRI:
                 bases.add(text_of(quad.object))
+            elif quad.predicate == SARAG.revision:
+                revision = revision or text_of(quad.object)
             if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):
                 with_blank_nodes.add(text_of(quad.graph_name))
     if len(bases) != 1:
@@ -49,18 +51,18 @@ def exported_base(
             f"{file.name} is not an export of sarag: expected one base IRI (sarag:baseIRI), found "
             f"{len(bases)}"
         )
-    base = next(iter(bases))
+    (base,) = bases
     if not all(name.startswith(Minter(base).graph("ontologies")) for name in with_blank_nodes):
         raise InputError(
             f"{file.name} is not an export of sarag: it has blank nodes outside ontologies"
         )
-    return base
+    return Meta(base, revision)
 
 
 def restore(
     store: GraphStore,
     location: str,
-    base: str,
+    exported: Meta,
     format_: str | None = None,
     progress: Progress = silent,
     max_expansion: int = MAX_EXPANSION,
@@ -72,12 +74,9 @@ def restore(
     deleted by the next one. A store with the same export is not changed. Raises `UsageError` for a
     store with another graph.
     """
-    before = read_meta(store)
+    base, before = exported.base, read_meta(store)
     if before is not None:
-        if before.revision and (before.base, before.revision) == (
-            base,
-            _revision(location, format_, max_expansion, max_seconds),
-        ):
+        if before.revision and (before.base, before.revision) == (base, exported.revision):
             return sum(1 for _ in store.quads())
         raise UsageError("the graph is not empty: restore into another folder")
     _clear(store)
@@ -102,13 +101,6 @@ def restore(
     restored = _without_missing(store, metadata, Minter(base).graph("ontologies"))
     store.apply(Change(insert=tuple(restored)))
     return count - len(metadata) + len(restored)
-
-
-def _revision(location: str, format_: str | None, max_expansion: int, max_seconds: float) -> str:
-    """The revision of an exported graph."""
-    with input_file(location, max_expansion) as file:
-        quads = parse_quads(file, RdfReadOptions(format_), max_seconds)
-        return next((text_of(q.object) for q, _ in quads if q.predicate == SARAG.revision), "")
 
 
 def _clear(store: GraphStore) -> None:

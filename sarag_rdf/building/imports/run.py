@@ -13,16 +13,13 @@ from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependency
 from sarag_rdf.base.ports import Change, GraphStore, Progress, Term, silent
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
-from sarag_rdf.building.imports.child_parser import is_line_based, load_lines, parse_triples
-from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.importer import ImportOptions, parse_triples
 from sarag_rdf.building.imports.profile import (
-    KINDS,
     broader_cycle,
     profile_of,
     profile_properties,
     used_properties,
 )
-from sarag_rdf.building.imports.wikidata5m import converted
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
@@ -98,16 +95,13 @@ def run_import(
     reader: GraphReader, location: str, options: ImportOptions, progress: Progress = silent
 ) -> ImportReport:
     """Import a file, a URL or a folder. Raises `InputError`, `UsageError`, `StoreError`."""
-    if options.kind not in KINDS:
-        raise UsageError(f"unknown kind '{options.kind}': use one of {', '.join(KINDS)}, sarag")
-    if options.kind == "wikidata5m":
-        folder = Path(location).expanduser()
-        name = import_name(options.name, folder.resolve().name)
-        with converted(folder, options.max_expansion, progress) as path:
-            as_wikibase = replace(options, kind="wikibase", name=name)
-            origin = folder.resolve().as_uri()
-            return _import_file(reader, str(path), as_wikibase, progress, origin)
-    return _import_file(reader, location, options, progress)
+    converted = options.importer.converted
+    if converted is None:
+        return _import_file(reader, location, options, progress)
+    folder = Path(location).expanduser()
+    named = replace(options, name=import_name(options.name, folder.resolve().name))
+    with converted(folder, options.max_expansion, progress) as path:
+        return _import_file(reader, str(path), named, progress, folder.resolve().as_uri())
 
 
 def _import_file(
@@ -170,7 +164,7 @@ def _validate_file(
         report_position(block.position)
     if not used:
         raise InputError(_empty_message(file, options))
-    profile_of(options.vocabulary, used, options.paths)
+    profile_of(options.importer.vocabulary, used, options.paths)
 
 
 def _load(
@@ -184,16 +178,13 @@ def _load(
     before, genid = int(record.state), _genid(reader)
     notes: list[str] = []
     arguments = (reader.store, file, options, graph.value, genid, before, progress)
-    loading = (
-        load_lines(*arguments) if is_line_based(file, options) else _load_triples(*arguments, notes)
-    )
-    for done in loading:
+    for done in _load_triples(*arguments, notes):
         _write(reader, record.name, replace(record, state=str(done)))
     size = _size(reader, record.name)
     if not size:
         raise InputError(_empty_message(file, options))
     used = used_properties(reader, graph.value, profile_properties(options.paths))
-    profile = profile_of(options.vocabulary, used, options.paths)
+    profile = profile_of(options.importer.vocabulary, used, options.paths)
     complete = replace(record, kind=profile.kind, state=COMPLETE, triples=size, paths=profile.paths)
     _write(reader, record.name, complete)
     warnings = notes if profile.is_named else [*notes, _unnamed_warning(record.name)]
@@ -248,11 +239,8 @@ def _unnamed_warning(name: str) -> str:
 
 
 def _empty_message(file: InputFile, options: ImportOptions) -> str:
-    if options.is_filtered:
-        return f"no triples selected in {file.name}: check --language, --type and --property"
-    if options.mapping is not None:
-        return f"no triples from {file.name}: check its rows, and {options.mapping.name}"
-    return f"no triples in {file.name}: check the file"
+    given = f", and {', '.join(options.given)}" if options.given else ""
+    return f"no triples in {file.name}: check the file{given}"
 
 
 def _genid(reader: GraphReader) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable
 from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -37,14 +37,6 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def _string(value: str) -> Literal:
-    return Literal(value)
-
-
-def _index(value: int) -> Literal:
-    return Literal(str(value), datatype=XSD.integer)
-
-
 def _literal(value: Value) -> Literal:
     return Literal(value.lexical, datatype=NamedNode(value.datatype))
 
@@ -65,13 +57,20 @@ def shortened(text: str) -> str:
 
 
 class SourceGraph:
-    """Collects the quads of one source graph.
+    """The quads of the graph of one source, with the extractions of its documents.
 
     `relationships` is the number of recorded relationships; `discarded` counts the extracted items
     that are not recorded, by reason.
     """
 
-    def __init__(self, minter: Minter, source: Source, source_iri: str, method: Method) -> None:
+    def __init__(
+        self,
+        minter: Minter,
+        source: Source,
+        source_iri: str,
+        method: Method,
+        extractions: Iterable[tuple[Document, Extraction]],
+    ) -> None:
         self._minter = minter
         self._source = source
         self._iri = NamedNode(source_iri)
@@ -83,6 +82,9 @@ class SourceGraph:
         self._quads: dict[Quad, None] = {}
         self._add_source()
         self._add_method(method)
+        for document, extraction in extractions:
+            self._add_document(document, extraction)
+        self.discarded = +self.discarded
 
     @property
     def quads(self) -> list[Quad]:
@@ -104,9 +106,9 @@ class SourceGraph:
         self._add(
             self._iri,
             (RDF.type, SARAG.Source),
-            (SARAG.sha256, _string(text_digest(source.text))),
-            (DCTERMS.language, _string(source.language)),
-            (DCTERMS["format"], _string(source.media_type)),
+            (SARAG.sha256, Literal(text_digest(source.text))),
+            (DCTERMS.language, Literal(source.language)),
+            (DCTERMS["format"], Literal(source.media_type)),
             (SARAG.extractedBy, self._extraction),
         )
         if source.title:
@@ -117,25 +119,24 @@ class SourceGraph:
             self._extraction,
             (RDF.type, SARAG.Extraction),
             (RDF.type, PROV.Activity),
-            (SARAG.extractor, _string(method.extractor)),
-            (SARAG.model, _string(redacted(method.model))),
-            (SARAG.settings, _string(redacted(_settings_text(method)))),
+            (SARAG.extractor, Literal(method.extractor)),
+            (SARAG.model, Literal(redacted(method.model))),
+            (SARAG.settings, Literal(redacted(_settings_text(method)))),
         )
         if method.prompt_hash:
-            self._add(self._extraction, (SARAG.promptHash, _string(method.prompt_hash)))
+            self._add(self._extraction, (SARAG.promptHash, Literal(method.prompt_hash)))
 
-    def add(self, document: Document, extraction: Extraction) -> None:
-        """Add one document and its extraction."""
+    def _add_document(self, document: Document, extraction: Extraction) -> None:
         node = NamedNode(document.iri)
         self._add(
             node,
             (RDF.type, SARAG.Document),
             (SARAG.source, self._iri),
             (SARAG.text, self._text(document.text)),
-            (SARAG.sha256, _string(text_digest(document.text))),
-            (SARAG.beginIndex, _index(document.begin)),
-            (SARAG.endIndex, _index(document.end)),
-            (DCTERMS.language, _string(document.language)),
+            (SARAG.sha256, Literal(text_digest(document.text))),
+            (SARAG.beginIndex, Literal(str(document.begin), datatype=XSD.integer)),
+            (SARAG.endIndex, Literal(str(document.end), datatype=XSD.integer)),
+            (DCTERMS.language, Literal(document.language)),
         )
         if document.title:
             self._add(node, (DCTERMS.title, self._text(document.title)))
@@ -162,7 +163,6 @@ class SourceGraph:
         for iri, relation in relations.items():
             self._add_relation(NamedNode(iri), node, relation, names)
         self.relationships += len(relations)
-        self.discarded = +self.discarded
 
     def _mention(self, normalized: str) -> NamedNode:
         return NamedNode(self._minter.mention(normalized))
@@ -181,8 +181,8 @@ class SourceGraph:
             (SARAG.useOf, node),
             (PROV.wasDerivedFrom, document),
             (SARAG.name, self._text(mention.name)),
-            (SARAG.normalizedName, _string(normalized)),
-            (SARAG.entityType, _string(mention.type)),
+            (SARAG.normalizedName, Literal(normalized)),
+            (SARAG.entityType, Literal(mention.type)),
             *((SARAG.entityClass, NamedNode(class_)) for class_ in mention.classes),
         )
         date = parse_value(mention.name, "date") if mention.type == "time" else None
@@ -276,28 +276,3 @@ def extraction_iri(minter: Minter, source_iri: str, method: Method) -> str:
     return minter.extraction(
         source_iri, method.extractor, method.model, method.prompt_hash, _settings_text(method)
     )
-
-
-def source_graph(
-    minter: Minter,
-    source: Source,
-    source_iri: str,
-    method: Method,
-    extractions: Sequence[tuple[Document, Extraction]],
-) -> SourceGraph:
-    """The graph of one source, with the extractions of its documents."""
-    graph = SourceGraph(minter, source, source_iri, method)
-    for document, extraction in extractions:
-        graph.add(document, extraction)
-    return graph
-
-
-def source_quads(
-    minter: Minter,
-    source: Source,
-    source_iri: str,
-    method: Method,
-    extractions: Sequence[tuple[Document, Extraction]],
-) -> list[Quad]:
-    """All quads of one source graph."""
-    return source_graph(minter, source, source_iri, method, extractions).quads

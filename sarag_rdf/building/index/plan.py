@@ -1,12 +1,13 @@
-"""Planning: inputs become chunked sources, which are compared with the graph."""
+"""Plans: inputs are read, compared with the graph, and become sources to index or to delete."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
@@ -19,24 +20,71 @@ from sarag_rdf.building.index.quarantine import (
     read_contents,
     read_quarantine,
 )
-from sarag_rdf.documents import (
-    MAX_CHARS,
-    Duplicate,
-    InputProblem,
-    LocatedOutcome,
-    display_path,
+from sarag_rdf.building.index.sources import IndexedSources
+from sarag_rdf.documents.format import Duplicate, InputProblem
+from sarag_rdf.documents.options import OVERLAP, WORDS, ReadOptions
+from sarag_rdf.documents.reader import (
+    STDIN,
+    Read,
+    ReadOutcome,
     key_prefix,
-    read_paths,
-    read_with_location,
+    read,
 )
-from sarag_rdf.documents.language import is_tag
-from sarag_rdf.documents.reader import STDIN
-from sarag_rdf.documents.text import clean, clean_line, text_problem
+from sarag_rdf.documents.walk import display_path
 from sarag_rdf.graph.reader import GraphReader
 
-Input = Source | InputProblem | Duplicate
+Inputs = str | Path | Source
+Mode = Literal["add", "update", "mirror"]
 LOOKUP_BATCH = 500
 """Inputs whose states are read from the graph in one batch."""
+_CONFIRM = "list them with --dry-run, and confirm their deletion with --yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Inputs, and what is to be done with them.
+
+    ``add`` indexes inputs that are new or have changed, ``update`` only those whose files are in
+    the graph, and ``mirror`` makes the sources that come from one folder match it. The last two
+    delete sources as well; `yes` confirms the deletion of more than a third of them.
+
+    Raises `UsageError` for inputs that the mode does not allow.
+    """
+
+    inputs: tuple[Path | Source, ...]
+    mode: Mode = "add"
+    yes: bool = False
+    reading: ReadOptions = field(default_factory=ReadOptions)
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Inputs | Iterable[Inputs],
+        mode: Mode = "add",
+        *,
+        yes: bool = False,
+        stdin: BinaryIO | None = None,
+        **reading: Any,
+    ) -> Request:
+        """A request for one input or several; `reading` are the fields of `ReadOptions`."""
+        items = [inputs] if isinstance(inputs, str | Path | Source) else inputs
+        paths = tuple(item if isinstance(item, Source) else Path(item) for item in items)
+        return cls(paths, mode, yes, ReadOptions.of(reading, stdin=stdin))
+
+    def __post_init__(self) -> None:
+        if self.mode == "update" and STDIN in self.inputs:
+            raise UsageError("standard input (-) has no path: use sarag index")
+        if self.mode == "mirror" and not self.folder.is_dir():
+            raise UsageError(
+                f"no such folder: {display_path(self.folder)}: give the folder of the documents"
+            )
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is mirrored."""
+        [folder] = self.inputs
+        assert isinstance(folder, Path)  # noqa: S101 - the only input of a mirror
+        return folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +136,21 @@ class Plan:
         return [document for planned in self.todo for document in planned.documents]
 
 
-def plan(
-    reader: GraphReader,
-    inputs: Iterable[Input],
-    method: Method,
-    *,
-    words: int = 500,
-    overlap: int = 200,
-) -> Plan:
-    """Plan to index the sources whose text, title, language or method has changed.
+def plan(reader: GraphReader, request: Request, method: Method) -> Plan:
+    """Plan a request; for ``add``, the cost depends on the size of the inputs, not of the graph."""
+    items = read(request.inputs, request.reading)
+    if request.mode == "add":
+        return compared(reader, (item.outcome for item in items), request, method)
+    scope = _Scope(reader, request)
+    return scope.with_deletions(compared(reader, scope.select(items), request, method))
 
-    The cost depends on the size of the inputs, not of the graph.
-    """
-    sizes = {"words": str(words), "overlap": str(overlap)}
+
+def compared(
+    reader: GraphReader, inputs: Iterable[ReadOutcome], request: Request, method: Method
+) -> Plan:
+    """Plan to index the sources whose text, title, language or method has changed."""
+    reading = request.reading
+    sizes = {"words": str(reading.words), "overlap": str(reading.overlap)}
     method = replace(method, settings={**method.settings, **sizes})
     quarantine = read_quarantine(reader)
     todo: dict[str, PlannedSource] = {}
@@ -131,7 +181,13 @@ def plan(
             elif iri in quarantine and quarantine[iri].state == state:
                 quarantined[iri] = item.key or "text"
             else:
-                documents = chunk(item, iri, reader.minter, words=words, overlap=overlap)
+                documents = chunk(
+                    item,
+                    iri,
+                    reader.minter,
+                    words=request.reading.words,
+                    overlap=request.reading.overlap,
+                )
                 is_known, is_quarantined = iri in known, iri in quarantine
                 todo[iri] = PlannedSource(iri, item, tuple(documents), is_known, is_quarantined)
             states.setdefault(iri, state)
@@ -163,8 +219,8 @@ def state_of(source: Source, extraction: str) -> SourceState:
 
 
 def _with_indexed_states(
-    reader: GraphReader, inputs: Iterable[Input]
-) -> Iterator[tuple[Input, str, SourceState | None]]:
+    reader: GraphReader, inputs: Iterable[ReadOutcome]
+) -> Iterator[tuple[ReadOutcome, str, SourceState | None]]:
     """Yield inputs; sources with their IRIs and their states in the graph, if they are in it."""
     source, pending = reader.minter.source, iter(inputs)
     while batch := list(islice(pending, LOOKUP_BATCH)):
@@ -191,7 +247,7 @@ def _read_states(reader: GraphReader, sources: Iterable[str]) -> dict[str, Sourc
 
 
 def chunk(
-    source: Source, source_iri: str, minter: Minter, *, words: int = 500, overlap: int = 200
+    source: Source, source_iri: str, minter: Minter, *, words: int = WORDS, overlap: int = OVERLAP
 ) -> list[Document]:
     """Split a source into windows of `words` words, each of which overlaps the previous one.
 
@@ -213,58 +269,110 @@ def chunk(
     return documents
 
 
-Inputs = str | Path | Source
+class _Scope:
+    """The sources in a graph that an update or a mirror is about, and what was read of them."""
+
+    def __init__(self, reader: GraphReader, request: Request) -> None:
+        self._indexed, self._minter, self._request = IndexedSources(reader), reader.minter, request
+        self._sources: set[str] = set()
+        """IRIs of the sources that were read."""
+        self._files: set[str] = set()
+        """Keys of the files with at least one readable source."""
+        self._unreadable: set[str] = set()
+        self._left_out: set[str] = set()
+        """Keys of new files that an update does not add."""
+
+    def select(self, items: Iterable[Read]) -> Iterator[ReadOutcome]:
+        """The outcomes in scope, and one problem for each other file that was named."""
+        not_indexed: set[str] = set()
+        for item in items:
+            if self._request.mode == "mirror" or self._is_indexed(item):
+                yield item.outcome if item.path is None else self._noted(item)
+            elif not item.is_explicit:
+                self._left_out |= {item.key} if isinstance(item.outcome, Source) else set()
+            elif item.key not in not_indexed or item.path is None:
+                not_indexed.add(item.key)
+                yield self._not_indexed(item)
+
+    def _is_indexed(self, item: Read) -> bool:
+        outcome, key = item.outcome, item.key
+        if item.path is None:  # a text that the caller gave
+            return not isinstance(outcome, Source) or self._iri(outcome) in self._indexed.keys
+        if _is_missing(item):
+            return False
+        is_problem = isinstance(outcome, InputProblem)
+        return bool(self._indexed.of_file(key) or (is_problem and self._indexed.below(key)))
+
+    def _noted(self, item: Read) -> ReadOutcome:
+        """Note an outcome; the message of a problem mentions an older version, if any."""
+        outcome, key = item.outcome, item.key
+        if isinstance(outcome, Source):
+            self._sources.add(self._iri(outcome))
+            self._files.add(key)
+        elif isinstance(outcome, InputProblem):
+            self._unreadable.add(key)
+            if self._indexed.under(key):
+                message = f"{outcome.message}; its older version stays in the graph"
+                return replace(outcome, message=message)
+        return outcome
+
+    def _not_indexed(self, item: Read) -> InputProblem:
+        name = display_path(item.path) if item.path else item.key or "text"
+        if not _is_missing(item):
+            command = f"sarag index {shlex.quote(name)}"
+            return InputProblem(name, f"is not in the graph: add it with  {command}")
+        if not self._indexed.under(item.key):
+            return InputProblem(name, "does not exist, and is not in the graph: check the path")
+        key = item.key if self._indexed.of_file(item.key) else f"{item.key}/"
+        command = f"sarag delete {shlex.quote(key)}"
+        return InputProblem(name, f"no longer exists: delete it from the graph with  {command}")
+
+    def _iri(self, source: Source) -> str:
+        return self._minter.source(source.key, source.title, source.text)
+
+    def with_deletions(self, plan: Plan) -> Plan:
+        """The plan with the sources to delete: those in scope that were not read.
+
+        Sources of files that cannot be read are not deleted. The plan is refused if it deletes more
+        than a third of the sources in scope, unless the request confirms it.
+        """
+        indexed = self._indexed
+        if self._request.mode == "mirror":
+            prefix = key_prefix(self._request.folder, self._request.reading.root) or ""
+            current = indexed.below(prefix)
+            unread = {iri for key in self._unreadable for iri in indexed.under(key)}
+        else:
+            files = sorted(self._files - self._unreadable)
+            current = tuple(iri for file in files for iri in indexed.of_file(file))
+            unread = set()
+        deletions = [iri for iri in current if iri not in unread | self._sources]
+        is_suspicious = 3 * len(deletions) > len(current) and not self._request.yes
+        return replace(
+            plan,
+            deletions=indexed.display_names(deletions),
+            left_out=len(self._left_out),
+            refused=self._refusal(len(deletions), len(current)) if is_suspicious else "",
+        )
+
+    def _refusal(self, deletions: int, current: int) -> str:
+        if self._request.mode == "update":
+            which = f"{deletions} of these {current} sources" if current > 1 else "the only source"
+            return f"{which} would be deleted, more than a third: {_CONFIRM}"
+        folder = self._request.folder
+        if not self._sources:
+            return (
+                f"{folder} contains no documents, and all {current} sources indexed from it would "
+                f"be deleted: check that its disk is mounted, or {_CONFIRM}"
+            )
+        which = f"{deletions} of the {current}" if deletions < current else f"all {current}"
+        return (
+            f"{which} sources indexed from {folder} would be deleted, more than a third: check "
+            f"that it is the same folder (--root), or {_CONFIRM}"
+        )
 
 
-def read_inputs(
-    inputs: Inputs | Iterable[Inputs], **reading: Any
-) -> Iterator[Source | InputProblem | Duplicate]:
-    """Yield sources, cleaned like files, and files read by `read_paths` with its options."""
-    sources, paths = _split_inputs(inputs)
-    for source in sources:
-        yield _clean_source(source, reading.get("max_chars", MAX_CHARS))
-    if paths:
-        yield from read_paths(paths, **reading)
-
-
-def locate_inputs(
-    inputs: Inputs | Iterable[Inputs], **reading: Any
-) -> Iterator[Source | InputProblem | LocatedOutcome]:
-    """The same with the origin of each file. Raises `UsageError` for standard input."""
-    sources, paths = _split_inputs(inputs)
-    if STDIN in paths:
-        raise UsageError("standard input (-) has no path: use sarag index")
-    for source in sources:
-        yield _clean_source(source, reading.get("max_chars", MAX_CHARS))
-    if paths:
-        yield from read_with_location(paths, **reading)
-
-
-def locate_folder(
-    folder: str | Path, *, root: str | Path | None = None, **reading: Any
-) -> tuple[str, Iterator[LocatedOutcome]]:
-    """The key prefix of a folder, and its files. Raises `UsageError` if it is not a folder."""
-    path = Path(folder)
-    if not path.is_dir():
-        raise UsageError(f"no such folder: {display_path(path)}: give the folder of the documents")
-    top = Path(root) if root is not None else None
-    return key_prefix(path, top) or "", read_with_location([path], root=top, **reading)
-
-
-def _split_inputs(inputs: Inputs | Iterable[Inputs]) -> tuple[list[Source], list[Path]]:
-    """Sources and paths."""
-    items = [inputs] if isinstance(inputs, str | Path | Source) else list(inputs)
-    sources = [item for item in items if isinstance(item, Source)]
-    return sources, [Path(item) for item in items if not isinstance(item, Source)]
-
-
-def _clean_source(source: Source, max_chars: int) -> Source | InputProblem:
-    text = clean(source.text)
-    message = text_problem(text, max_chars)
-    if clean(source.key) != source.key:
-        message = "has a key that is not valid Unicode text: use another key"
-    if not message and not is_tag(source.language):
-        message = f"'{source.language}' is not a language: give a BCP 47 tag such as en or pt-BR"
-    if message:
-        return InputProblem(source.key or "text", message)
-    return replace(source, text=text, title=clean_line(source.title))
+def _is_missing(item: Read) -> bool:
+    """Whether a path that was named does not exist."""
+    if item.path is None or not item.is_explicit:
+        return False
+    return isinstance(item.outcome, InputProblem) and not item.path.exists()

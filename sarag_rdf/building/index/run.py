@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pyoxigraph import Quad
 
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.base.ports import Extractor, Progress, silent
+from sarag_rdf.base.ports import CountsDiscarded, Extractor, Progress, silent
 from sarag_rdf.base.types import Document, Extraction, Method
 from sarag_rdf.building.index.commit import Writer, remove_with
-from sarag_rdf.building.index.evidence import SourceGraph, extraction_iri, source_graph
+from sarag_rdf.building.index.evidence import SourceGraph, extraction_iri
 from sarag_rdf.building.index.plan import Plan, PlannedSource, state_of
 from sarag_rdf.building.index.quarantine import (
     quarantine_problem,
@@ -165,7 +165,7 @@ def _commit(
     for planned, raw in batch:
         try:
             extractions = [(document, resolve_types(result)) for document, result in raw]
-            graph = source_graph(minter, planned.source, planned.iri, method, extractions)
+            graph = SourceGraph(minter, planned.source, planned.iri, method, extractions)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             report.problems.append(InputProblem(planned.name, _invalid_extraction(error)))
             continue
@@ -207,7 +207,7 @@ def _invalid_extraction(error: Exception) -> str:
 
 def _discarded(extractor: Extractor) -> Counter[str]:
     """The extractor's counts of discarded items so far, if it has any."""
-    return Counter(getattr(extractor, "discarded", {}))
+    return Counter(extractor.discarded if isinstance(extractor, CountsDiscarded) else {})
 
 
 def _count(

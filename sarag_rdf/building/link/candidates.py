@@ -12,8 +12,8 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
@@ -66,26 +66,21 @@ class NameMatch:
 _NO_MATCH = NameMatch(0.0, 0.0, "")
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateOptions:
+@dataclass(frozen=True)
+class CandidateOptions(Options):
     """Options of the search for candidates.
 
-    `per_entity` is the maximum number of candidates for an entity, `min_confidence` their minimum
-    score. `near` selects the similarity of names that are not equal: characters, embedding or none.
     With `by_name` the other graph is not read as a whole, but queried for equal names.
     """
 
-    per_entity: int = 3
-    min_confidence: float = 0.5
-    near: str = "characters"
+    name = "the search for candidates"
+    per_entity: int = option(3, "Maximum number of candidates.", ge=1)
+    min_confidence: float = option(0.5, "Minimum confidence of a candidate.", ge=0, le=1)
+    near: str = option(
+        "characters", "How to compare names if none are equal.", choices=NAME_SIMILARITIES
+    )
     date: str = ""
     by_name: bool = False
-
-    def __post_init__(self) -> None:
-        if self.near not in NAME_SIMILARITIES:
-            raise UsageError(
-                f"unknown similarity '{self.near}': use one of {', '.join(NAME_SIMILARITIES)}"
-            )
 
 
 @dataclass(frozen=True, slots=True)

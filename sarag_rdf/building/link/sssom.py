@@ -9,36 +9,36 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base import tables
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import namespace
-from sarag_rdf.base.vocab import OWL, SEMAPV, SKOS, SSSOM
-from sarag_rdf.building.link.match import NO_MAPPING, PREDICATES, UNSPECIFIED, Match
+from sarag_rdf.base.vocab import OWL, SCHEMA, SEMAPV, SKOS, SSSOM
+from sarag_rdf.building.link.match import NO_MAPPING, PREDICATES, Match
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of
 
-COLUMNS = (
-    "subject_id",
-    "subject_label",
-    "predicate_id",
-    "predicate_modifier",
-    "object_id",
-    "object_label",
-    "mapping_justification",
-    "confidence",
-    "similarity_score",
-    "similarity_measure",
-    "mapping_tool",
-    "mapping_date",
-    "comment",
-)
+FIELDS: Mapping[str, str] = {
+    "subject_id": "subject",
+    "subject_label": "subject_label",
+    "predicate_id": "predicate",
+    "predicate_modifier": "negated",
+    "object_id": "object",
+    "object_label": "object_label",
+    "mapping_justification": "justification",
+    "confidence": "confidence",
+    "similarity_score": "similarity",
+    "similarity_measure": "measure",
+    "mapping_tool": "tool",
+    "mapping_date": "date",
+    "comment": "comment",
+}
+"""Column of SSSOM -> field of `Match`, in the order of columns."""
 REQUIRED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
-DECISION = "decision"
-"""Column of a review table: only rows with ``accept`` are used."""
-_DECISIONS = {"accept": True, "reject": False, "": False}
+_SHARES = frozenset({"confidence", "similarity_score"})
 UNKNOWN_LICENSE = "https://w3id.org/sssom/license/unspecified"
 _MAX_ERRORS = 5
 
@@ -54,7 +54,7 @@ def write_table(
     ends = (iri for m in listed for iri in (m.subject, m.predicate, m.object, m.justification))
     curie_map = prefixes_for(ends, prefixes)
     rows = [cells(match, Curies(curie_map)) for match in listed]
-    used = [c for c in COLUMNS if c in REQUIRED or any(row[c] for row in rows)]
+    used = [c for c in FIELDS if c in REQUIRED or any(row[c] for row in rows)]
     buffer = io.StringIO()
     for key, value in header.items():
         buffer.write(f"#{key}: {json.dumps(value, ensure_ascii=False)}\n")
@@ -70,25 +70,11 @@ def write_table(
 def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
     """Column -> cell of a row; without `curies`, IRIs are not shortened."""
     curies = curies or Curies({})
-    return {
-        "subject_id": curies.shorten(match.subject),
-        "subject_label": match.subject_label,
-        "predicate_id": curies.shorten(match.predicate),
-        "predicate_modifier": "Not" if match.negated else "",
-        "object_id": curies.shorten(match.object),
-        "object_label": match.object_label,
-        "mapping_justification": curies.shorten(match.justification),
-        "confidence": _number(match.confidence),
-        "similarity_score": _number(match.similarity),
-        "similarity_measure": match.measure,
-        "mapping_tool": match.tool,
-        "mapping_date": match.date,
-        "comment": match.comment,
-    }
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{round(value, 4):g}"
+    row = {column: getattr(match, name) for column, name in FIELDS.items()}
+    row |= {column: curies.shorten(row[column]) for column in REQUIRED}
+    for column in _SHARES:
+        row[column] = "" if row[column] is None else f"{round(row[column], 4):g}"
+    return {**row, "predicate_modifier": "Not" if match.negated else ""}
 
 
 def read_table(path: Path) -> list[Match]:
@@ -147,43 +133,28 @@ def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
 def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int) -> Match:
     if len(cells) != len(names):
         raise ValueError(f"{len(cells)} cells for {len(names)} columns")
-    row = dict(zip(names, map(tables.read_cell, cells), strict=True))
-    for name in REQUIRED:
-        if not row[name]:
-            raise ValueError(f"{name} is empty")
-    predicate = curies.expand(row["predicate_id"])
-    if predicate not in (*PREDICATES, NO_MAPPING):
+    row = tables.TableRow(line, dict(zip(names, map(tables.read_cell, cells), strict=True)))
+    values: dict[str, Any] = {name: row[column] for column, name in FIELDS.items()}
+    for column in REQUIRED:
+        if not row[column]:
+            raise ValueError(f"{column} is empty")
+        values[FIELDS[column]] = curies.expand(row[column])
+    if values["predicate"] not in (*PREDICATES, NO_MAPPING):
         raise ValueError(
             f"unknown predicate '{row['predicate_id']}': use skos:exactMatch, closeMatch, "
             "broadMatch, narrowMatch or relatedMatch, owl:sameAs, or sssom:NoMapping"
         )
-    modifier = row.get("predicate_modifier", "")
-    if modifier not in ("", "Not"):
-        raise ValueError(f"predicate_modifier is '{modifier}': use Not, or leave it empty")
-    decision = row.get(DECISION, "accept").casefold()
-    if decision not in _DECISIONS:
-        raise ValueError(f"{DECISION} is '{decision}': use accept or reject, or leave it empty")
-    return Match(
-        curies.expand(row["subject_id"]),
-        predicate,
-        curies.expand(row["object_id"]),
-        curies.expand(row["mapping_justification"]) or UNSPECIFIED,
-        _share(row, "confidence"),
-        row.get("subject_label", ""),
-        row.get("object_label", ""),
-        _share(row, "similarity_score"),
-        row.get("similarity_measure", ""),
-        row.get("mapping_tool", ""),
-        _date(row.get("mapping_date", "")),
-        row.get("comment", ""),
-        negated=modifier == "Not",
-        line=line,
-        accepted=_DECISIONS[decision],
-    )
+    if values["negated"] not in ("", "Not"):
+        raise ValueError(f"predicate_modifier is '{values['negated']}': use Not, or leave it empty")
+    values |= {FIELDS[column]: _share(column, row[column]) for column in _SHARES}
+    if values["date"] and not re.fullmatch(r"\d{4}-\d\d-\d\d", values["date"]):
+        raise ValueError(f"mapping_date is '{values['date']}', not a date such as 2026-01-31")
+    values["negated"] = values["negated"] == "Not"
+    is_accepted = tables.DECISION not in row.cells or bool(row.decision())
+    return Match(**values, line=line, accepted=is_accepted)
 
 
-def _share(row: Mapping[str, str], name: str) -> float | None:
-    text = row.get(name, "")
+def _share(name: str, text: str) -> float | None:
     if not text:
         return None
     try:
@@ -193,12 +164,6 @@ def _share(row: Mapping[str, str], name: str) -> float | None:
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} is '{text}', not a number from 0 to 1")
     return value
-
-
-def _date(text: str) -> str:
-    if text and not re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-        raise ValueError(f"mapping_date is '{text}', not a date such as 2026-01-31")
-    return text
 
 
 BUILT_IN = {
@@ -213,7 +178,7 @@ BUILT_IN = {
 _KNOWN = {
     "wd": "http://www.wikidata.org/entity/",
     "dbr": "http://dbpedia.org/resource/",
-    "schema": "http://schema.org/",
+    "schema": SCHEMA.base,
     "gnd": "https://d-nb.info/gnd/",
     "viaf": "http://viaf.org/viaf/",
 }
@@ -260,7 +225,7 @@ class Curies:
 
 _ENDS = ("subject", "object")
 REVIEW_COLUMNS = (
-    DECISION,
+    tables.DECISION,
     *("subject_label", "object_label", "confidence"),
     *("subject_documents", "object_documents", "subject_sample", "object_sample"),
     *("subject_id", "predicate_id", "object_id"),

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 from spacy.tokens import Token
 
-from sarag_rdf.extraction.spacy.mentions import SUBJECTS, MentionSpan
-from sarag_rdf.extraction.spacy.relations import ParsedDocument
-from sarag_rdf.extraction.typed.phrases import (
+from sarag_rdf.extraction.phrases import (
     NAME,
     Argument,
     PhraseMatcher,
@@ -23,6 +21,8 @@ from sarag_rdf.extraction.typed.phrases import (
     is_function_word,
     normalize_words,
 )
+from sarag_rdf.extraction.spacy.mentions import SUBJECTS, MentionSpan
+from sarag_rdf.extraction.spacy.relations import ParsedClauses
 from sarag_rdf.extraction.values import parse_value
 
 _REAL_VERBS = frozenset({"begin", "began", "begun", "continue", "continued", "go", "went"})
@@ -62,7 +62,7 @@ class Candidate:
 class CandidateFinder:
     """Finds the candidates of one document."""
 
-    def __init__(self, parse: ParsedDocument, matcher: PhraseMatcher) -> None:
+    def __init__(self, parse: ParsedClauses, matcher: PhraseMatcher) -> None:
         self._parse = parse
         self._matcher = matcher
 

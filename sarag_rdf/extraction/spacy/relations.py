@@ -56,13 +56,13 @@ def _rule_match(rule: str, subject: str, phrase: str, object_: str) -> RuleMatch
 def find_relations(doc: Doc, coreference: CoreferenceResult) -> list[RuleMatch]:
     """Find the relations of a document, without duplicate triples, in a fixed order."""
     matches: dict[tuple[str, str, str], RuleMatch] = {}
-    for match in _dependencies(ParsedDocument(doc, coreference)):
+    for match in _dependencies(ParsedClauses(doc, coreference)):
         if match.subject != match.object:
             matches.setdefault((match.subject, match.phrase, match.object), match)
     return list(matches.values())
 
 
-def _dependencies(parse: ParsedDocument) -> Iterator[RuleMatch]:
+def _dependencies(parse: ParsedClauses) -> Iterator[RuleMatch]:
     for token in parse.doc:
         if token.pos_ in ("VERB", "AUX"):
             yield from _clause(parse, token)
@@ -75,7 +75,7 @@ def _dependencies(parse: ParsedDocument) -> Iterator[RuleMatch]:
     yield from _dates_of_life(parse)
 
 
-def _clause(parse: ParsedDocument, verb: Token) -> Iterator[RuleMatch]:
+def _clause(parse: ParsedClauses, verb: Token) -> Iterator[RuleMatch]:
     """Subject, verb, and objects, predicates and prepositional objects up to depth two."""
     labels = {child.dep_ for child in verb.children}
     rule = "active"
@@ -91,7 +91,7 @@ def _clause(parse: ParsedDocument, verb: Token) -> Iterator[RuleMatch]:
         yield from _inverted(parse, verb)
 
 
-def _inverted(parse: ParsedDocument, verb: Token) -> Iterator[RuleMatch]:
+def _inverted(parse: ParsedClauses, verb: Token) -> Iterator[RuleMatch]:
     """As in "The capital of Poland is Warsaw": Warsaw is the capital of Poland."""
     predicates = [child for child in verb.children if child.dep_ == "attr"]
     for noun in verb.children:
@@ -103,7 +103,7 @@ def _inverted(parse: ParsedDocument, verb: Token) -> Iterator[RuleMatch]:
                         yield _rule_match("copula", name, phrase, object_)
 
 
-def _possessive(parse: ParsedDocument, owner: Token) -> Iterator[RuleMatch]:
+def _possessive(parse: ParsedClauses, owner: Token) -> Iterator[RuleMatch]:
     """As in "Poland's capital Warsaw" and "his wife, Mary": has the capital, has the wife."""
     for name, kinds in parse.possessions(owner):
         kind = " ".join(token.text for token in kinds)
@@ -115,7 +115,7 @@ def _possessive(parse: ParsedDocument, owner: Token) -> Iterator[RuleMatch]:
                 yield _rule_match("possessive", subject, "has", name)
 
 
-def _apposition(parse: ParsedDocument, noun: Token) -> Iterator[RuleMatch]:
+def _apposition(parse: ParsedClauses, noun: Token) -> Iterator[RuleMatch]:
     """As in "Warsaw, the capital of Poland"; "Paris, France"."""
     outer, inner = parse.mention_span(noun.head), parse.mention_span(noun)
     if outer is None:
@@ -128,7 +128,7 @@ def _apposition(parse: ParsedDocument, noun: Token) -> Iterator[RuleMatch]:
         yield _rule_match("place", outer.name, "is in", inner.name)
 
 
-def _prepositions(parse: ParsedDocument, mention_span: MentionSpan) -> Iterator[RuleMatch]:
+def _prepositions(parse: ParsedClauses, mention_span: MentionSpan) -> Iterator[RuleMatch]:
     """As in "Erik Dahl from the University of Oslo"."""
     for preposition in parse.root(mention_span).children:
         if preposition.dep_ == "prep" and preposition.i >= mention_span.end:
@@ -137,7 +137,7 @@ def _prepositions(parse: ParsedDocument, mention_span: MentionSpan) -> Iterator[
                     yield _rule_match("preposition", mention_span.name, preposition.lower_, name)
 
 
-def _dates_of_life(parse: ParsedDocument) -> Iterator[RuleMatch]:
+def _dates_of_life(parse: ParsedClauses) -> Iterator[RuleMatch]:
     """As in "Ann Lee (1 May 1900 – 2 June 1980)", "Ann Lee (born 1900)"."""
     mention_spans = parse.coreference.mention_spans
     for position, person in enumerate(mention_spans):
@@ -176,7 +176,7 @@ def word(token: Token) -> str:
     return token.lower_ if token.is_sent_start and token.pos_ != "PROPN" else token.text
 
 
-class ParsedDocument:
+class ParsedClauses:
     """A dependency parse with resolved coreference (ClearNLP labels, as in English pipelines)."""
 
     def __init__(self, doc: Doc, coreference: CoreferenceResult) -> None:

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sarag_rdf.base.types import EntityType, Relation
-from sarag_rdf.extraction.spacy.candidates import Candidate, CandidateFinder
-from sarag_rdf.extraction.spacy.relations import ParsedDocument, RuleMatch
-from sarag_rdf.extraction.typed.phrases import (
+from sarag_rdf.extraction.phrases import (
     COPULA,
     Argument,
     PhraseMatch,
@@ -21,6 +19,8 @@ from sarag_rdf.extraction.typed.phrases import (
     Word,
     normalize_phrase,
 )
+from sarag_rdf.extraction.spacy.candidates import Candidate, CandidateFinder
+from sarag_rdf.extraction.spacy.relations import ParsedClauses, RuleMatch
 from sarag_rdf.extraction.values import parse_value
 
 _CONFIDENCE = 0.9
@@ -58,7 +58,7 @@ class Statements:
     """The most specific classes of names, where they are certain."""
 
 
-def find_statements(parse: ParsedDocument, matcher: PhraseMatcher) -> Statements:
+def find_statements(parse: ParsedClauses, matcher: PhraseMatcher) -> Statements:
     """The typed statements of one document, without duplicates, in the order of the text."""
     finder = _Finder(parse, matcher)
     statements = finder.find()
@@ -68,7 +68,7 @@ def find_statements(parse: ParsedDocument, matcher: PhraseMatcher) -> Statements
 class _Finder:
     """Finds the typed statements of one document."""
 
-    def __init__(self, parse: ParsedDocument, matcher: PhraseMatcher) -> None:
+    def __init__(self, parse: ParsedClauses, matcher: PhraseMatcher) -> None:
         self._parse = parse
         self._matcher = matcher
         self.types: dict[str, EntityType] = {

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Final, Literal
 
 from pyoxigraph import NamedNode, Triple
@@ -142,35 +143,17 @@ def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[Ontolog
             path = []
 
 
-_NAMES: Final = {
-    RDF.base: "type Property Statement subject predicate object Bag Seq Alt value List nil first "
-    "rest XMLLiteral langString dirLangString HTML PlainLiteral JSON CompoundLiteral language "
-    "direction reifies",
-    RDFS.base: "Resource Class subClassOf subPropertyOf comment label domain range seeAlso "
-    "isDefinedBy Literal Container ContainerMembershipProperty member Datatype",
-    OWL.base: "AllDifferent AllDisjointClasses AllDisjointProperties Annotation "
-    "AnnotationProperty AsymmetricProperty Axiom Class DataRange DatatypeProperty "
-    "DeprecatedClass DeprecatedProperty FunctionalProperty InverseFunctionalProperty "
-    "IrreflexiveProperty NamedIndividual NegativePropertyAssertion Nothing ObjectProperty "
-    "Ontology OntologyProperty ReflexiveProperty Restriction SymmetricProperty "
-    "TransitiveProperty Thing allValuesFrom annotatedProperty annotatedSource annotatedTarget "
-    "assertionProperty backwardCompatibleWith bottomDataProperty bottomObjectProperty "
-    "cardinality complementOf datatypeComplementOf deprecated differentFrom disjointUnionOf "
-    "disjointWith distinctMembers equivalentClass equivalentProperty hasKey hasSelf hasValue "
-    "imports incompatibleWith intersectionOf inverseOf maxCardinality maxQualifiedCardinality "
-    "members minCardinality minQualifiedCardinality onClass onDataRange onDatatype onProperties "
-    "onProperty oneOf priorVersion propertyChainAxiom propertyDisjointWith "
-    "qualifiedCardinality rational real sameAs someValuesFrom sourceIndividual "
-    "targetIndividual targetValue topDataProperty topObjectProperty unionOf versionIRI "
-    "versionInfo withRestrictions",
-    SKOS.base: "Collection Concept ConceptScheme OrderedCollection altLabel broadMatch broader "
-    "broaderTransitive changeNote closeMatch definition editorialNote exactMatch example "
-    "hasTopConcept hiddenLabel historyNote inScheme mappingRelation member memberList "
-    "narrowMatch narrower narrowerTransitive notation note prefLabel related relatedMatch "
-    "scopeNote semanticRelation topConceptOf",
-}
-_TERMS: Final = {base: frozenset(names.split()) for base, names in _NAMES.items()}
-"""Namespace -> local names of its terms."""
+@cache
+def _terms() -> dict[str, frozenset[str]]:
+    """Namespace of RDF, RDFS, OWL and SKOS -> local names of its terms."""
+    from rdflib import namespace as known
+
+    terms = {
+        str(vocabulary): frozenset(term.removeprefix(str(vocabulary)) for term in dir(vocabulary))
+        for vocabulary in (known.RDF, known.RDFS, known.OWL, known.SKOS)
+    }
+    terms[RDF.base] |= {"dirLangString", "reifies"}  # of RDF 1.2
+    return terms
 
 
 def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
@@ -184,11 +167,11 @@ def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
     for iri in sorted(iris):
         space = namespace(iri)
         name = iri.removeprefix(space)
-        if space not in _TERMS or name in _TERMS[space] or not name:
+        if name in _terms().get(space, (name,)) or not name:
             continue
         if space == RDF.base and name.startswith("_"):
             continue
-        closest = get_close_matches(name, sorted(_TERMS[space]), 1)
+        closest = get_close_matches(name, sorted(_terms()[space]), 1)
         hint = f"did you mean {closest[0]}?" if closest else "check its spelling"
         message = f"{space} has no term {name}: {hint}"
         yield OntologyFinding("error", iri, message, "terms that their vocabulary lacks")
@@ -209,7 +192,7 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
     used |= {iri for _, iri in index.pairs(SKOS.broader.value)}
     own = {namespace(iri) for iri in declared if not is_skolem_iri(iri)}
     foreign: defaultdict[str, list[str]] = defaultdict(list)
-    known = (*_TERMS, XSD.base, SH.base)
+    known = (*_terms(), XSD.base, SH.base)
     for iri in sorted(used - declared):
         if is_skolem_iri(iri) or iri.startswith(known) or is_datatype(iri):
             continue
@@ -241,6 +224,9 @@ def _imports(index: TripleIndex) -> Iterator[OntologyFinding]:
 
 
 def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
+    shapes: defaultdict[str, list[str]] = defaultdict(list)
+    for shape, path in index.pairs(SH.path.value):
+        shapes[path].append(shape)
     by_label: defaultdict[str, list[str]] = defaultdict(list)
     for iri, property_ in schema.properties.items():
         by_label[property_.label.casefold()].append(iri)
@@ -248,8 +234,7 @@ def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
     terms = (*schema.classes.values(), *schema.properties.values())
     for term in terms:
         iri = term.iri
-        nodes = [iri, *(shape for shape, path in index.pairs(SH.path.value) if path == iri)]
-        if any(index.objects(node, *LABELS) for node in nodes):
+        if any(index.objects(node, *LABELS) for node in (iri, *shapes.get(iri, ()))):
             continue
         if is_code(local_name(iri)):
             message = f"no label, and {term.label} is not a word: add rdfs:label"

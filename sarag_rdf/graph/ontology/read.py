@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import chain
 from typing import Any, Final
 
 import pyoxigraph as ox
@@ -158,53 +159,89 @@ def schema_of(triples: Iterable[Triple]) -> Schema:
       ``birthDate`` are split into words, as are local names where there is no label.
     - ``owl:deprecated`` and superseded terms are left out.
     """
-    return _SchemaReader(TripleIndex(triples)).schema()
+    read = _SchemaReader(TripleIndex(triples))
+    properties = {iri: _property(read, iri) for iri in read.properties}
+    return Schema.of(
+        (
+            OntologyClass(**_described(read, iri), parents=read.usable(iri, "parent"))
+            for iri in read.classes
+        ),
+        _completed(properties),
+    )
+
+
+_ROLES: Final[dict[str, str]] = {
+    RDFS.subClassOf.value: "parent",
+    SKOS.broader.value: "parent",
+    RDFS.subPropertyOf.value: "superproperty",
+    **dict.fromkeys(DOMAINS, "domain"),
+    **dict.fromkeys(RANGES, "range"),
+    **dict.fromkeys(INVERSES, "inverse"),
+    **dict.fromkeys(SUPERSEDED, "superseded"),
+    **dict.fromkeys(iris_of(OWL.equivalentClass, OWL.equivalentProperty), "equivalent"),
+}
+"""Property of OWL, RDFS, SKOS or schema.org -> its role in a schema."""
+_TEXTS: Final[dict[str, tuple[str, ...]]] = {
+    "label": LABELS,
+    "alternative": ALTERNATIVES,
+    "definition": DEFINITIONS,
+    "example": EXAMPLES,
+    "phrase": iris_of(SARAG.statedAs),
+    "inverse phrase": iris_of(SARAG.inverselyStatedAs),
+}
 
 
 class _SchemaReader:
+    """The terms by role. Unions stand for their members, property shapes for their path."""
+
     def __init__(self, index: TripleIndex) -> None:
-        self._index = index
-        self._deprecated = {
-            subject
-            for subject, property_, term in index.triples()
-            if property_ in SUPERSEDED
-            or (property_ == OWL.deprecated.value and getattr(term, "value", "") in ("true", "1"))
-        }
+        self.index = index
+        self.roles: defaultdict[str, defaultdict[str, list[str]]]
+        self.roles = defaultdict(lambda: defaultdict(list))
+        self.shapes: defaultdict[str, list[str]] = defaultdict(list)
+        """Path -> its property shapes; class -> the node shapes that target it."""
+        for property_, role in _ROLES.items():
+            for subject, term in index.pairs(property_):
+                self.roles[role][subject] += index.named(term)
+        for concept, narrower in index.pairs(SKOS.narrower.value):
+            self.roles["parent"][narrower].append(concept)
+        inverses = [(one, other) for one, found in self.roles["inverse"].items() for other in found]
+        for one, other in inverses:
+            self.roles["inverse"][other].append(one)
         self._datatypes = self._declared_datatypes()
-        self._shapes = _Shapes(index, self._class_axioms())
-        self._classes = self._usable(self._class_names())
-        self._properties = self._usable(self._property_names())
-
-    def schema(self) -> Schema:
-        properties = {iri: self._property(iri) for iri in self._properties}
-        return Schema.of(
-            (self._class(iri) for iri in self._classes),
-            _completed(properties),
-        )
-
-    def _usable(self, iris: Iterable[str]) -> list[str]:
-        return sorted(
+        ranges = set(self._values("range"))
+        declared = index.instances(CLASS_TYPES)
+        related = declared | {*self.roles["parent"], *self._values("parent")}
+        targets = {iri for _, iri in index.pairs(SH.targetClass.value, SH["class"].value)}
+        self._read_shapes(related | targets)
+        used = {range_ for range_ in ranges if not named_datatype(range_)}
+        used |= {*self._values("domain"), *targets}
+        self._deprecated = {
+            *self.roles["superseded"],
+            *(s for s, p, o in index.triples() if p == OWL.deprecated.value and _is_true(o)),
+        }
+        self.classes = [
+            iri for iri in self._terms(declared | used, related) if not self.is_datatype(iri)
+        ]
+        annotations = index.instances(ANNOTATION_TYPES)
+        declared = index.instances(PROPERTY_TYPES)
+        used = {*self.roles["domain"], *self.roles["range"], *self.paths} - annotations
+        related = {
             iri
-            for iri in set(iris)
-            if iri and not is_skolem_iri(iri) and not iri.startswith(LANGUAGES)
-            if iri not in self._deprecated and not self._is_alias(iri)
-        )
+            for role in ("superproperty", "inverse")
+            for pair in (self.roles[role], self._values(role))
+            for iri in pair
+        }
+        self.properties = self._terms(declared | used, related - annotations)
 
-    def _is_alias(self, iri: str) -> bool:
-        """Whether a term is only mapped to: another one is equivalent, and nothing else is said."""
-        axioms = (*DOMAINS, *RANGES, *LABELS, RDFS.subClassOf.value, RDFS.subPropertyOf.value)
-        return iri in self._equivalents and not self._index.objects(iri, *axioms)
-
-    @cached_property
-    def _equivalents(self) -> set[str]:
-        axioms = iris_of(OWL.equivalentClass, OWL.equivalentProperty)
-        return {other for _, other in self._index.pairs(*axioms)}
+    def _values(self, role: str) -> Iterator[str]:
+        return chain.from_iterable(self.roles[role].values())
 
     def _declared_datatypes(self) -> set[str]:
         """Declared datatypes, with those derived from them, as in schema.org."""
-        datatypes = self._index.instances(DATATYPE_TYPES)
+        datatypes = self.index.instances(DATATYPE_TYPES)
         derived = defaultdict(list)
-        for child, parent in self._index.pairs(RDFS.subClassOf.value):
+        for child, parent in self.index.pairs(RDFS.subClassOf.value):
             derived[parent].append(child)
         todo = list(datatypes)
         while todo:
@@ -213,220 +250,126 @@ class _SchemaReader:
             todo += new
         return datatypes.union(schema_org("DataType"))
 
-    def _is_datatype(self, range_: str) -> bool:
-        return is_datatype(range_) or range_ in self._datatypes
+    def is_datatype(self, iri: str) -> bool:
+        """Whether an IRI is a datatype of a standard, or declared to be one."""
+        return is_datatype(iri) or iri in self._datatypes
 
-    def _class_axioms(self) -> set[str]:
-        """Declared classes, and those in class axioms and shapes."""
-        index = self._index
-        subclass = list(index.pairs(RDFS.subClassOf.value))
-        return (
-            index.instances(CLASS_TYPES)
-            | {child for child, _ in subclass}
-            | {name for _, parent in subclass for name in index.named(parent)}
-            | {iri for _, iri in index.pairs(SH.targetClass.value, SH["class"].value)}
-        )
+    def _read_shapes(self, classes: set[str]) -> None:
+        """SHACL: targets are domains; classes and datatypes of values are ranges.
 
-    def _class_names(self) -> set[str]:
-        """Classes that are declared or used; a superclass elsewhere is only named as a parent."""
-        index = self._index
-        declared = index.instances(CLASS_TYPES)
-        used = {iri for _, node in index.pairs(*DOMAINS) for iri in index.named(node)}
-        ranges = {iri for _, node in index.pairs(*RANGES) for iri in index.named(node)}
-        used |= {range_ for range_ in ranges if not named_datatype(range_)}
-        used |= {iri for _, iri in index.pairs(SH.targetClass.value, SH["class"].value)}
-        used |= {target for shape in self._shapes.of_paths() for target in shape.targets}
-        used |= _own(self._class_axioms(), declared | used)
-        return {iri for iri in declared | used if not self._is_datatype(iri)}
+        A node shape that is one of the `classes` targets its instances.
+        """
+        index = self.index
 
-    def _property_names(self) -> set[str]:
-        """Properties that are declared or used; those elsewhere are only named as parents."""
-        index = self._index
-        declared = index.instances(PROPERTY_TYPES)
-        used = {subject for subject, _ in index.pairs(*DOMAINS, *RANGES)}
-        used.update(self._shapes.paths)
-        related = {iri for pair in index.pairs(RDFS.subPropertyOf.value, *INVERSES) for iri in pair}
-        used |= _own(related, declared | used)
-        return declared | (used - index.instances(ANNOTATION_TYPES))
+        def targets(shape: str) -> list[str]:
+            implicit = [shape] if shape in classes and not is_skolem_iri(shape) else []
+            return implicit + index.iris(shape, SH.targetClass.value)
 
-    def _class(self, iri: str) -> OntologyClass:
-        index = self._index
-        parents = {
-            name
-            for node in index.iris(iri, RDFS.subClassOf.value, SKOS.broader.value)
-            for name in index.named(node)
-            if not is_skolem_iri(node)
-        }
-        parents |= set(self._wider.get(iri, ()))
-        label, alternatives = self._names(iri, [iri, *self._shapes.of_class(iri)])
-        return OntologyClass(
-            iri,
-            label,
-            alternatives,
-            self._definition([iri, *self._shapes.of_class(iri)]),
-            self._all_texts(iri, EXAMPLES),
-            tuple(self._usable(parents - {iri})),
-        )
-
-    @cached_property
-    def _wider(self) -> dict[str, list[str]]:
-        """Concept -> concepts of which it is a narrower one (``skos:narrower``)."""
-        wider = defaultdict(list)
-        for concept, narrower in self._index.pairs(SKOS.narrower.value):
-            wider[narrower].append(concept)
-        return dict(wider)
-
-    def _property(self, iri: str) -> OntologyProperty:
-        index, shapes = self._index, self._shapes.of_path(iri)
-        types = set(index.iris(iri, TYPE))
-        domains = [name for node in index.iris(iri, *DOMAINS) for name in index.named(node)]
-        ranges = [name for node in index.iris(iri, *RANGES) for name in index.named(node)]
-        domains += [target for shape in shapes for target in shape.targets]
-        ranges += [range_ for shape in shapes for range_ in shape.ranges]
-        inverses = self._inverses.get(iri, ())
-        nodes = [iri, *(shape.node for shape in shapes)]
-        label, alternatives = self._names(iri, nodes)
-        return OntologyProperty(
-            iri,
-            label,
-            alternatives,
-            self._definition(nodes),
-            self._all_texts(iri, EXAMPLES),
-            self._all_texts(iri, iris_of(SARAG.statedAs)),
-            self._all_texts(iri, iris_of(SARAG.inverselyStatedAs)),
-            self._admitted(domains),
-            _without_literal(self._admitted(ranges)),
-            tuple(self._usable(set(index.iris(iri, RDFS.subPropertyOf.value)) - {iri})),
-            next((other for other in inverses if other != iri), ""),
-            self._is_literal(iri, types, label, ranges),
-            OWL.FunctionalProperty.value in types
-            or bool(shapes and all(shape.is_functional for shape in shapes)),
-            OWL.SymmetricProperty.value in types or iri in inverses,
-        )
-
-    @cached_property
-    def _inverses(self) -> dict[str, list[str]]:
-        """Property -> its inverse properties, in both directions."""
-        known, inverses = set(self._properties), defaultdict(set)
-        for one, other in self._index.pairs(*INVERSES):
-            if one in known and other in known:
-                inverses[one].add(other)
-                inverses[other].add(one)
-        return {iri: sorted(others) for iri, others in inverses.items()}
-
-    def _admitted(self, iris: Iterable[str]) -> tuple[str, ...]:
-        """Domains or ranges without those that admit everything."""
-        return tuple(sorted({i for i in iris if i not in ANYTHING and not is_skolem_iri(i)}))
-
-    def _is_literal(self, iri: str, types: set[str], label: str, ranges: list[str]) -> bool:
-        if OWL.DatatypeProperty.value in types:
-            return True
-        kinds = {kind for shape in self._shapes.of_path(iri) for kind in shape.node_kinds}
-        if kinds and not ranges:
-            return kinds == {SH.Literal.value}
-        if ranges:
-            return all(
-                self._is_datatype(range_) or bool(named_datatype(range_)) for range_ in ranges
-            )
-        has_object_axiom = OWL.SymmetricProperty.value in types or iri in self._inverses
-        return not has_object_axiom and bool(label_datatype(label))
-
-    def _names(self, iri: str, nodes: list[str]) -> tuple[str, tuple[str, ...]]:
-        """The label and the alternative names; labels such as ``birthDate`` are split."""
-        labels = [text for node in nodes for text in texts(self._index, node, LABELS)]
-        local = local_name(iri)
-        words = split_words(local)
-        is_local = not labels or (labels[0] == local and " " in words)
-        label = words if is_local else labels[0]
-        others = [text for node in nodes for text in self._all_texts(node, ALTERNATIVES)]
-        names = {name for name in (*labels[:1], *others) if name.casefold() != label.casefold()}
-        return label, tuple(sorted(names))
-
-    def _definition(self, nodes: list[str]) -> str:
-        definitions = (text for node in nodes for text in texts(self._index, node, DEFINITIONS))
-        return next(definitions, "")
-
-    def _all_texts(self, node: str, properties: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(texts(self._index, node, properties)))
-
-
-def _own(iris: set[str], known: set[str]) -> set[str]:
-    """Those in the namespaces of known terms; all, if no term is known."""
-    own = {namespace(iri) for iri in known}
-    return {iri for iri in iris if not own or namespace(iri) in own}
-
-
-@dataclass(frozen=True, slots=True)
-class _PropertyShape:
-    """A SHACL property shape of a property; `targets` are the target classes of its node shape."""
-
-    node: str
-    targets: tuple[str, ...]
-    ranges: tuple[str, ...]
-    node_kinds: tuple[str, ...]
-    is_functional: bool
-
-
-class _Shapes:
-    """SHACL shapes as statements about properties and classes."""
-
-    def __init__(self, index: TripleIndex, classes: set[str]) -> None:
-        """`classes` are known: a node shape that is one of them targets its instances."""
-        self._index = index
-        self._classes = classes
-        self.paths: dict[str, list[_PropertyShape]] = defaultdict(list)
-        self._by_class: defaultdict[str, list[str]] = defaultdict(list)
         owners = defaultdict(list)
         for owner, shape in index.pairs(SH.property.value):
             owners[shape].append(owner)
+        for shape, class_ in index.pairs(SH.targetClass.value):
+            self.shapes[class_] += [shape] if shape != class_ else []
+        self.paths: set[str] = set()
         for shape, path in index.pairs(SH.path.value):
             if is_skolem_iri(path):  # a path expression
                 continue
-            holders = [shape, *owners.get(shape, ())]
-            targets = sorted({t for holder in holders for t in self._targets(holder)})
-            self.paths[path].append(self._property_shape(shape, tuple(targets)))
-        for shape, class_ in index.pairs(SH.targetClass.value):
-            self._by_class[class_].append(shape)
+            self.paths.add(path)
+            self.shapes[path].append(shape)
+            for holder in (shape, *owners[shape]):
+                self.roles["domain"][path] += targets(holder)
+            for node in index.nested(shape, SH["or"].value, SH.xone.value):
+                ranges = index.iris(node, SH["class"].value, SH.datatype.value)
+                for other in index.iris(node, SH.node.value):
+                    ranges += targets(other)
+                self.roles["range"][path] += ranges
+                self.roles["node kind"][path] += index.iris(node, SH.nodeKind.value)
 
-    def of_path(self, path: str) -> list[_PropertyShape]:
-        return self.paths.get(path, [])
+    def _terms(self, known: set[str], related: Iterable[str]) -> list[str]:
+        """Known terms, and related ones in their namespaces; all of these if none is known."""
+        spaces = {namespace(iri) for iri in known}
+        known = known | {iri for iri in related if not spaces or namespace(iri) in spaces}
+        return sorted(iri for iri in known if self._is_usable(iri))
 
-    def of_paths(self) -> Iterator[_PropertyShape]:
-        for shapes in self.paths.values():
-            yield from shapes
+    def _is_usable(self, iri: str) -> bool:
+        is_term = bool(iri) and not is_skolem_iri(iri) and not iri.startswith(LANGUAGES)
+        return is_term and iri not in self._deprecated and not self._is_alias(iri)
 
-    def of_class(self, class_: str) -> list[str]:
-        """The other nodes that are shapes of a class."""
-        return [shape for shape in self._by_class.get(class_, ()) if shape != class_]
+    def _is_alias(self, iri: str) -> bool:
+        """Whether a term is only mapped to: equivalent to another, without an axiom or a label."""
+        axioms = (*DOMAINS, *RANGES, *LABELS, RDFS.subClassOf.value, RDFS.subPropertyOf.value)
+        return iri in self._equivalents and not self.index.objects(iri, *axioms)
 
-    def _targets(self, shape: str) -> list[str]:
-        """Declared target classes, and the shape itself if it is a class."""
-        implicit = [shape] if shape in self._classes and not is_skolem_iri(shape) else []
-        return implicit + self._index.iris(shape, SH.targetClass.value)
+    @cached_property
+    def _equivalents(self) -> set[str]:
+        return set(self._values("equivalent"))
 
-    def _property_shape(self, node: str, targets: tuple[str, ...]) -> _PropertyShape:
-        index = self._index
-        most = [str(getattr(term, "value", "")) for term in index.objects(node, SH.maxCount.value)]
-        ranges, kinds = self._values(node)
-        return _PropertyShape(node, targets, tuple(ranges), tuple(kinds), "1" in most)
+    def usable(self, iri: str, role: str) -> tuple[str, ...]:
+        """The other terms in a role, without those that are left out of a schema."""
+        others = {*self.roles[role].get(iri, ())} - {iri}
+        return tuple(sorted(filter(self._is_usable, others)))
 
-    def _values(self, node: str) -> tuple[list[str], list[str]]:
-        """Classes and datatypes of the values, and their node kinds; ``sh:or`` is flattened."""
-        index = self._index
-        ranges: list[str] = []
-        kinds: list[str] = []
-        todo, seen = [node], {node}
-        while todo:
-            node = todo.pop()
-            ranges += index.iris(node, SH["class"].value, SH.datatype.value)
-            kinds += index.iris(node, SH.nodeKind.value)
-            for shape in index.iris(node, SH.node.value):
-                ranges += self._targets(shape)
-            for list_ in index.iris(node, SH["or"].value, SH.xone.value):
-                new = [member for member in index.members(list_) if member not in seen]
-                seen.update(new)
-                todo += new
-        return ranges, kinds
+    def texts(self, term: str, role: str) -> tuple[str, ...]:
+        """The texts of a term and its shapes."""
+        nodes = (term, *self.shapes.get(term, ()))
+        found = (text for node in nodes for text in texts(self.index, node, _TEXTS[role]))
+        return tuple(dict.fromkeys(found))
+
+    def admitted(self, iri: str, role: str) -> tuple[str, ...]:
+        """Domains or ranges without those that admit everything."""
+        found = self.roles[role].get(iri, ())
+        return tuple(sorted({i for i in found if i not in ANYTHING and not is_skolem_iri(i)}))
+
+
+def _is_true(term: Any) -> bool:
+    return getattr(term, "value", "") in ("true", "1")
+
+
+def _described(read: _SchemaReader, iri: str) -> dict[str, Any]:
+    """The names and texts of a term; labels such as ``birthDate`` are split."""
+    labels, local = read.texts(iri, "label"), local_name(iri)
+    words = split_words(local)
+    is_local = not labels or (labels[0] == local and " " in words)
+    label = words if is_local else labels[0]
+    names = {*labels[:1], *read.texts(iri, "alternative")}
+    return {
+        "iri": iri,
+        "label": label,
+        "alternatives": tuple(sorted(n for n in names if n.casefold() != label.casefold())),
+        "definition": next(iter(read.texts(iri, "definition")), ""),
+        "examples": tuple(dict.fromkeys(texts(read.index, iri, EXAMPLES))),
+    }
+
+
+def _property(read: _SchemaReader, iri: str) -> OntologyProperty:
+    index, described = read.index, _described(read, iri)
+    types = set(index.iris(iri, TYPE))
+    known = set(read.properties)
+    inverses = sorted({*read.roles["inverse"].get(iri, ())} & known) if iri in known else []
+    ranges, kinds = (read.roles[role].get(iri, []) for role in ("range", "node kind"))
+    is_symmetric = OWL.SymmetricProperty.value in types or iri in inverses
+    if OWL.DatatypeProperty.value in types:
+        is_literal = True
+    elif ranges:
+        is_literal = all(read.is_datatype(r) or bool(named_datatype(r)) for r in ranges)
+    elif kinds:
+        is_literal = set(kinds) == {SH.Literal.value}
+    else:
+        is_literal = not (is_symmetric or inverses) and bool(label_datatype(described["label"]))
+    most = [index.objects(shape, SH.maxCount.value) for shape in read.shapes.get(iri, ())]
+    return OntologyProperty(
+        **described,
+        phrases=read.texts(iri, "phrase"),
+        inverse_phrases=read.texts(iri, "inverse phrase"),
+        domains=read.admitted(iri, "domain"),
+        ranges=_without_literal(read.admitted(iri, "range")),
+        parents=read.usable(iri, "superproperty"),
+        inverse=next((other for other in inverses if other != iri), ""),
+        is_literal=is_literal,
+        is_functional=OWL.FunctionalProperty.value in types
+        or (bool(most) and all("1" in [getattr(t, "value", "") for t in m] for m in most)),
+        is_symmetric=is_symmetric,
+    )
 
 
 def _completed(properties: Mapping[str, OntologyProperty]) -> Iterator[OntologyProperty]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -122,21 +122,32 @@ class TripleIndex:
     def named(self, node: str) -> list[str]:
         """The IRI of a class or datatype; for an anonymous union or restriction, those in it."""
         iris: list[str] = []
-        todo, seen = [node], {node}
-        while todo:
-            node = todo.pop()
-            if not is_skolem_iri(node):
-                iris.append(node)
+        lists = OWL.unionOf.value, OWL.intersectionOf.value
+        for inner in self.nested(node, *lists, follows=is_skolem_iri):
+            if not is_skolem_iri(inner):
+                iris.append(inner)
                 continue
-            iris += self.iris(node, OWL.onDatatype.value)
-            for list_ in self.iris(node, OWL.unionOf.value, OWL.intersectionOf.value):
-                new = [member for member in self.members(list_) if member not in seen]
-                seen.update(new)
-                todo += new
-            for list_ in self.iris(node, OWL.oneOf.value):
+            iris += self.iris(inner, OWL.onDatatype.value)
+            for list_ in self.iris(inner, OWL.oneOf.value):
                 first = self.objects(list_, RDF.first.value)
                 iris += [item.datatype.value for item in first if isinstance(item, Literal)]
         return iris
+
+    def nested(
+        self, node: str, *lists: str, follows: Callable[[str], bool] = bool
+    ) -> Iterator[str]:
+        """A node, and the members of its lists by these properties, in any depth.
+
+        Only the lists of nodes for which `follows` is true are read.
+        """
+        todo, seen = [node], {node}
+        while todo:
+            node = todo.pop()
+            yield node
+            for list_ in self.iris(node, *lists) if follows(node) else ():
+                new = [member for member in self.members(list_) if member not in seen]
+                seen.update(new)
+                todo += new
 
 
 def texts(index: TripleIndex, node: str, properties: Iterable[str]) -> list[str]:

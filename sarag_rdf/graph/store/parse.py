@@ -47,13 +47,11 @@ class RdfReadOptions:
 
     `languages` selects literals by language, in lower case; literals without a language are always
     selected. ``en`` includes ``en-GB``, but ``en-gb`` does not include ``en``. Empty means all.
-    `first_line` is the number of lines of the file before the input.
     """
 
     format: str | None = None
     base_iri: str | None = None
     languages: tuple[str, ...] = ()
-    first_line: int = 0
 
 
 _RANDOM_LABEL = re.compile(r"[0-9a-f]{24,32}")
@@ -93,7 +91,7 @@ def read_quads(file: InputFile, stream: IO[bytes], options: RdfReadOptions) -> I
                 )
             yield quad
     except SyntaxError as error:
-        raise syntax_error(file, error, options.first_line) from error
+        raise syntax_error(file, error) from error
     except MemoryError as error:
         raise InputError(
             f"{file.name} has a term or comment of more than 16 MiB, which is not supported: check "
@@ -147,11 +145,11 @@ def _matches(tag: str, languages: tuple[str, ...]) -> bool:
     return any(tag == language or tag.startswith(f"{language}-") for language in languages)
 
 
-def syntax_error(file: InputFile, error: SyntaxError, lines: int = 0) -> InputError:
-    """The error of a file with its position; the parsed input starts after `lines` lines."""
+def syntax_error(file: InputFile, error: SyntaxError) -> InputError:
+    """The error of a file with its position."""
     location = ""
     if error.lineno is not None:
-        location = f", line {lines + error.lineno}, column {error.offset or 1}"
+        location = f", line {error.lineno}, column {error.offset or 1}"
     reason = _PREFIX.sub("", str(error.msg))
     if "scheme" in reason.lower():
         reason = f"{reason}; relative IRIs need --base-iri"

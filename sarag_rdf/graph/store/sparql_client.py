@@ -296,7 +296,7 @@ class SparqlClient:
             remember(base64.b64encode(f"{self._user}:{self._password}".encode()).decode())
         seconds = remote.timeout
         self._http = BoundedClient(
-            seconds, remote.max_reply, deadline=seconds, max_error=_MAX_ERROR_BODY
+            seconds, remote.max_reply << 20, deadline=seconds, max_error=_MAX_ERROR_BODY
         )
 
     def query(self, text: str, accept: str, dataset: DataSet) -> Response:
@@ -366,7 +366,7 @@ class SparqlClient:
             ) from error
         except ReplySizeError as error:
             raise RemoteStoreError(
-                f"the response of {url} is larger than {self.remote.max_reply >> 20} MiB: request "
+                f"the response of {url} is larger than {self.remote.max_reply} MiB: request "
                 "less, or raise --max-reply"
             ) from error
         except httpx.HTTPError as error:

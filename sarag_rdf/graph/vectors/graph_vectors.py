@@ -28,7 +28,7 @@ from sarag_rdf.graph.vectors.word_index import Bm25Index
 
 __all__ = ["KINDS", "READ_BY_DEFAULT", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 
-_LAYOUT = "4"
+_LAYOUT = "5"
 """Version of the cached arrays; arrays of another version are rebuilt."""
 
 READ_BY_DEFAULT: tuple[Kind, ...] = ("document", "relationship")

@@ -19,10 +19,10 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.ports import Term
-from sarag_rdf.base.resources import prompt_hash
 from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Selection, Step, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG
 from sarag_rdf.kg.export.prefixes import prefixes_under
+from sarag_rdf.kg.registry import prompts_with
 
 StepKey = tuple[int, str, str, str]
 """Round, origin, target and relationship of a step."""
@@ -157,7 +157,7 @@ class _Writer:
                     step,
                     (RDF.type, SARAG.ModelCall),
                     (SARAG.prompt, Literal(stage.name)),
-                    (SARAG.promptHash, Literal(prompt_hash(stage.name))),
+                    (SARAG.promptHash, Literal(prompts_with(stage.name).digest(stage.name))),
                     (SARAG.model, Literal(answer.model)),
                 )
             else:

@@ -18,6 +18,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import namespace, sha256_hex
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Change, Term
 from sarag_rdf.base.redaction import holds_password
 from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
@@ -27,7 +28,7 @@ from sarag_rdf.graph.parts import COMPLETE, LINKS, Imported, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.kg.export.prefixes import prefixes_under
-from sarag_rdf.kg.export.rdf import ExportParts, select_graphs, sorted_triples
+from sarag_rdf.kg.export.rdf import FORMATS, ExportParts, select_graphs, sorted_triples
 
 _MEDIA_TYPE = "https://www.iana.org/assignments/media-types/"
 _PROTOCOL = NamedNode("https://www.w3.org/TR/sparql11-protocol/")
@@ -344,14 +345,7 @@ def _term_digest(term: object) -> bytes:
     return hashlib.blake2b(str(term).encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
-MEDIA_TYPES = {
-    "turtle": "text/turtle",
-    "trig": "application/trig",
-    "ntriples": "application/n-triples",
-    "nquads": "application/n-quads",
-    "jsonld": "application/ld+json",
-    "rdfxml": "application/rdf+xml",
-}
+MEDIA_TYPES = {name: format_.media_type for name, format_ in FORMATS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,18 +382,16 @@ def dump_of(text: str) -> Dump:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetMetadata:
-    """Metadata that users set: `license` and `homepage` are IRIs, `publisher` an IRI or a name.
+@dataclass(frozen=True)
+class DatasetMetadata(Options):
+    """Metadata that users set; None leaves a value unchanged, and an empty text removes it."""
 
-    None leaves a value unchanged, and an empty text removes it.
-    """
-
-    title: str | None = None
-    description: str | None = None
-    license: str | None = None
-    publisher: str | None = None
-    homepage: str | None = None
+    name = "a description"
+    title: str | None = option(None, "Title of the dataset.")
+    description: str | None = option(None, "Description of the dataset, in a sentence or two.")
+    license: str | None = option(None, "IRI of the licence.")
+    publisher: str | None = option(None, "IRI or name of the publisher.")
+    homepage: str | None = option(None, "IRI of the home page.")
 
 
 def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:

@@ -16,10 +16,12 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under, used_prefixes
 
@@ -64,6 +66,16 @@ class ExportParts:
     graphs: Sequence[str] = ()
     imported: bool = False
     ontologies: bool = False
+
+
+_SETTINGS = (
+    Setting("documents", "Select the source graphs, which contain the evidence.", False),
+    Setting("entities", "Select entities, their names, classes and links.", False),
+    Setting("ontologies", "Select the ontologies of the graph.", False),
+    Setting("graphs", "Select a named graph by its IRI.", (), "--graph"),
+    Setting("imported", "Include imported graphs.", False),
+    Setting("rdf12", "Write RDF 1.2, with relationships as reifiers.", False),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +219,13 @@ def _prefixes(
     names = selection.names if selection else None
     used = used_prefixes(store, known, names, with_names=format_ in DATASET_FORMATS)
     return used | {"rdf": RDF.base} if rdf12 else used
+
+
+def _exporter(format_: str) -> Exporter:
+    def write(graph: ExportedGraph, output: IO[bytes], *, rdf12: bool, **parts: Any) -> None:
+        write_parts(graph.read(()), format_, output, ExportParts(**parts), rdf12=rdf12)
+
+    return Exporter(write, _SETTINGS)
 
 
 def write_parts(
@@ -418,3 +437,6 @@ def _is_writable(predicate: ox.NamedNode, prefixes: dict[str, str]) -> bool:
     except expat.ExpatError:
         return False
     return True
+
+
+TURTLE, TRIG, N_TRIPLES, N_QUADS, JSON_LD, RDF_XML = map(_exporter, FORMATS)

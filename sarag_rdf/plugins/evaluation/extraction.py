@@ -21,13 +21,12 @@ from typing import Any, Protocol
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import LLM, Advance, Embedder
 from sarag_rdf.base.types import Document, Relation
+from sarag_rdf.extraction.binding import TextBinder
+from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions
+from sarag_rdf.extraction.llm_statements import literal_of
 from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.extraction.spacy.pipeline import load_pipeline
-from sarag_rdf.extraction.typed.binding import TextBinder
-from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
-from sarag_rdf.extraction.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
-from sarag_rdf.extraction.typed.model import literal_of
 from sarag_rdf.plugins.evaluation.tables import percent, table
 from sarag_rdf.plugins.evaluation.text2kgbench import (
     BenchmarkOntology,
@@ -36,6 +35,13 @@ from sarag_rdf.plugins.evaluation.text2kgbench import (
     Triple,
     read_lines,
     sample_examples,
+)
+from sarag_rdf.plugins.learned.statements import (
+    THRESHOLD,
+    Parse,
+    StatementExtractor,
+    Vectors,
+    relation_of,
 )
 
 
@@ -376,34 +382,18 @@ class _TypedExtractor:
     def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
         docs = self._parse([document.text for document in documents])
         titles = (document.title for document in documents)
-        yield from self._extractor.relations_of_all(zip(docs, titles, strict=True))
+        for found in self._extractor.statements_of_all(zip(docs, titles, strict=True)):
+            yield [relation for one in found if (relation := relation_of(one))]
 
 
-def typed_extractor(
-    embedder: Embedder,
-    *,
-    threshold: float | None = None,
-    scorers: Path | None = None,
-    with_examples: bool = False,
-) -> MakeExtractor:
-    """Extractors without a language model, for each ontology.
-
-    `scorers` is a folder of scorers that were trained on other ontologies, by the name of the
-    ontology and "examples" or "labels"; by default the packaged scorer is used.
-    """
+def typed_extractor(embedder: Embedder, *, threshold: float = THRESHOLD) -> MakeExtractor:
+    """Extractors without a language model, for each ontology, which learn from its examples."""
     pipeline = load_pipeline()
     memory = Vectors(embedder)
 
     def make(ontology: BenchmarkOntology, examples: Sequence[Example]) -> RelationExtractor:
-        kind = "examples" if with_examples else "labels"
-        path = scorers / f"{ontology.suite}_{ontology.name}_{kind}.npz" if scorers else None
         extractor = StatementExtractor(
-            ontology.schema,
-            memory,
-            examples,
-            pipeline.pipe,
-            threshold=threshold,
-            scorer=Scorer.load(path) if path else None,
+            ontology.schema, memory, examples, pipeline.pipe, threshold=threshold
         )
         return _TypedExtractor(extractor, pipeline.pipe)
 

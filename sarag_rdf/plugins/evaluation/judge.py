@@ -11,6 +11,7 @@ from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.json_schema import boolean, object_of
 from sarag_rdf.base.ports import LLM, Progress, Reply
 from sarag_rdf.base.resources import prompt_hash, render_prompt
+from sarag_rdf.kg.registry import prompts_with
 from sarag_rdf.plugins.evaluation.qa import QUESTION_ERRORS, SystemResult
 from sarag_rdf.plugins.evaluation.questions import Question
 from sarag_rdf.plugins.evaluation.runner import RowFile, StoredRecord, key_of, map_as_completed
@@ -239,7 +240,7 @@ def run_configuration(
     return {
         "model": llm.model,
         "settings": llm_settings(llm),
-        "prompts": prompt_hash(*ANSWER_PROMPTS),
+        "prompts": prompts_with("select_statements").digest(*ANSWER_PROMPTS),
         "graph": dict(graph),
         "budget": budget,
         "tokenizer": tokenizer,

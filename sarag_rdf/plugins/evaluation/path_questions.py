@@ -32,7 +32,7 @@ from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.plugins.evaluation.corpus import read_json
 from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
-from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.retrieval.paths import PathSearch
 
 TRIES: Final = 50
 """Walks that are drawn for each question that is wanted, at most."""
@@ -126,7 +126,7 @@ class QuestionWriter:
 
     def __init__(
         self,
-        paths: Paths,
+        paths: PathSearch,
         *,
         hops: int,
         answers: int,

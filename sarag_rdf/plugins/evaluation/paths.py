@@ -26,10 +26,11 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Retriever
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.corpus import read_json
 from sarag_rdf.retrieval.network.kinds import RELATED_TO
 from sarag_rdf.retrieval.path_model import FEATURES, PathModel
-from sarag_rdf.retrieval.paths import Paths
+from sarag_rdf.retrieval.paths import Paths, PathSearch
 from sarag_rdf.retrieval.question import question_of
 from sarag_rdf.retrieval.view import GraphView
 
@@ -135,11 +136,11 @@ def _written_questions(path: Path) -> list[PathQuestion]:
     return questions
 
 
-def relation_paths(retriever: object) -> Paths:
-    """The retriever itself; raises `UsageError` for one that has no relation paths."""
-    if not isinstance(retriever, Paths):
+def relation_paths(retriever: Retriever) -> PathSearch:
+    """The search of a retriever; raises `UsageError` for one that has no relation paths."""
+    if not (isinstance(retriever, GraphRetriever) and isinstance(retriever.strategy, Paths)):
         raise UsageError("--retriever must be paths, or paths:KEY=VALUE")
-    return retriever
+    return PathSearch(retriever.view, retriever.strategy)
 
 
 def score(retrieved: Collection[str], relevant: Collection[str]) -> Score:
@@ -152,7 +153,7 @@ def score(retrieved: Collection[str], relevant: Collection[str]) -> Score:
 
 
 def evaluate_paths(
-    paths: Paths, view: GraphView, questions: Sequence[PathQuestion], *, plain: bool
+    paths: PathSearch, view: GraphView, questions: Sequence[PathQuestion], *, plain: bool
 ) -> list[PathResult]:
     """Ask all questions, if `plain` without the brackets around their topics."""
     results = []
@@ -197,7 +198,7 @@ def _names(view: GraphView, iris: Iterable[str]) -> set[str]:
 def _neighbours(view: GraphView, iris: Iterable[str]) -> set[str]:
     entities = view.iris.entities
     rows = np.array(sorted(find(entities, iri) for iri in iris), dtype=np.int64)
-    edges = view.traversal.incident(RELATED_TO, rows[rows >= 0])
+    edges = view.network.incident(RELATED_TO, rows[rows >= 0])
     ends = np.unique(np.concatenate((edges.source, edges.target)))
     return {entities[row] for row in ends.tolist()}
 
@@ -249,7 +250,7 @@ def _mentioned(view: GraphView, topic: str, text: str) -> set[str]:
     return {name for name in names if " ".join(name.split()).casefold() in plain}
 
 
-def _best_of_five(paths: Paths, text: str, answers: frozenset[str]) -> float:
+def _best_of_five(paths: PathSearch, text: str, answers: frozenset[str]) -> float:
     """The F1 of the best of the first five paths that lead anywhere."""
     scores: list[float] = []
     for ranked in paths.ranked(paths.topics(text))[:COMPARED]:
@@ -274,7 +275,7 @@ class Example:
         return bool((self.f1 > 0).any())
 
 
-def examples(paths: Paths, questions: Sequence[PathQuestion]) -> list[Example]:
+def examples(paths: PathSearch, questions: Sequence[PathQuestion]) -> list[Example]:
     """What weights are fitted on: the first paths of each question by the present weights."""
     rows_of_questions = []
     for question in questions:
@@ -357,7 +358,7 @@ class Fit:
 
 
 def fit_paths(
-    paths: Paths, files: Sequence[Sequence[PathQuestion]], version: str, data: str
+    paths: PathSearch, files: Sequence[Sequence[PathQuestion]], version: str, data: str
 ) -> Fit:
     """Fit weights on all questions; first on each half, to report the other.
 

@@ -11,22 +11,35 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import IO, Any, Final
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import by_language, entity_labels
+from sarag_rdf.retrieval.path_model import packaged_model
+from sarag_rdf.retrieval.path_schema import (
+    Hop,
+    followed_ontology,
+    path_parts,
+    read_schema,
+    term_names,
+    used_properties,
+)
 
+LISTED: Final = 10
+"""Missing statements that are listed."""
 NAMES: Final = 12
 """The most names in a sentence; of more, several sentences are made."""
 REWRITTEN: Final = 40
@@ -87,6 +100,40 @@ class ArticleReport:
     rewritten: int = 0
     restored: int = 0
     refused: int = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What is in the articles, and what had to be left out."""
+        lines = [
+            f"{_counted(self.articles, 'article')}; {_counted(self.statements, 'statement')}, of "
+            f"which {self.covered} are in an article"
+        ]
+        if self.rewritten or self.refused:
+            lines.append(
+                f"{self.rewritten} by the model, with {self.restored} sentences that it had left "
+                f"out; {self.refused} without it, as its reply could not be used"
+            )
+        lines += [
+            f"left out: {count} of <{property_}>, whose objects have no name"
+            for property_, count in sorted(self.unnamed.items())
+        ]
+        if self.nameless:
+            lines.append(f"left out: {self.nameless} of subjects that have no name")
+        return lines
+
+    @property
+    def problems(self) -> list[str]:
+        """The first missing statements, and their number."""
+        if not self.missing:
+            return []
+        listed = [
+            f"not in an article: <{subject}> <{property_}> {other}"
+            for subject, property_, other in self.missing[:LISTED]
+        ]
+        return [
+            *listed,
+            f"{_counted(len(self.missing), 'statement')} missing from the articles",
+        ]
 
     @property
     def nameless(self) -> int:
@@ -290,3 +337,50 @@ def _batches(items: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
     rest = iter(items)
     while some := tuple(islice(rest, size)):
         yield some
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _wording(reader: GraphReader) -> Wording:
+    """The phrases and kinds of relation paths, for values too."""
+    ontology, schema, model = followed_ontology(reader), read_schema(reader), packaged_model()
+    parts = path_parts(reader)
+    used = {
+        part.name: frozenset(use.iri for use in used_properties(reader, part, ontology))
+        for part in parts
+    }
+    names = term_names(reader, parts, ontology, frozenset().union(*used.values()))
+    schema = replace(schema, names=names)
+    return Wording(
+        used,
+        lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)),
+        schema.kind,
+        lambda classes: term_names(reader, parts, ontology, classes),
+    )
+
+
+def _export(
+    graph: ExportedGraph, output: IO[bytes], *, over: tuple[str, ...], rewrite: bool
+) -> ArticleReport:
+    reader = graph.read_any(over or (DOCUMENTS,))
+    llm = graph.llm() if rewrite else None
+    report = write_articles(reader, output, _wording(reader), llm, graph.progress)
+    if not report.articles:
+        raise InputError(
+            "no article was written: no named entity has a statement or a description; to write "
+            "those of an imported graph, name it with --over"
+        )
+    return report
+
+
+EXPORTER = Exporter(
+    _export,
+    (
+        Setting("over", "articles: write about the entities of this part.", ()),
+        Setting(
+            "rewrite", "articles: let the language model of --base-url write them.", default=False
+        ),
+    ),
+)

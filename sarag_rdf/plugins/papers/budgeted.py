@@ -25,7 +25,15 @@ from numpy.typing import NDArray
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, option
-from sarag_rdf.base.ports import Embedder, Extractor, Matrix
+from sarag_rdf.base.ports import (
+    CountsDiscarded,
+    CountsUsage,
+    Embedder,
+    Estimates,
+    Extractor,
+    Matrix,
+    Services,
+)
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Usage
 from sarag_rdf.extraction.names import (
@@ -103,6 +111,17 @@ class BudgetedExtractor:
         if model is None and self._options.share:
             raise UsageError("budgeted needs an extractor for its share: name one, or set share=0")
 
+    @classmethod
+    def build(cls, options: BudgetedOptions, services: Services) -> BudgetedExtractor:
+        """The share is read by `llm`, or looked up in the file of the option ``openie``."""
+        name = f"openie:{options.openie}" if options.openie else "llm"
+        return cls(
+            services.extractor(name) if options.openie or options.share else None,
+            options,
+            rest=services.extractor("spacy") if options.rest == "spacy" else None,
+            embedder=services.embedder(),
+        )
+
     @property
     def method(self) -> Method:
         """That of the model, with the settings of the budget."""
@@ -118,13 +137,16 @@ class BudgetedExtractor:
     @property
     def usage(self) -> Usage:
         """Usage of the model."""
-        return getattr(self._model, "usage", Usage())
+        return self._model.usage if isinstance(self._model, CountsUsage) else Usage()
 
     @property
     def discarded(self) -> Counter[str]:
         """Counts of the items that both extractors have discarded, by reason."""
-        counts: Counter[str] = Counter(getattr(self._model, "discarded", {}))
-        return counts + Counter(getattr(self._rest, "discarded", {}))
+        counts = Counter[str]()
+        for extractor in (self._model, self._rest):
+            if isinstance(extractor, CountsDiscarded):
+                counts.update(extractor.discarded)
+        return +counts
 
     def estimate(
         self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
@@ -135,10 +157,11 @@ class BudgetedExtractor:
         """
         if not self._count(len(documents)):
             return Usage()
-        estimate = getattr(self._model, "estimate", None)
-        if estimate is None:
+        whole = None
+        if isinstance(self._model, Estimates):
+            whole = self._model.estimate(documents, price_in=price_in, price_out=price_out)
+        if whole is None:
             return None
-        whole: Usage = estimate(documents, price_in=price_in, price_out=price_out)
         part = self._count(len(documents)) / max(1, len(documents))
         return Usage(
             round(whole.calls * part),

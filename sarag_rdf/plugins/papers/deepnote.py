@@ -9,22 +9,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
+from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, citations_of
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import boolean, object_of, string
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Query
-from sarag_rdf.plugins.papers.kg_infused_reasoner import PROSE, Infusion, KgInfusedOptions, one_line
-from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.kg_infused_reasoner import PROSE, KgInfused, one_line
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeepNoteOptions(Options):
-    """Options of `DeepNote`; the defaults are those of its paper."""
+class DeepNote(ReasonerStrategy):
+    """3 `steps` + 2 calls at most; with `facts` 4 `steps` + `rounds` + 4.
+
+    Ends early with an empty or repeated query, and after `failures` notes that were no better.
+    """
 
     name = "deepnote"
+    prompts = PROMPTS
     steps: int = option(
         3, "Maximum number of further searches, each with three calls.", ge=1, le=MAX_HOPS
     )
@@ -40,47 +43,30 @@ class DeepNoteOptions(Options):
     )
     max_tokens: int = max_tokens_option(1024)
 
+    @property
+    def _infusion(self) -> KgInfused:
+        return KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
 
-class DeepNote:
-    """3 `steps` + 2 calls at most; with `facts` 4 `steps` + `rounds` + 4.
-
-    Ends early with an empty or repeated query, and after `failures` notes that were no better.
-    """
-
-    options = DeepNoteOptions
-
-    def __init__(
-        self, gather: Gather, llm: LLM, facts: GraphView, options: DeepNoteOptions | None = None
-    ) -> None:
-        """`facts` is the view of the graph whose statements are selected."""
-        self._gather, self._llm = gather, llm
-        self._options = options or DeepNoteOptions()
-        self._infusion = Infusion(
-            facts,
-            KgInfusedOptions(rounds=self._options.rounds, max_tokens=self._options.max_tokens),
-        )
-
-    def answer(self, query: Query) -> Answer:
+    def answer(self, talk: Conversation) -> Answer:
         """The answer cites the documents that contain it; without documents there is no note."""
-        talk, options = Conversation(query, self._gather, self._llm), self._options
-        context = talk.gather(limit=options.passages).context
+        context = talk.gather(limit=self.passages).context
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
-        summary = self._infusion.summary(talk) if options.facts else ""
+        summary = self._infusion.summary(talk) if self.facts else ""
         note = self._with_facts(talk, self._infusion.passage_note(talk, context), summary)
         queries, failures = [talk.question], 0
-        for _ in range(options.steps):
+        for _ in range(self.steps):
             refined = self._refined(talk, note, queries)
             if not refined:
                 break
             queries.append(refined)
-            further = talk.gather(refined, limit=options.passages).context
+            further = talk.gather(refined, limit=self.passages).context
             updated = self._with_facts(talk, self._updated(talk, note, further), summary)
             if self._is_better(talk, note, updated):
                 note, context = updated, joined(context, further)
                 continue
             failures += 1
-            if failures == options.failures:
+            if failures == self.failures:
                 break
         text = self._infusion.bare_answer(talk, note)
         return talk.answer(text, reasoning=note, citations=citations_of(text, context))
@@ -103,7 +89,7 @@ class DeepNote:
             "update_note",
             object_of(note=string(PROSE)),
             context=context,
-            max_tokens=self._options.max_tokens,
+            max_tokens=self.max_tokens,
             note=note,
         )
         return one_line(reply["note"]) or note

@@ -27,15 +27,19 @@ from typing import Any
 
 import numpy as np
 
-from sarag_rdf.base.arrays import find, rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.arrays import Rows, find, rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Seed, Step
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.chains import Chain
-from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, document_cosines, retrieved
-from sarag_rdf.retrieval.network.edges import Rows
+from sarag_rdf.retrieval.activation import Chain
+from sarag_rdf.retrieval.base import (
+    Explanation,
+    RetrieverStrategy,
+    ScoredDocument,
+    document_cosines,
+)
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
 from sarag_rdf.retrieval.relevance import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
@@ -43,29 +47,6 @@ from sarag_rdf.retrieval.view import GraphView
 
 TEXTS = 10
 """Texts that a step of a path has at most."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DotRagSearchOptions(RetrieverOptions):
-    """Options of `DotRagSearch`."""
-
-    name = "dotrag"
-    k: int = option(3, "Number of anchors.", ge=1, le=MAX_COUNT)
-    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
-    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
-    nodes: int = option(10, "Number of destinations in a round.", ge=1, le=MAX_COUNT)
-    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
-    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
-    statements: int = option(
-        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
-    )
-    c: float = option(
-        0.98,
-        "Quantile of the similarities between the question and all statements; statements above "
-        "it have a weight above 0.",
-        ge=0.0,
-        lt=1.0,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +77,7 @@ class Division:
         frontier, seen = set(self.anchors), set[int]()
         for _ in range(steps):
             rows = np.array(sorted(frontier), dtype=np.int64)
-            edges = view.traversal.incident(RELATED_TO, rows)
+            edges = view.network.incident(RELATED_TO, rows)
             before = set(self._graph)
             triples = zip(
                 edges.source.tolist(), edges.target.tolist(), edges.statement.tolist(), strict=True
@@ -174,31 +155,43 @@ class Division:
         return ["; ".join(islice(each, TEXTS)) for each in several if each]
 
 
-class DotRagSearch:
+@dataclass(frozen=True, kw_only=True)
+class DotRagSearch(RetrieverStrategy):
     """Documents by their similarity to the question, and by paths from its anchors."""
 
-    options = DotRagSearchOptions
+    name = "dotrag"
+    k: int = option(3, "Number of anchors.", ge=1, le=MAX_COUNT)
+    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
+    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
+    nodes: int = option(10, "Number of destinations in a round.", ge=1, le=MAX_COUNT)
+    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
+    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
+    statements: int = option(
+        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
+    )
+    c: float = option(
+        0.98,
+        "Quantile of the similarities between the question and all statements; statements above "
+        "it have a weight above 0.",
+        ge=0.0,
+        lt=1.0,
+    )
 
-    def __init__(self, view: GraphView, options: DotRagSearchOptions | None = None) -> None:
-        self._view, self._facts = view, view.facts
-        self._options = options or DotRagSearchOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if a query cannot be embedded, `StoreError` from the store."""
-        facts, options = self._facts, self._options
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        facts = view.facts
         question = vector = facts.vectors.embed_query(query.text)
-        seeds = nearest_entities(facts.reader, facts.vectors, question, options.k)
+        seeds = nearest_entities(facts.reader, facts.vectors, question, self.k)
         anchors = rows_of(facts.iris.entities, [seed.node for seed in seeds]).tolist()
-        division = Division(facts, anchors, options.h, options.statements)
-        gate = facts.vectors.index("relationship").quantile(question, options.c)
+        division = Division(facts, anchors, self.h, self.statements)
+        gate = facts.vectors.index("relationship").quantile(question, self.c)
         paths: list[EntityPath] = []
         seen = set(division.anchors)
-        for _ in range(options.t):
-            ends = division.nearest(vector, seen, options.nodes)
+        for _ in range(self.t):
+            ends = division.nearest(vector, seen, self.nodes)
             seen.update(ends)
             accepted = [
                 weighted
-                for path in division.paths(ends, options.paths, options.candidates)
+                for path in division.paths(ends, self.paths, self.candidates)
                 if (weighted := _weighted(facts, question, path, gate)).weight > 0.0
             ]
             if not accepted:
@@ -206,17 +199,18 @@ class DotRagSearch:
             paths += accepted
             best = max(accepted, key=lambda path: path.weight)
             vector = facts.vectors.embed_query(" ".join([query.text, *division.texts(best)]))
-        return self.retrieved(query, seeds, paths, gate)
+        return self.of_paths(view, query, seeds, paths, gate)
 
-    def retrieved(
+    def of_paths(
         self,
+        view: GraphView,
         query: Query,
         seeds: Sequence[Seed],
         paths: Sequence[EntityPath],
         gate: tuple[float, float],
     ) -> Retrieved:
         """The documents that paths lead to, among those nearest to the question."""
-        facts, iris = self._facts, self._facts.iris
+        facts, iris = view.facts, view.facts.iris
         question = facts.vectors.embed_query(query.text)
         rows = rows_of(iris.entities, [seed.node for seed in seeds]).tolist()
         anchors = [row for row in dict.fromkeys(rows) if row >= 0]
@@ -236,7 +230,8 @@ class DotRagSearch:
                 for row, cosine in zip(several, cosines, strict=True):
                     links[row] = Link(iris.relationships[row], *ends, "", cosine, path.weight)
                 nearest = links[several[int(np.argmax(cosines))]].relationship
-                amounts = path.weight, path.weight, path.weight
+                share = path.weight if number == 1 else 1.0  # of the activation before
+                amounts = share, path.weight, path.weight
                 kinds: Any = "related_to", "entity", "entity"
                 steps.append(Step(number, *ends, nearest, *amounts, *kinds))
                 chains.setdefault(other, tuple(steps))
@@ -247,9 +242,9 @@ class DotRagSearch:
             **dict.fromkeys(anchors, 1.0),
         }
         every = sorted(links.values(), key=lambda link: -round(link.similarity, 5))
-        return retrieved(
-            self._view, query, "dotrag", self._options.settings(),
-            self._scored(question, activation, chains),
+        return self.result(
+            view, query,
+            self._scored(view, question, activation, chains),
             Explanation(
                 seeds,
                 {iris.entities[row]: amount for row, amount in activation.items()},
@@ -263,15 +258,19 @@ class DotRagSearch:
         )  # fmt: skip
 
     def _scored(
-        self, question: Vector, activation: dict[int, float], chains: dict[int, Chain]
+        self,
+        view: GraphView,
+        question: Vector,
+        activation: dict[int, float],
+        chains: dict[int, Chain],
     ) -> list[ScoredDocument]:
         """Documents by falling score."""
-        view, names = self._view, self._facts.iris.entities
+        names = view.facts.iris.entities
         cosines = document_cosines(view, question)
         rows = {find(view.iris.entities, names[row]): row for row in activation if chains[row]}
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         best: dict[int, int] = {}
-        for document, entity in view.traversal.incoming(DESCRIBES, here).pairs().tolist():
+        for document, entity in view.network.incoming(DESCRIBES, here).pairs().tolist():
             row, known = rows[entity], best.get(document)
             if known is None or activation[row] > activation[known]:
                 best[document] = row
@@ -288,7 +287,7 @@ class DotRagSearch:
                 chains[best[row]] if row in best else (),
                 {"similarity": float(cosines[row])},
             )
-            for row in np.argsort(positions, kind="stable")[: self._options.limit].tolist()
+            for row in np.argsort(positions, kind="stable")[: self.limit].tolist()
         ]  # fmt: skip
 
 

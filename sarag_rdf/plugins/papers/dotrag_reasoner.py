@@ -17,19 +17,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
+from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Query, Section, Seed
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.types import Answer, Evidence, Excerpt, Section, Seed
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.plugins.papers.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.dotrag import Division, DotRagSearch, EntityPath
+from sarag_rdf.retrieval.context.base import measured
 from sarag_rdf.retrieval.seeds import nearest_entities
-from sarag_rdf.retrieval.view import GraphView
 
 _ANCHORS: Final = 3
 """Anchors that a model may name."""
@@ -41,27 +41,6 @@ _JUDGED: Final = 10
 """Paths that are judged in one call."""
 _WEIGHTS: Final = {"complete": 1.0, "partial": 0.5}
 """How an accepted path counts in the ranking of documents."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DotRagOptions(Options):
-    """Options of `DotRag`; `t` and `h` are the ablations of the paper."""
-
-    name = "dotrag"
-    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
-    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
-    tau: float = option(
-        0.6, "Minimum cosine of a named anchor and an entity's description.", ge=-1.0, le=1.0
-    )
-    k: int = option(10, "Number of entities that topics stand for.", ge=1, le=MAX_COUNT)
-    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
-    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
-    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
-    documents: int = option(10, "Maximum number of documents that are read.", ge=1, le=MAX_COUNT)
-    statements: int = option(
-        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
-    )
-    max_tokens: int = max_tokens_option(1024)
 
 
 @dataclass(slots=True)
@@ -79,7 +58,8 @@ class _Search:
         return sorted(paths, key=lambda path: self.accepted[path] != "complete")
 
 
-class DotRag:
+@dataclass(frozen=True, kw_only=True)
+class DotRag(ReasonerStrategy):
     """Calls for anchors, division, the paths of each round, and the answer.
 
     A round has a call for each ten `candidates`, and all but the last may have one for a further
@@ -88,22 +68,28 @@ class DotRag:
     that were searched. With fewer than two classes the division is not restricted.
     """
 
-    options = DotRagOptions
+    name = "dotrag"
+    prompts = PROMPTS
+    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
+    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
+    tau: float = option(
+        0.6, "Minimum cosine of a named anchor and an entity's description.", ge=-1.0, le=1.0
+    )
+    k: int = option(10, "Number of entities that topics stand for.", ge=1, le=MAX_COUNT)
+    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
+    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
+    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
+    documents: int = option(10, "Maximum number of documents that are read.", ge=1, le=MAX_COUNT)
+    statements: int = option(
+        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
+    )
+    max_tokens: int = max_tokens_option(1024)
 
-    def __init__(
-        self, gather: Gather, llm: LLM, view: GraphView, options: DotRagOptions | None = None
-    ) -> None:
-        self._gather, self._llm, self._view = gather, llm, view
-        self._facts = view.facts
-        self._options = options or DotRagOptions()
-
-    def answer(self, query: Query) -> Answer:
+    def answer(self, talk: Conversation) -> Answer:
         """Where no path is accepted, passages answer; without passages, no call is made for it."""
-        options = self._options
-        talk = Conversation(query, self._gather, self._llm)
-        seeds = self._seeds(talk)
-        rows = rows_of(self._facts.iris.entities, [seed.node for seed in seeds]).tolist()
-        division = Division(self._facts, rows, options.h, options.statements)
+        facts, seeds = talk.view.facts, self._seeds(talk)
+        rows = rows_of(facts.iris.entities, [seed.node for seed in seeds]).tolist()
+        division = Division(facts, rows, self.h, self.statements)
         rules = self._rules(talk, division, seeds)
         search = self._search(talk, division, rules)
         detail = {
@@ -120,7 +106,7 @@ class DotRag:
 
     def _seeds(self, talk: Conversation) -> list[Seed]:
         """The entities that a model's anchors and topics stand for."""
-        facts, options = self._facts, self._options
+        facts = talk.view.facts
         anchor = object_of(name=string(100), description=string(300))
         reply = talk.call(
             "select_anchors",
@@ -129,7 +115,7 @@ class DotRag:
                 topics=array_of(string(100), _TOPICS),
                 route=one_of(("local", "global")),
             ),
-            max_tokens=options.max_tokens,
+            max_tokens=self.max_tokens,
         )
         seeds: list[Seed] = []
         for named in reply["anchors"]:
@@ -140,10 +126,10 @@ class DotRag:
                 continue
             vector = facts.vectors.embed_query(f"{named['name']}. {named['description']}")
             closest = nearest_entities(facts.reader, facts.vectors, vector, 1)
-            seeds += [seed for seed in closest if seed.similarity >= options.tau]
+            seeds += [seed for seed in closest if seed.similarity >= self.tau]
         if reply["route"] == "global" or not seeds:
             topics = [topic for topic in reply["topics"] if topic.strip()]
-            each = max(1, options.k // max(1, len(topics)))
+            each = max(1, self.k // max(1, len(topics)))
             for topic in topics:
                 vector = facts.vectors.embed_query(topic)
                 seeds += nearest_entities(facts.reader, facts.vectors, vector, each)
@@ -167,7 +153,7 @@ class DotRag:
         classes = every.most_common(_CLASSES)
         if len(classes) < 2:
             return {}
-        labels = entity_labels(self._facts.reader, [iri for iri, _ in classes])
+        labels = entity_labels(talk.view.facts.reader, [iri for iri, _ in classes])
         names = {iri: labels[iri][0] if iri in labels else local_words(iri) for iri, _ in classes}
         number = {"type": "integer", "enum": list(range(1, len(classes) + 1))}
         reply = talk.call(
@@ -178,7 +164,7 @@ class DotRag:
                 terminal=string(300),
                 types=array_of(number, len(classes)),
             ),
-            max_tokens=self._options.max_tokens,
+            max_tokens=self.max_tokens,
             anchors=[seed.name for seed in seeds],
             types=[f"{names[iri]} ({count})" for iri, count in classes],
         )
@@ -190,17 +176,17 @@ class DotRag:
     # Search (section 3.3)
 
     def _search(self, talk: Conversation, division: Division, rules: dict[str, str]) -> _Search:
-        options, search = self._options, _Search()
+        facts, search = talk.view.facts, _Search()
         queries, seen = [talk.question], set(division.anchors)
-        for left in reversed(range(options.t)):
+        for left in reversed(range(self.t)):
             search.queries += queries
             ends: list[int] = []
             for query in queries:
-                vector = self._facts.vectors.embed_query(query)
-                closest = division.nearest(vector, {*seen, *ends}, options.nodes)
+                vector = facts.vectors.embed_query(query)
+                closest = division.nearest(vector, {*seen, *ends}, self.nodes)
                 ends += closest
             seen.update(ends)
-            paths = division.paths(ends, options.paths, options.candidates)
+            paths = division.paths(ends, self.paths, self.candidates)
             queries = self._judged(talk, division, paths, rules, search)
             if not left:
                 break
@@ -233,7 +219,7 @@ class DotRag:
             reply = talk.call(
                 "judge_paths",
                 object_of(judgements=array_of(judgement, len(batch))),
-                max_tokens=max(self._options.max_tokens, 120 * len(batch)),
+                max_tokens=max(self.max_tokens, 120 * len(batch)),
                 rules=rules,
                 paths=texts,
                 kept=[search.texts[path] for path in search.kept],
@@ -267,26 +253,25 @@ class DotRag:
     # Aggregation (section 3.4)
 
     def _answered(self, talk: Conversation, seeds: Sequence[Seed], search: _Search) -> Answer:
-        options = self._options
         if not search.accepted:
-            context = talk.gather(limit=options.documents).context
+            context = talk.gather(limit=self.documents).context
         else:
             paths = [
                 EntityPath(path.entities, path.statements, _WEIGHTS[search.accepted[path]])
                 for path in search.kept
             ]
-            retriever = DotRagSearch(self._view, DotRagSearchOptions(h=options.h, t=options.t))
-            evidence = retriever.retrieved(talk.query, seeds, paths, (0.0, 1.0))
+            retriever = DotRagSearch(h=self.h, t=self.t)
+            evidence = retriever.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
             closest = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
             excerpts = {
                 f"D{position}": Excerpt.whole(ranked.document)
                 for position, ranked in enumerate(
-                    [ranked for ranked in closest if ranked.entity][: options.documents], start=1
+                    [ranked for ranked in closest if ranked.entity][: self.documents], start=1
                 )
             }
             section = Section("", excerpts, tuple(search.texts[path] for path in search.kept))
-            context = Context((section,), 0, options.name)
+            context = measured((section,), self.name)
             talk.add(Evidence(evidence, context))
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
-        return reasoned_answer(talk, context, max_tokens=options.max_tokens)
+        return reasoned_answer(talk, context, max_tokens=self.max_tokens)

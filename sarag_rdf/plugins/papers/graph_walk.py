@@ -12,22 +12,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, budget_option, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, budget_option, option
 from sarag_rdf.base.ports import CountTokens
 from sarag_rdf.base.types import Citation, Context, Document, Excerpt, Retrieved, Section
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.retrieval.context.budget import Budget
-from sarag_rdf.retrieval.context.whole import Whole, WholeOptions
+from sarag_rdf.retrieval.context.base import Budget, ContextStrategy
+from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.seeds import STOP_WORDS
+from sarag_rdf.retrieval.view import GraphView
 
 LONG = 5
 """Letters from which on a word of the question may match a part of a name."""
-STOP_WORDS = frozenset(
-    "a an the of in on at to from by for with and or is are was were be been do does did has have "
-    "had who whom whose what which when where why how that this these those it its as into about "
-    "after before between during first last many much more most name named called country city "
-    "state place person people where there their year".split()
-)
-"""Words that match nothing: too common in questions, whatever they ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +58,28 @@ class Contents:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphWalkOptions(Options):
-    """Options of `GraphWalk`; the preset is the compression of the paper."""
+class GraphWalk(ContextStrategy):
+    """Keeps what is connected with the question, up to the budget, in sections by hop.
+
+    1. Seeds: entities whose name stands in the question, or all of whose content words do, or
+       that have a word of at least `LONG` letters in common with it.
+    2. Breadth-first search from them over the facts of the documents, up to `hops`.
+    3. An entity that a document describes together with one that was reached is reached too.
+    4. Assembly: facts by the hop of their nearer end, each text once, up to half the budget;
+       then documents that describe what was reached, most such entities first; then documents
+       with a word of the question.
+
+    That half is this library's own: where facts are whole sentences they would leave no room for
+    documents.
+
+    Where no entity matches the context is `Whole`, within the same budget.
+
+    The preset is phase 4 as printed: the descriptions of an entity that the documents hold come at
+    its hop, before the relationships of that hop; there is one budget for all, in order of
+    priority; and without a seed the context stays uncompressed. A community report, the paper's
+    last priority, has no counterpart here. What does not fit is passed over, and what follows may
+    still fit: there the paper is open.
+    """
 
     name = "graph-walk"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -97,60 +112,28 @@ class GraphWalkOptions(Options):
         "the budget.",
     )
 
-
-class GraphWalk:
-    """Keeps what is connected with the question, up to the budget, in sections by hop.
-
-    1. Seeds: entities whose name stands in the question, or all of whose content words do, or
-       that have a word of at least `LONG` letters in common with it.
-    2. Breadth-first search from them over the facts of the documents, up to `hops`.
-    3. An entity that a document describes together with one that was reached is reached too.
-    4. Assembly: facts by the hop of their nearer end, each text once, up to half the budget;
-       then documents that describe what was reached, most such entities first; then documents
-       with a word of the question.
-
-    That half is this library's own: where facts are whole sentences they would leave no room for
-    documents.
-
-    Where no entity matches the context is `Whole`, within the same budget.
-
-    The preset is phase 4 as printed: the descriptions of an entity that the documents hold come at
-    its hop, before the relationships of that hop; there is one budget for all, in order of
-    priority; and without a seed the context stays uncompressed. A community report, the paper's
-    last priority, has no counterpart here. What does not fit is passed over, and what follows may
-    still fit: there the paper is open.
-    """
-
-    options = GraphWalkOptions
-
-    def __init__(
-        self, count: CountTokens, reader: GraphReader, options: GraphWalkOptions | None = None
-    ) -> None:
-        self._count, self._reader = count, reader
-        self._options = options or GraphWalkOptions()
-
-    def build(self, retrieved: Retrieved) -> Context:
-        options = self._options
-        documents = [ranked.document for ranked in retrieved.documents[: options.documents]]
-        contents = read_contents(self._reader, documents, descriptions=options.descriptions)
+    def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:
+        documents = [ranked.document for ranked in retrieved.documents[: self.documents]]
+        contents = read_contents(view.reader, documents, descriptions=self.descriptions)
         seeds = seeds_of(retrieved.query.text, contents.names)
         if not seeds:
-            whole = WholeOptions(budget=options.budget, documents=options.documents)
-            if options.uncompressed:
-                whole = WholeOptions(documents=MAX_COUNT, relationships=MAX_COUNT)
-            return Whole(self._count, whole).build(retrieved)
-        hops = co_occurring(walked(seeds, contents.facts, options.hops), contents.entities)
-        return self._assembled(retrieved.query.text, documents, contents, hops)
+            whole = Whole(budget=self.budget, documents=self.documents)
+            if self.uncompressed:
+                whole = Whole(documents=MAX_COUNT, relationships=MAX_COUNT)
+            return whole.build(view, retrieved, count)
+        hops = co_occurring(walked(seeds, contents.facts, self.hops), contents.entities)
+        return self._assembled(retrieved.query.text, count, documents, contents, hops)
 
     def _assembled(
         self,
         question: str,
+        count: CountTokens,
         documents: Sequence[Document],
         contents: Contents,
         hops: Mapping[str, int],
     ) -> Context:
-        limit, most_hops = self._options.budget, self._options.hops
-        share = Budget(self._count, max(1, int(limit * self._options.share)))
+        limit, most_hops = self.budget, self.hops
+        share = Budget(count, max(1, int(limit * self.share)))
         texts_by_kind: dict[bool, defaultdict[int, list[str]]] = {
             is_fact: defaultdict(list) for is_fact in (False, True)
         }
@@ -161,7 +144,7 @@ class GraphWalk:
                 texts_by_kind[is_fact][hop].append(text)
                 sources[text] = citations[origin]
         descriptions, facts = texts_by_kind.values()
-        budget = Budget(self._count, limit, used=share.used)
+        budget = Budget(count, limit, used=share.used)
         first, second = tiers(question, documents, contents, hops)
         documents_by_hop: defaultdict[int, list[Document]] = defaultdict(list)
         for document in (*first, *second):

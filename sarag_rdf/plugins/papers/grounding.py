@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from pyoxigraph import NamedNode
 
-from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.arrays import Rows, find, rows_of
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers.patterns import Pattern, PatternQuery, PatternTerm
-from sarag_rdf.retrieval.network.edges import Rows
 from sarag_rdf.retrieval.network.kinds import ABOUT, RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
 
@@ -131,34 +130,31 @@ class PatternMatch:
         network, view = self._view.network, self._view
         known = [end for end in _ends_of(pattern) if end in self._known]
         names = [end for end in known if not end.is_variable]
-        rows = np.arange(len(network.relationships))
-        for end in names or known:
-            rows = np.intersect1d(rows, self._touching(self._known[end]))
-        rows = rows[network.joins_entities(rows)]
+        touching = [self._touching(self._known[end]) for end in names or known]
+        if touching:
+            edges = network.stated(reduce(np.intersect1d, touching))
+        else:
+            edges = network.edges(RELATED_TO)
         vector = view.vectors.embed_query(_said(pattern))
-        cosines = view.relationship_cosines(vector, rows)
-        best = np.lexsort((rows, -cosines.round(5)))[:RELATIONSHIPS]
-        ends = network.relationship_ends(rows[best]).tolist()
+        cosines = view.relationship_cosines(vector, edges.statement)
+        best = np.lexsort((edges.statement, -cosines.round(5)))[:RELATIONSHIPS]
+        iris, nearest = view.iris, edges.take(best)
         return {
-            network.relationships[row]: (
-                float(cosine),
-                (network.entities[one], network.entities[other]),
-            )
+            iris.relationships[row]: (float(cosine), (iris.entities[one], iris.entities[other]))
             for row, cosine, (one, other) in zip(
-                rows[best].tolist(), cosines[best], ends, strict=True
+                nearest.statement.tolist(), cosines[best], nearest.pairs().tolist(), strict=True
             )
         }
 
     def _touching(self, entities: set[str]) -> Rows:
         """Relationships with one of these entities as an end, or as the topic of their document."""
-        network = self._view.network
-        rows = rows_of(network.entities, sorted(entities))
-        topics = np.unique(network[ABOUT].source[network.incoming(ABOUT, rows)])
-        about = [network.documents[row] for row in topics.tolist()]
+        network, iris = self._view.network, self._view.iris
+        rows = rows_of(iris.entities, sorted(entities))
+        topics = np.unique(network.incoming(ABOUT, rows).source)
+        about = [iris.documents[row] for row in topics.tolist()]
         stated = self._view.reader.rows_for("document-relationships", about)
-        of_documents = rows_of(network.relationships, [row[1].value for row in stated])
-        incident = network[RELATED_TO].statement[network.incident(RELATED_TO, rows)]
-        return np.union1d(incident, of_documents)
+        of_documents = rows_of(iris.relationships, [row[1].value for row in stated])
+        return np.union1d(network.incident(RELATED_TO, rows).statement, of_documents)
 
     def _standing_for(self, entities: Iterable[str]) -> list[tuple[str, str]]:
         """(entity, related entity): each itself, and those named by parts of its name at commas."""

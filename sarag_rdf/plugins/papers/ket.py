@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.explanation import best_documents, document_cosines, retrieved
-from sarag_rdf.retrieval.network.edges import Rows
+from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
 
@@ -30,8 +30,11 @@ _READ = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class KetOptions(RetrieverOptions):
-    """Options of `Ket`; the rest of the shares is that of texts."""
+class Ket(RetrieverStrategy):
+    """Documents by entities and relationships, by keywords, and by similarity, in shares.
+
+    A document's score is 1 / (1 + its rank).
+    """
 
     name = "ket"
     entity_share: float = option(
@@ -50,59 +53,39 @@ class KetOptions(RetrieverOptions):
                 f"{self.keyword_share:g}"
             )
 
-
-class Ket:
-    """Documents by entities and relationships, by keywords, and by similarity, in shares.
-
-    A document's score is 1 / (1 + its rank).
-    """
-
-    options = KetOptions
-
-    def __init__(self, view: GraphView, options: KetOptions | None = None) -> None:
-        self._view = view
-        self._options = options or KetOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        view, options = self._view, self._options
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         question = view.vectors.embed_query(query.text)
         cosines = document_cosines(view, question)
         names = view.vectors.index("entity")
-        rows, similarities = names.nearest_rows(question, _READ * options.k)
-        incident = view.traversal.incident(RELATED_TO, np.sort(rows))
+        rows, similarities = names.nearest_rows(question, _READ * self.k)
+        incident = view.network.incident(RELATED_TO, np.sort(rows))
         is_related = np.isin(rows, np.concatenate([incident.source, incident.target]))
         rankings = (
-            self._by_entities(question, rows[is_related], similarities[is_related], cosines),
+            self._by_entities(view, question, rows[is_related], similarities[is_related], cosines),
             self._by_described(
-                rows[~is_related][: options.k], similarities[~is_related][: options.k], cosines
+                view, rows[~is_related][: self.k], similarities[~is_related][: self.k], cosines
             ),
             np.argsort(-cosines, kind="stable"),
         )
-        shares = [options.entity_share, options.keyword_share]
+        shares = [self.entity_share, self.keyword_share]
         shares.append(1.0 - sum(shares))
         scores = np.full(len(cosines), -np.inf)
         for rank, row in enumerate(in_shares(rankings, shares), start=1):
             scores[row] = 1.0 / (1 + rank)
-        return retrieved(
-            view,
-            query,
-            "ket",
-            options.settings(),
-            best_documents(view, scores, options.limit, similarities=cosines),
-        )
+        best = best_documents(view, scores, self.limit, similarities=cosines)
+        return self.result(view, query, best)
 
     def _by_entities(
-        self, question: Vector, rows: Rows, similarities: Vector, cosines: Floats
+        self, view: GraphView, question: Vector, rows: Rows, similarities: Vector, cosines: Floats
     ) -> Rows:
         """Documents that describe the nearest entities or ends of their best relationships.
 
         An entity counts with the cosine of its name, or that of its best relationship if that is
         greater: of all relationships of the nearest entities, the k best.
         """
-        view, k = self._view, self._options.k
+        k = self.k
         rows, similarities = rows[:k], similarities[:k]
-        edges = view.traversal.incident(RELATED_TO, np.sort(rows))
+        edges = view.network.incident(RELATED_TO, np.sort(rows))
         statements = np.unique(edges.statement)
         best = dict(zip(rows.tolist(), similarities.tolist(), strict=True))
         if len(statements):
@@ -115,12 +98,14 @@ class Ket:
                 for end in ends if statement in cosine else ():
                     best[end] = max(best.get(end, 0.0), cosine[statement])
         nodes = np.array(sorted(best), dtype=np.int64)
-        return self._by_described(nodes, np.array([best[n] for n in nodes.tolist()]), cosines)
+        return self._by_described(view, nodes, np.array([best[n] for n in nodes.tolist()]), cosines)
 
-    def _by_described(self, rows: Rows, weights: NDArray[np.floating], cosines: Floats) -> Rows:
+    def _by_described(
+        self, view: GraphView, rows: Rows, weights: NDArray[np.floating], cosines: Floats
+    ) -> Rows:
         """Documents by the sum of the weights of entities that they describe, then by cosine."""
         order = np.argsort(rows)
-        edges = self._view.traversal.incoming(DESCRIBES, rows[order])
+        edges = view.network.incoming(DESCRIBES, rows[order])
         sums = np.zeros(len(cosines))
         positions = np.searchsorted(rows[order], edges.target)
         np.add.at(sums, edges.source, weights[order][positions])

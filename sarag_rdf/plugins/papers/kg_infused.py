@@ -23,16 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import find, rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.chains import Chain
-from sarag_rdf.retrieval.explanation import (
+from sarag_rdf.retrieval.activation import Chain
+from sarag_rdf.retrieval.base import (
     Explanation,
+    RetrieverStrategy,
     ScoredDocument,
     document_cosines,
-    retrieved,
 )
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
 from sarag_rdf.retrieval.relevance import calibrated
@@ -43,9 +43,21 @@ from sarag_rdf.retrieval.view import GraphView
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """What was activated: entities with their activation and chain, and the selected statements.
+
+    Both are in the order in which they were reached; entities are rows of the graph of facts.
+    """
+
+    activation: Mapping[int, float]
+    chains: Mapping[int, Chain]
+    links: Sequence[Link]
+
+
 @dataclass(frozen=True, kw_only=True)
-class KgInfusedSearchOptions(RetrieverOptions):
-    """Options of `KgInfusedSearch`; `k`, `n` and `entities` are those of the reasoner."""
+class KgInfusedSearch(RetrieverStrategy):
+    """Documents by their similarity to the question, and to the question with facts."""
 
     name = "kg-infused"
     k: int = option(
@@ -74,48 +86,23 @@ class KgInfusedSearchOptions(RetrieverOptions):
     )
     inverse: bool = option(False, "Select statements that end at an entity, too.")
 
-
-@dataclass(frozen=True, slots=True)
-class Activated:
-    """What was activated: entities with their activation and chain, and the selected statements.
-
-    Both are in the order in which they were reached; entities are rows of the graph of facts.
-    """
-
-    activation: Mapping[int, float]
-    chains: Mapping[int, Chain]
-    links: Sequence[Link]
-
-
-class KgInfusedSearch:
-    """Documents by their similarity to the question, and to the question with facts."""
-
-    options = KgInfusedSearchOptions
-
-    def __init__(self, view: GraphView, options: KgInfusedSearchOptions | None = None) -> None:
-        self._view, self._facts = view, view.facts
-        self._options = options or KgInfusedSearchOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if a question cannot be embedded, `StoreError` from the store."""
-        view, facts, options = self._view, self._facts, self._options
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        facts = view.facts
         question = view.vectors.embed_query(query.text)
-        starts: Start = "incident" if options.inverse else "outgoing"
-        seeds = nearest_entities(facts.reader, facts.vectors, question, options.k, starts=starts)
-        floor, ceiling = facts.vectors.index("relationship").quantile(question, options.c)
+        starts: Start = "incident" if self.inverse else "outgoing"
+        seeds = nearest_entities(facts.reader, facts.vectors, question, self.k, starts=starts)
+        floor, ceiling = facts.vectors.index("relationship").quantile(question, self.c)
         rows = rows_of(facts.iris.entities, [seed.node for seed in seeds])
-        reached = self._activate(question, rows.tolist(), floor, ceiling)
+        reached = self._activate(facts, question, rows.tolist(), floor, ceiling)
         nearest = sorted(reached.links, key=lambda link: -round(link.similarity, 5))
         expanded = question
-        if best := self._texts(nearest):
+        if best := self._texts(facts, nearest):
             expanded = view.vectors.embed_query(" ".join([query.text, *best]))
         iris = facts.iris.entities
-        return retrieved(
+        return self.result(
             view,
             query,
-            "kg-infused",
-            options.settings(),
-            self._scored(question, expanded, reached),
+            self._scored(view, question, expanded, reached),
             Explanation(
                 seeds,
                 {iris[row]: amount for row, amount in reached.activation.items()},
@@ -129,23 +116,22 @@ class KgInfusedSearch:
         )
 
     def _activate(
-        self, question: Vector, seeds: Sequence[int], floor: float, ceiling: float
+        self, facts: GraphView, question: Vector, seeds: Sequence[int], floor: float, ceiling: float
     ) -> Activated:
         """Rounds of activation: an entity has that of the strongest chain to it, from 1 at a seed.
 
         Each round starts from the entities that the last one reached, the most active first, and
         none is activated twice (equation 5).
         """
-        facts, options = self._facts, self._options
         iris, known = facts.iris, set[int]()
         activation = dict.fromkeys(seeds, 1.0)
         chains: dict[int, Chain] = dict.fromkeys(seeds, ())
         links: list[Link] = []
         frontier = list(dict.fromkeys(seeds))
-        for round_ in range(1, options.n + 1):
+        for round_ in range(1, self.n + 1):
             frontier = sorted(frontier, key=lambda row: (-activation[row], row))
-            rows = np.array(sorted(frontier[: options.entities]), dtype=np.int64)
-            step = facts.traversal.incident if options.inverse else facts.traversal.outgoing
+            rows = np.array(sorted(frontier[: self.entities]), dtype=np.int64)
+            step = facts.network.incident if self.inverse else facts.network.outgoing
             edges = step(RELATED_TO, rows)
             cosines = facts.relationship_cosines(question, edges.statement)
             weights = calibrated(cosines, floor, ceiling)
@@ -160,7 +146,7 @@ class KgInfusedSearch:
                     links.append(Link(*ends, "", float(cosines[at]), weight))
                     known.add(statement)
                 for start, end in ((subject, object_), (object_, subject)):
-                    is_step = start in inside and (start == subject or options.inverse)
+                    is_step = start in inside and (start == subject or self.inverse)
                     amount = weight * activation[start] if is_step else 0.0
                     if end not in activation and amount > reached.get(end, (0.0,))[0]:
                         reached[end] = amount, Step(
@@ -175,28 +161,28 @@ class KgInfusedSearch:
                 break
         return Activated(activation, chains, links)
 
-    def _texts(self, nearest: Sequence[Link]) -> list[str]:
+    def _texts(self, facts: GraphView, nearest: Sequence[Link]) -> list[str]:
         """Distinct texts of the nearest statements."""
-        texts = relationship_texts(self._facts.reader, [link.relationship for link in nearest])
+        texts = relationship_texts(facts.reader, [link.relationship for link in nearest])
         distinct = dict.fromkeys(
             " ".join(texts[link.relationship][0].split())
             for link in nearest
             if link.relationship in texts
         )
-        return list(distinct)[: self._options.texts]
+        return list(distinct)[: self.texts]
 
     def _scored(
-        self, question: Vector, expanded: Vector, reached: Activated
+        self, view: GraphView, question: Vector, expanded: Vector, reached: Activated
     ) -> list[ScoredDocument]:
         """All documents by falling score."""
-        view = self._view
+        view = view
         cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
         positions = [2.0 * ranks(cosines) - 1.0, 2.0 * ranks(others)]
         scores = 1.0 / np.minimum(*positions)
-        describing = self._describing(reached)
-        entities = self._facts.iris.entities
+        describing = _describing(view, reached)
+        entities = view.facts.iris.entities
         scored = []
-        for row in np.argsort(-scores, kind="stable")[: self._options.limit].tolist():
+        for row in np.argsort(-scores, kind="stable")[: self.limit].tolist():
             entity = describing.get(row, -1)
             scored.append(
                 ScoredDocument(
@@ -211,18 +197,19 @@ class KgInfusedSearch:
             )
         return scored
 
-    def _describing(self, reached: Activated) -> dict[int, int]:
-        """Document -> the most activated entity that it describes, both as rows.
 
-        Entities of a graph that is not searched have no documents.
-        """
-        view, names = self._view, self._facts.iris.entities
-        rows = {find(view.iris.entities, names[row]): row for row in reached.activation}
-        here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
-        best: dict[int, int] = {}
-        for document, entity in view.traversal.incoming(DESCRIBES, here).pairs().tolist():
-            position, known = rows[entity], best.get(document)
-            amount = reached.activation[position]
-            if known is None or amount > reached.activation[known]:
-                best[document] = position
-        return best
+def _describing(view: GraphView, reached: Activated) -> dict[int, int]:
+    """Document -> the most activated entity that it describes, both as rows.
+
+    Entities of a graph that is not searched have no documents.
+    """
+    names = view.facts.iris.entities
+    rows = {find(view.iris.entities, names[row]): row for row in reached.activation}
+    here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
+    best: dict[int, int] = {}
+    for document, entity in view.network.incoming(DESCRIBES, here).pairs().tolist():
+        position, known = rows[entity], best.get(document)
+        amount = reached.activation[position]
+        if known is None or amount > reached.activation[known]:
+            best[document] = position
+    return best

@@ -20,14 +20,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
+from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, citations_of
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name, sha256_hex
 from sarag_rdf.base.json_schema import array_of, object_of, string
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather, Vector
-from sarag_rdf.base.types import Activation, Answer, Context, Query, Seed, Selection, Statement
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import Activation, Answer, Context, Seed, Selection, Statement
 from sarag_rdf.graph.texts import entity_labels, statements_from
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.seeds import Start, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
@@ -41,14 +42,11 @@ _DIGITS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class KgInfusedOptions(Options):
-    """Options of `KgInfused`; the defaults are those of the paper (sections 4 and 5, table 8).
-
-    The numbers of statements and entities, on which the paper is silent, are those of the
-    published system.
-    """
+class KgInfused(ReasonerStrategy):
+    """At most `rounds` + 5 calls: selections, summary, expansion, note, augmentation, answer."""
 
     name = "kg-infused"
+    prompts = PROMPTS
     baseline: str = option(
         "none",
         "The same pipeline without a graph: no-retrieval answers at once, rag from a note on the "
@@ -95,52 +93,31 @@ class KgInfusedOptions(Options):
     )
     max_tokens: int = max_tokens_option(1024)
 
-
-class KgInfused:
-    """At most `rounds` + 5 calls: selections, summary, expansion, note, augmentation, answer."""
-
-    options = KgInfusedOptions
-
-    def __init__(
-        self, gather: Gather, llm: LLM, facts: GraphView, options: KgInfusedOptions | None = None
-    ) -> None:
-        """`facts` is the view of the graph whose statements are selected."""
-        self._gather, self._llm = gather, llm
-        self._options = options or KgInfusedOptions()
-        self._infusion = Infusion(facts, self._options)
-
-    def answer(self, query: Query) -> Answer:
+    def answer(self, talk: Conversation) -> Answer:
         """The answer cites the documents that contain it.
 
         Without documents and facts no call for a note or an answer is made.
         """
-        talk = Conversation(query, self._gather, self._llm)
-        if self._options.baseline == "no-retrieval":
-            return talk.answer(self._infusion.bare_answer(talk, ""))
-        note, context = self._infusion.note(talk)
+        if self.baseline == "no-retrieval":
+            return talk.answer(self.bare_answer(talk, ""))
+        note, context = self.note(talk)
         if not note:
             return talk.answer("", reasoning=NO_EVIDENCE if context.is_empty else NO_NOTE)
-        text = self._infusion.bare_answer(talk, note)
+        text = self.bare_answer(talk, note)
         return talk.answer(text, reasoning=note, citations=citations_of(text, context))
 
-
-class Infusion:
-    """The stages before the answer, for a question or one of its parts."""
-
-    def __init__(self, facts: GraphView, options: KgInfusedOptions) -> None:
-        self._facts, self._options = facts, options
+    # The stages before the answer, for a question or one of its parts
 
     def note(self, talk: Conversation, question: str | None = None) -> tuple[str, Context]:
         """The note on a question, with its passages; empty without documents and facts."""
-        options = self._options
-        is_baseline = options.baseline != "none"
-        uses_facts = not is_baseline and (options.expansion or options.augmentation)
-        expands = options.baseline == "expansion" or (not is_baseline and options.expansion)
+        is_baseline = self.baseline != "none"
+        uses_facts = not is_baseline and (self.expansion or self.augmentation)
+        expands = self.baseline == "expansion" or (not is_baseline and self.expansion)
         summary = self.summary(talk, question) if uses_facts else ""
-        context = self.passages(talk, question, summary, expands=expands)
+        context = self.gathered(talk, question, summary, expands=expands)
         note = "" if context.is_empty else self.passage_note(talk, context, question)
-        if not note or not summary or not options.augmentation:
-            return note or (summary if options.augmentation else ""), context
+        if not note or not summary or not self.augmentation:
+            return note or (summary if self.augmentation else ""), context
         return self.augmented(talk, question, note, summary), context
 
     def summary(self, talk: Conversation, question: str | None = None) -> str:
@@ -166,7 +143,7 @@ class Infusion:
             "summarize_statements",
             object_of(summary=string(PROSE)),
             question=asked,
-            max_tokens=self._options.max_tokens,
+            max_tokens=self.max_tokens,
             selected=[statement.parts for statement in selected],
         )
         return one_line(reply["summary"])
@@ -179,17 +156,17 @@ class Infusion:
             E(1) = the entities with the nearest descriptions, of those with statements
             E(i + 1) = the ends of the statements selected in round i, less E(1), ..., E(i)
         """
-        view, options = self._facts, self._options
+        view = talk.view.facts
         vector = view.vectors.embed_query(question)
-        starts: Start = "incident" if options.inverse else "outgoing"
-        seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds, starts=starts)
+        starts: Start = "incident" if self.inverse else "outgoing"
+        seeds = nearest_entities(view.reader, view.vectors, vector, self.seeds, starts=starts)
         selections: list[Selection] = []
-        entities = [seed.node for seed in seeds][: options.entities]
+        entities = [seed.node for seed in seeds][: self.entities]
         activated: set[str] = set()
-        for round_ in range(1, options.rounds + 1):
+        for round_ in range(1, self.rounds + 1):
             activated |= set(entities)
             known = {selection.statement.iri for selection in selections}
-            offered = self._offered(question, vector, entities, known)
+            offered = self._offered(view, question, vector, entities, known)
             if not offered:
                 break
             numbers = self._selected(talk, question, offered, selections)
@@ -198,10 +175,10 @@ class Infusion:
                 selections.append(Selection(statement, start, round_, order, talk.last_step))
             ends = [s.end for s in selections if s.round == round_]
             entities = [end for end in dict.fromkeys(ends) if end not in activated]
-            entities = entities[: options.entities]
+            entities = entities[: self.entities]
             if not entities:
                 break
-        return Activation(question, self._named(seeds), tuple(selections))
+        return Activation(question, _named(view, seeds), tuple(selections))
 
     def augmented(self, talk: Conversation, question: str | None, note: str, summary: str) -> str:
         """A note with the facts of a summary worked in (equation 9)."""
@@ -209,7 +186,7 @@ class Infusion:
             "augment_note",
             object_of(note=string(PROSE)),
             question=question,
-            max_tokens=self._options.max_tokens,
+            max_tokens=self.max_tokens,
             note=note,
             summary=summary,
         )
@@ -237,78 +214,65 @@ class Infusion:
         """The numbers that the model selects, each once, in its order."""
         count = len(offered)
         number = {"type": "integer", "enum": list(range(1, count + 1))}
-        most = min(count, self._options.selected)
+        most = min(count, self.selected)
         reply = talk.call(
             "select_statements",
             object_of(numbers=array_of(number, most)),
             question=question,
-            max_tokens=max(self._options.max_tokens, _PER_NUMBER * most),
+            max_tokens=max(self.max_tokens, _PER_NUMBER * most),
             offered=[statement.parts for _, statement in offered],
             selected=[selection.statement.parts for selection in selections],
         )
         return list(dict.fromkeys(reply["numbers"]))
 
     def _offered(
-        self, question: str, vector: Vector, entities: Sequence[str], known: Set[str]
+        self,
+        view: GraphView,
+        question: str,
+        vector: Vector,
+        entities: Sequence[str],
+        known: Set[str],
     ) -> list[tuple[str, Statement]]:
         """(entity, statement) without those `known`, the nearest to the question first.
 
         A sample is in the order of entities.
         """
-        options, seen = self._options, set(known)
-        by_entity = statements_from(self._facts.reader, entities, inverse=options.inverse)
+        seen = set(known)
+        by_entity = statements_from(view.reader, entities, inverse=self.inverse)
         offered: list[tuple[str, Statement]] = []
         for entity in entities:
             statements = [s for s in by_entity[entity] if s.iri not in seen]
-            if options.sample:
+            if self.sample:
                 statements = self._sample(question, entity, statements)
             seen |= {statement.iri for statement in statements}
             offered += [(entity, statement) for statement in statements]
-        if options.sample or not offered:
+        if self.sample or not offered:
             return offered
-        vectors = self._facts.vectors.embedder.embed([s.text for _, s in offered])
+        vectors = view.vectors.embedder.embed([s.text for _, s in offered])
         order = np.argsort(-(vectors @ vector).round(_DIGITS), kind="stable").tolist()
         counts: Counter[str] = Counter()
         nearest = []
         for entity, statement in (offered[position] for position in order):
             counts[entity] += 1
-            if counts[entity] <= options.statements:
+            if counts[entity] <= self.statements:
                 nearest.append((entity, statement))
         return nearest
 
     def _sample(self, question: str, entity: str, statements: list[Statement]) -> list[Statement]:
         """At most as many of an entity's statements as are offered, the same for one question."""
-        if len(statements) <= self._options.statements:
+        if len(statements) <= self.statements:
             return statements
         seed = int(sha256_hex(question, entity)[:16], 16)
         chosen = random.Random(seed).sample(  # noqa: S311 - not for cryptography
-            range(len(statements)), self._options.statements
+            range(len(statements)), self.statements
         )
         return [statements[position] for position in sorted(chosen)]
 
-    def _named(self, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
-        reader = self._facts.reader
-        names = {
-            iri: name for iri, (name, _) in entity_labels(reader, (s.node for s in seeds)).items()
-        }
-        texts = {
-            row[0].value: row[1].value
-            for row in reader.rows_for("description-sources", (seed.text for seed in seeds))
-        }
-        return tuple(
-            replace(
-                seed,
-                name=names.get(seed.node, seed.node),
-                reason=f"description: {texts.get(seed.text, '')}",
-            )
-            for seed in seeds
-        )
-
-    def passages(
+    def gathered(
         self, talk: Conversation, question: str | None, summary: str, *, expands: bool
     ) -> Context:
         """The union of the passages for the question and its expansion (equations 6 and 7)."""
-        most = self._options.passages
+        most = self.passages
         asked = question or talk.question
         query = ""
         if expands:
@@ -334,9 +298,26 @@ class Infusion:
             object_of(note=string(PROSE)),
             question=question,
             context=context,
-            max_tokens=self._options.max_tokens,
+            max_tokens=self.max_tokens,
         )
         return one_line(reply["note"])
+
+
+def _named(view: GraphView, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
+    reader = view.reader
+    names = {iri: name for iri, (name, _) in entity_labels(reader, (s.node for s in seeds)).items()}
+    texts = {
+        row[0].value: row[1].value
+        for row in reader.rows_for("description-sources", (seed.text for seed in seeds))
+    }
+    return tuple(
+        replace(
+            seed,
+            name=names.get(seed.node, seed.node),
+            reason=f"description: {texts.get(seed.text, '')}",
+        )
+        for seed in seeds
+    )
 
 
 def one_line(text: str) -> str:

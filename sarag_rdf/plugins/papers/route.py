@@ -4,51 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sarag_rdf.answering.conversation import Conversation, from_evidence
+from sarag_rdf.answering.base import Conversation, FromEvidence
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.json_schema import object_of
-from sarag_rdf.base.options import Options, max_tokens_option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Query
-from sarag_rdf.plugins.papers.generic_cot import generic_cot_answer
-from sarag_rdf.plugins.papers.sparql_cot import sparql_cot_answer
+from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.generic_cot import GenericCot
+from sarag_rdf.plugins.papers.sparql_cot import SparqlCot
 
 TYPES = ("bridge", "comparison", "inference")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouteOptions(Options):
-    """Options of `Route`."""
-
-    name = "route"
-    max_tokens: int = max_tokens_option(1024)
-
-
-class Route:
+class Route(FromEvidence):
     """Bridge questions go to SPARQL, the others to the generic chain of thought.
 
     At most three calls: one that classifies (anything but a type counts as bridge), one that
     answers, and where that abstains one with the other prompt over the same evidence.
     """
 
-    options = RouteOptions
+    name = "route"
+    prompts = PROMPTS
+    max_tokens: int = max_tokens_option(1024)
 
-    def __init__(self, gather: Gather, llm: LLM, options: RouteOptions | None = None) -> None:
-        self._gather, self._llm = gather, llm
-        self._options = options or RouteOptions()
-
-    def answer(self, query: Query) -> Answer:
-        return from_evidence(query, self._gather, self._llm, self._routed)
-
-    def _routed(self, talk: Conversation, context: Context) -> Answer:
+    def step(self, talk: Conversation, context: Context) -> Answer:
         kind = self._classified(talk)
-        ways = [sparql_cot_answer, generic_cot_answer]
+        size = self.max_tokens
+        ways: list[FromEvidence] = [SparqlCot(max_tokens=size), GenericCot(max_tokens=size)]
         if kind != "bridge":
             ways.reverse()
-        answer = ways[0](talk, context, max_tokens=self._options.max_tokens)
+        answer = ways[0].step(talk, context)
         if answer.outcome == "answered":
             return answer
-        again = ways[1](talk, context, max_tokens=self._options.max_tokens)
+        again = ways[1].step(talk, context)
         return replace(again, reasoning="\n\n".join([answer.reasoning, again.reasoning]).strip())
 
     def _classified(self, talk: Conversation) -> str:

@@ -13,24 +13,28 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.arrays import Rows, rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import EdgeKindName, Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.chains import Chain
-from sarag_rdf.retrieval.explanation import Explanation, ScoredDocument, retrieved, weight_settings
-from sarag_rdf.retrieval.neighbourhood import identities_of, neighbourhood, relationships_among
-from sarag_rdf.retrieval.network.edges import Edges, Rows
+from sarag_rdf.retrieval.activation import Chain
+from sarag_rdf.retrieval.base import Explanation, RetrieverStrategy, ScoredDocument, weight_settings
+from sarag_rdf.retrieval.neighbourhood import neighbourhood
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
+from sarag_rdf.retrieval.network.network import Edges
 from sarag_rdf.retrieval.seeds import nearest_seeds
 from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)
-class SaragPaperOptions(RetrieverOptions):
-    """Options of `SaragPaper`, with the values that the paper uses for MuSiQue as defaults.
+class SaragPaper(RetrieverStrategy):
+    """SA-RAG as published; its thresholds suit an embedder whose cosines are high.
 
-    The presets are its values of k and n for MuSiQue and for 2WikiMultiHopQA (section 5.4).
+    Where the printed algorithm is not well-defined, negative weights are clipped at 0 and the
+    order is fixed (`rescale`, `spread_paper`). Relationships of equal subject, object and text,
+    such as those of overlapping chunks, are one arc, that of the first IRI. The result is ordered
+    by similarity to the question. An identity of two entities, in different graphs, is an edge of
+    weight 1.
     """
 
     name = "sarag-paper"
@@ -66,38 +70,17 @@ class SaragPaperOptions(RetrieverOptions):
         choices=("walk", "synchronous"),
     )
 
-
-class SaragPaper:
-    """SA-RAG as published; its thresholds suit an embedder whose cosines are high.
-
-    Where the printed algorithm is not well-defined, negative weights are clipped at 0 and the
-    order is fixed (`rescale`, `spread_paper`). Relationships of equal subject, object and text,
-    such as those of overlapping chunks, are one arc, that of the first IRI. The result is ordered
-    by similarity to the question. An identity of two entities, in different graphs, is an edge of
-    weight 1.
-    """
-
-    options = SaragPaperOptions
-
-    def __init__(self, view: GraphView, options: SaragPaperOptions | None = None) -> None:
-        self._view = view
-        self._reader = view.reader
-        self._vectors = view.vectors
-        self._options = options or SaragPaperOptions()
-
-    def retrieve(self, query: Query) -> Retrieved:
-        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        options = self._options
-        question = self._vectors.embed_query(query.text)
-        seeds = nearest_seeds(self._reader, self._vectors, question, options.k)
-        step, iris = self._view.traversal, self._view.iris
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        question = view.vectors.embed_query(query.text)
+        seeds = nearest_seeds(view.reader, view.vectors, question, self.k)
+        step, iris = view.network, view.iris
         start = rows_of(iris.entities, [seed.node for seed in seeds])
-        hops = neighbourhood(step, start, options.n)
+        hops = neighbourhood(step, start, self.n)
         inside = np.array(sorted(hops), dtype=np.int64)
         names = {int(row): iris.entities[row] for row in inside}
-        edges = relationships_among(step, inside)
-        cosines = self._view.relationship_cosines(question, edges.statement)
-        distinct = self._distinct(edges, cosines)
+        edges = step.relationships_among(inside)
+        cosines = view.relationship_cosines(question, edges.statement)
+        distinct = self._distinct(view, edges, cosines)
         edges, cosines = edges.take(distinct), cosines[distinct]
         links = tuple(
             Link(
@@ -106,17 +89,17 @@ class SaragPaper:
                 names[o],
                 "",
                 float(w),
-                rescale(float(w), options.c),
+                rescale(float(w), self.c),
             )
             for r, (s, o), w in zip(
                 edges.statement.tolist(), edges.pairs().tolist(), cosines, strict=True
             )
         )
-        identical = identities_of(step, inside).pairs().tolist()
+        identical = step.identities_of(inside).pairs().tolist()
         weights = np.array([link.weight for link in links])[:, None] * np.ones(2)
-        steering = self._view.steering(query)
+        steering = view.steering(query)
         if steering is not None:
-            factors = steering.factors(RELATED_TO, edges, step.predicates)
+            factors = steering.factors(RELATED_TO, edges)
             weights = np.minimum(1.0, weights * factors.factor)
         joined = [
             (RELATED_TO.name, link.relationship, link.subject, link.object, *both)
@@ -127,17 +110,13 @@ class SaragPaper:
         ]
         starts = frozenset(seed.node for seed in seeds)
         arcs = both_ways(joined)
-        if options.spreading == "synchronous":
-            activation, transfers = spread_synchronously(arcs, starts, options.n)
+        if self.spreading == "synchronous":
+            activation, transfers = spread_synchronously(arcs, starts, self.n)
         else:
             activation, transfers = spread_paper(arcs, starts)
-        activated = frozenset(e for e, a in activation.items() if a > options.tau_a)
+        activated = frozenset(e for e, a in activation.items() if a > self.tau_a)
         relationships = sorted(
-            (
-                k
-                for k in links
-                if k.similarity > options.tau_r and {k.subject, k.object} <= activated
-            ),
+            (k for k in links if k.similarity > self.tau_r and {k.subject, k.object} <= activated),
             key=lambda k: (-k.similarity, k.relationship),
         )
         reached = {entity: amount for entity, amount in activation.items() if amount > 0.0}
@@ -150,20 +129,18 @@ class SaragPaper:
             if document not in best or activation[entity] > best[document][0]:
                 best[document] = activation[entity], entity
         described = sorted(best)
-        similarities = self._vectors.index("document").similarities(question, described)
+        similarities = view.vectors.index("document").similarities(question, described)
         scored = [
             ScoredDocument(
                 iri, float(similarity), float(similarity), *best[iri], chains[best[iri][1]]
             )
             for iri, similarity in zip(described, similarities, strict=True)
-            if similarity >= options.tau_d
+            if similarity >= self.tau_d
         ]
-        return retrieved(
-            self._view,
+        return self.result(
+            view,
             query,
-            "sarag-paper",
-            options.settings() | weight_settings(self._view, query),
-            sorted(scored, key=lambda d: (-d.score, d.iri))[: options.limit],
+            sorted(scored, key=lambda d: (-d.score, d.iri))[: self.limit],
             Explanation(
                 seeds,
                 reached,
@@ -173,9 +150,10 @@ class SaragPaper:
                 links,
                 relationships,
             ),
+            settings=weight_settings(view, query),
         )
 
-    def _distinct(self, edges: Edges, cosines: NDArray[np.float32]) -> Rows:
+    def _distinct(self, view: GraphView, edges: Edges, cosines: NDArray[np.float32]) -> Rows:
         """The positions of relationships, of those with equal ends and text only the first.
 
         Equal texts have equal cosines, so that few texts are read.
@@ -185,8 +163,8 @@ class SaragPaper:
         for position, ((subject, object_), cosine) in enumerate(zip(ends, rounded, strict=True)):
             groups[subject, object_, cosine].append(position)
         several = [position for group in groups.values() if len(group) > 1 for position in group]
-        iris = {p: self._view.iris.relationships[int(edges.statement[p])] for p in several}
-        texts = relationship_texts(self._reader, iris.values())
+        iris = {p: view.iris.relationships[int(edges.statement[p])] for p in several}
+        texts = relationship_texts(view.reader, iris.values())
         seen: set[tuple[int, int, str]] = set()
         copies: set[int] = set()
         for position in sorted(several, key=iris.__getitem__):

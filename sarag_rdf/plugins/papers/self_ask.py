@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.answering.conversation import (
+from sarag_rdf.answering.base import (
     INSUFFICIENT,
     Conversation,
+    ReasonerStrategy,
     abstains,
     citations_of,
     format_facts,
 )
 from sarag_rdf.answering.single import looked_up
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.json_schema import object_of, string
-from sarag_rdf.base.options import MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Citation, Query
-from sarag_rdf.plugins.papers.kg_infused_reasoner import Infusion, KgInfusedOptions
-from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.types import Answer, Citation
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfAskOptions(Options):
-    """Options of `SelfAsk`."""
+class SelfAsk(ReasonerStrategy):
+    """At most `steps` follow-up questions, two calls each, and a call for the answer.
+
+    Stops early at an answer, or at a follow-up question that is empty or repeated. With `facts` it
+    is the plug-in of KG-Infused RAG (its appendix G), with `rounds` + 6 calls for each of them.
+    """
 
     name = "self-ask"
+    prompts = PROMPTS
     steps: int = option(
         3,
         "Maximum number of follow-up questions, each with a search and two calls.",
@@ -44,46 +48,19 @@ class SelfAskOptions(Options):
     )
     max_tokens: int = max_tokens_option(512)
 
-
-class SelfAsk:
-    """At most `steps` follow-up questions, two calls each, and a call for the answer.
-
-    Stops early at an answer, or at a follow-up question that is empty or repeated. With `facts` it
-    is the plug-in of KG-Infused RAG (its appendix G), with `rounds` + 6 calls for each of them.
-    """
-
-    options = SelfAskOptions
-
-    def __init__(
-        self,
-        gather: Gather,
-        llm: LLM,
-        facts: GraphView | None = None,
-        options: SelfAskOptions | None = None,
-    ) -> None:
-        """`facts` is the view of the graph whose statements are selected, if they are."""
-        self._gather, self._llm = gather, llm
-        self._options = options or SelfAskOptions()
-        self._infusion: Infusion | None = None
-        if self._options.facts:
-            if facts is None:
-                raise UsageError("self-ask: facts=true needs a graph to select statements from")
-            self._infusion = Infusion(facts, KgInfusedOptions(rounds=self._options.rounds))
-
-    def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
+    def answer(self, talk: Conversation) -> Answer:
         facts: list[dict[str, str]] = []
         citations: list[Citation] = []
         final = ""
         schema = object_of(
             needs_follow_up={"type": "boolean"}, follow_up=string(300), final_answer=string(300)
         )
-        for step in range(self._options.steps + 1):
-            last = step == self._options.steps
+        for step in range(self.steps + 1):
+            last = step == self.steps
             reply = talk.call(
                 "self_ask",
                 schema,
-                max_tokens=self._options.max_tokens,
+                max_tokens=self.max_tokens,
                 final={} if last else {"needs_follow_up": False},
                 facts=facts,
                 last=last,
@@ -99,8 +76,9 @@ class SelfAsk:
         return talk.answer(final, reasoning=format_facts(facts), citations=citations)
 
     def _looked_up(self, talk: Conversation, question: str) -> tuple[str, list[Citation]]:
-        if self._infusion is None:
+        if not self.facts:
             return looked_up(talk, question)
-        note, context = self._infusion.note(talk, question)
-        answer = self._infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
+        infusion = KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
+        note, context = infusion.note(talk, question)
+        answer = infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
         return answer, [] if abstains(answer) else citations_of(answer, context)

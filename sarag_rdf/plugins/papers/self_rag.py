@@ -13,15 +13,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
+from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.base.errors import UnparsableReplyError
 from sarag_rdf.base.fence import BREAK
 from sarag_rdf.base.json_schema import boolean, object_of, one_of, string
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Excerpt, Query, Section
-from sarag_rdf.plugins.papers.kg_infused_reasoner import Infusion, KgInfusedOptions
-from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.types import Answer, Context, Excerpt, Section
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
 """How much of an answer a passage supports, by what the model says."""
@@ -69,10 +68,20 @@ class Reflection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfRagOptions(Options):
-    """Options of `SelfRag`; the weights are those of its paper."""
+class SelfRag(ReasonerStrategy):
+    """A call for each passage; with `facts` 3 `passages` + `rounds` + 2 calls at most.
+
+    The answer of the passage with the highest score is returned, that of the better rank among
+    equals::
+
+        score = relevance w_relevance + support w_support + utility w_utility
+
+    The published system weighs probabilities of the tokens; the judgement here is the one that
+    the model writes, since a chat endpoint gives it without probabilities.
+    """
 
     name = "self-rag"
+    prompts = PROMPTS
     passages: int = option(6, "Maximum number of documents, each with a call.", ge=2, le=MAX_COUNT)
     tokens: bool = option(
         False,
@@ -91,45 +100,18 @@ class SelfRagOptions(Options):
     )
     max_tokens: int = max_tokens_option(300)
 
+    @property
+    def _infusion(self) -> KgInfused:
+        return KgInfused(rounds=self.rounds, passages=self.passages, max_tokens=self.max_tokens)
 
-class SelfRag:
-    """A call for each passage; with `facts` 3 `passages` + `rounds` + 2 calls at most.
-
-    The answer of the passage with the highest score is returned, that of the better rank among
-    equals::
-
-        score = relevance w_relevance + support w_support + utility w_utility
-
-    The published system weighs probabilities of the tokens; the judgement here is the one that
-    the model writes, since a chat endpoint gives it without probabilities.
-    """
-
-    options = SelfRagOptions
-
-    def __init__(
-        self, gather: Gather, llm: LLM, facts: GraphView, options: SelfRagOptions | None = None
-    ) -> None:
-        """`facts` is the view of the graph whose statements are selected."""
-        self._gather, self._llm = gather, llm
-        self._options = options or SelfRagOptions()
-        self._infusion = Infusion(
-            facts,
-            KgInfusedOptions(
-                rounds=self._options.rounds,
-                passages=self._options.passages,
-                max_tokens=self._options.max_tokens,
-            ),
-        )
-
-    def answer(self, query: Query) -> Answer:
+    def answer(self, talk: Conversation) -> Answer:
         """The answer cites the document that it was given from; without documents none is."""
-        talk, options = Conversation(query, self._gather, self._llm), self._options
-        if options.facts:
+        if self.facts:
             summary = self._infusion.summary(talk)
-            context = self._infusion.passages(talk, None, summary, expands=True)
+            context = self._infusion.gathered(talk, None, summary, expands=True)
         else:
-            summary, context = "", talk.gather(limit=options.passages).context
-        excerpts = list(context.excerpts.items())[: options.passages]
+            summary, context = "", talk.gather(limit=self.passages).context
+        excerpts = list(context.excerpts.items())[: self.passages]
         if not excerpts:
             return talk.answer("", reasoning=NO_EVIDENCE)
         reflections = [
@@ -169,8 +151,8 @@ class SelfRag:
         return self._infusion.augmented(talk, None, note or excerpt.titled_text, summary)
 
     def _reflection(self, talk: Conversation, passage: str) -> Reflection:
-        size = self._options.max_tokens
-        if self._options.tokens:
+        size = self.max_tokens
+        if self.tokens:
             bare = without_tokens(passage)
             schema = object_of(output=string(2000))
             reply = talk.call("self_rag_tokens", schema, max_tokens=size, passage=bare)
@@ -190,11 +172,10 @@ class SelfRag:
         )
 
     def _score(self, reflection: Reflection) -> float:
-        options = self._options
         return (
-            reflection.relevance * options.relevance
-            + reflection.support * options.support
-            + reflection.utility * options.utility
+            reflection.relevance * self.relevance
+            + reflection.support * self.support
+            + reflection.utility * self.utility
         )
 
 

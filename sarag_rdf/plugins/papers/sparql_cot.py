@@ -4,48 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from sarag_rdf.answering.conversation import (
+from sarag_rdf.answering.base import (
     IF_SUFFICIENT,
     Conversation,
+    FromEvidence,
     final_properties,
-    from_evidence,
 )
 from sarag_rdf.base.json_schema import array_of, object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Query
+from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.patterns import MOST
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparqlCotOptions(Options):
-    """Options of `SparqlCot`."""
-
-    name = "sparql-cot"
-    max_tokens: int = max_tokens_option(1024)
-
-
-class SparqlCot:
+class SparqlCot(FromEvidence):
     """One call: a query of at most four triple patterns, its bindings in the context, an answer."""
 
-    options = SparqlCotOptions
+    name = "sparql-cot"
+    prompts = PROMPTS
+    max_tokens: int = max_tokens_option(1024)
 
-    def __init__(self, gather: Gather, llm: LLM, options: SparqlCotOptions | None = None) -> None:
-        self._gather, self._llm = gather, llm
-        self._options = options or SparqlCotOptions()
-
-    def answer(self, query: Query) -> Answer:
-        step = partial(sparql_cot_answer, max_tokens=self._options.max_tokens)
-        return from_evidence(query, self._gather, self._llm, step)
-
-
-def sparql_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
-    """Call the model, and answer from its reply."""
-    reply = sparql_cot_reply(talk, context, max_tokens=max_tokens, final=IF_SUFFICIENT)
-    return talk.answer_from(reply, context, query_and_bindings(reply))
+    def step(self, talk: Conversation, context: Context) -> Answer:
+        reply = sparql_cot_reply(talk, context, max_tokens=self.max_tokens, final=IF_SUFFICIENT)
+        return talk.answer_from(reply, context, query_and_bindings(reply))
 
 
 def sparql_cot_reply(

@@ -9,42 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from sarag_rdf.answering.conversation import (
+from sarag_rdf.answering.base import (
     IF_SUFFICIENT,
     Conversation,
+    FromEvidence,
     final_properties,
-    from_evidence,
 )
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import object_of, string
-from sarag_rdf.base.options import Options, max_tokens_option
-from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.types import Answer, Context, Query
-from sarag_rdf.plugins.papers.grounding import Binding, Grounding
-from sarag_rdf.plugins.papers.patterns import PatternError, PatternQuery, parse_patterns
+from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.grounding import Binding, Grounder, Grounding
+from sarag_rdf.plugins.papers.patterns import PatternError, parse_patterns
 from sarag_rdf.plugins.papers.sparql_cot import query_and_bindings, sparql_cot_reply
 
 GIVEN = 5
 """Maximum number of bindings shown to the model."""
 
 
-class Grounds(Protocol):
-    """Evaluates queries; see `sarag_rdf.plugins.papers.grounding.Grounder`."""
-
-    def ground(self, query: PatternQuery) -> Grounding: ...
-
-
 @dataclass(frozen=True, kw_only=True)
-class SparqlGroundedOptions(Options):
-    """Options of `SparqlGrounded`."""
-
-    name = "sparql-grounded"
-    max_tokens: int = max_tokens_option(1024)
-
-
-class SparqlGrounded:
+class SparqlGrounded(FromEvidence):
     """One call as in sparql-cot, and a second if the graph does not confirm its answer.
 
     The trace has a note ``grounding`` that says whether the query was parsed, linked and bound,
@@ -52,23 +39,12 @@ class SparqlGrounded:
     the answer is that of sparql-cot.
     """
 
-    options = SparqlGroundedOptions
+    name = "sparql-grounded"
+    prompts = PROMPTS
+    max_tokens: int = max_tokens_option(1024)
 
-    def __init__(
-        self,
-        gather: Gather,
-        llm: LLM,
-        grounder: Grounds,
-        options: SparqlGroundedOptions | None = None,
-    ) -> None:
-        self._gather, self._llm, self._grounder = gather, llm, grounder
-        self._options = options or SparqlGroundedOptions()
-
-    def answer(self, query: Query) -> Answer:
-        return from_evidence(query, self._gather, self._llm, self._confirmed)
-
-    def _confirmed(self, talk: Conversation, context: Context) -> Answer:
-        reply = sparql_cot_reply(talk, context, max_tokens=self._options.max_tokens)
+    def step(self, talk: Conversation, context: Context) -> Answer:
+        reply = sparql_cot_reply(talk, context, max_tokens=self.max_tokens)
         bindings, agrees = self._grounded(talk, reply)
         own = talk.answer_from(reply, context, query_and_bindings(reply))
         if not bindings or (own.outcome == "answered" and agrees):
@@ -81,7 +57,7 @@ class SparqlGrounded:
         """The bindings of the query, and whether one of the values is the model's answer."""
         parsed = True
         try:
-            grounding = self._grounder.ground(parse_patterns(reply["query"]))
+            grounding = Grounder(talk.view).ground(parse_patterns(reply["query"]))
         except PatternError as error:
             parsed, grounding = False, Grounding(problem=str(error))
         agrees = _holds([b.value for b in grounding.bindings], reply["final_answer"])
@@ -125,7 +101,7 @@ class SparqlGrounded:
             "sparql_grounded",
             schema,
             context=context,
-            max_tokens=self._options.max_tokens,
+            max_tokens=self.max_tokens,
             final=IF_SUFFICIENT,
             query=reply["query"],
             own=reply["final_answer"],

@@ -1,4 +1,4 @@
-"""Reads Wikibase JSON dumps one entity at a time, with filters."""
+"""Imports Wikibase dumps; JSON dumps are read one entity at a time, with filters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
+from pyoxigraph import Triple
+
 from sarag_rdf.base.compression import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
-from sarag_rdf.base.errors import InputError
-from sarag_rdf.plugins.wikibase.model import Entity, Json, entity_id, mapping
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.building.imports.importer import Importer, ImportOptions, rdf_blocks
+from sarag_rdf.graph.store.child_parser import StatementBlock, triple_blocks
+from sarag_rdf.graph.store.files import InputFile
+from sarag_rdf.plugins.wikibase.model import (
+    Entity,
+    Json,
+    entity_id,
+    grouped_snaks,
+    mapping,
+    statements,
+)
+from sarag_rdf.plugins.wikibase.rdf import entity_triples, property_triples
+from sarag_rdf.plugins.wikibase.vocabulary import WIKIDATA, Vocabulary
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -203,3 +219,91 @@ class DumpFilter:
             if entity_id(snak["datavalue"]["value"]) in self.types:
                 return True
         return False
+
+
+_ENTITY_TYPES = ("item", "property")
+
+
+def _blocks(
+    file: InputFile, options: ImportOptions, genid: str, size: int
+) -> Iterator[StatementBlock]:
+    """The triples of an RDF or JSON dump."""
+    if file.suffix == ".json" and options.format is None:
+        position = [0]
+        triples = _dump_triples(file, options, position)
+        yield from triple_blocks(triples, size, lambda: position[0])
+        return
+    if any(options.own.values()):
+        raise UsageError(
+            "--type, --property and --entity-base apply only to Wikibase JSON dumps: omit them"
+        )
+    yield from rdf_blocks(file, options, genid, size)
+
+
+def _dump_triples(file: InputFile, options: ImportOptions, position: list[int]) -> Iterator[Triple]:
+    """The triples of a JSON dump; `position` is set to the number of bytes read so far.
+
+    Properties that the dump uses but does not describe are declared too, as nothing else connects
+    their statements with their values. Lexemes and other types of entities are skipped.
+    """
+    vocabulary = Vocabulary(entity=options.own["entity_base"] or WIKIDATA)
+    datatypes: dict[str, str] = {}
+    described: set[str] = set()
+    entities = read_entities(
+        file.path,
+        languages=options.rdf.languages,
+        types=options.own["types"],
+        properties=options.own["properties"],
+        max_expansion=file.max_expansion,
+    )
+    for entity in entities:
+        position[0] = entity.consumed
+        if "redirect" not in entity.data and entity.data.get("type") not in _ENTITY_TYPES:
+            continue
+        if entity.data.get("type") == "property":
+            described.add(entity.id)
+        datatypes |= _datatypes(entity)
+        yield from entity_triples(entity, vocabulary)
+    for id_ in sorted(datatypes.keys() - described):
+        yield from property_triples(vocabulary, id_, datatypes[id_])
+
+
+def _datatypes(entity: Entity) -> dict[str, str]:
+    """Property -> datatype, from all snaks of an entity that have one."""
+    snaks = []
+    for _, group in statements(entity.data):
+        for statement in group:
+            snaks.append(statement["mainsnak"])
+            snaks += grouped_snaks(statement, "qualifiers")
+            for reference in statement.get("references", ()):
+                snaks += grouped_snaks(reference, "snaks")
+    return {s["property"]: s["datatype"] for s in snaks if "datatype" in s and "property" in s}
+
+
+def _iri(text: str) -> str:
+    if not is_iri(text):
+        raise UsageError(f"{text!r} is not an absolute IRI: give one such as https://...")
+    return text
+
+
+IMPORTER = Importer(
+    "a Wikibase RDF or JSON dump",
+    _blocks,
+    vocabulary="wikibase",
+    settings=(
+        Setting(
+            "types", "JSON dumps: import only instances of this item, such as Q5.", (), "--type"
+        ),
+        Setting(
+            "properties",
+            "JSON dumps: import only statements of this property, such as P19.",
+            (),
+            "--property",
+        ),
+        Setting(
+            "entity_base",
+            "JSON dumps: IRI prefix of entities. Default: that of Wikidata.",
+            read=_iri,
+        ),
+    ),
+)

@@ -2,7 +2,7 @@
 
 Wikibase gives a property one datatype. A property of an ontology therefore becomes one property of
 the export for each datatype that its values have: "date of birth" for dates, and "date of birth
-(string)" for values that are no date.
+(string)" for values that are not dates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyoxigraph import Literal, Triple
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
-from sarag_rdf.extraction.units import CURRENCY, unit_names
+from sarag_rdf.extraction.values import CURRENCY, unit_names
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.ontology.literals import value_datatype
 from sarag_rdf.graph.ontology.read import schema_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,129 +35,52 @@ class OwnProperty:
         return f"{minter.base}property/{self.name}"
 
 
-RELATED_TO: Final = OwnProperty(
-    "related-to",
-    "related to",
-    "the subject is in some relationship with the item; the qualifiers say in which",
-    "wikibase-item",
-    SARAG.relatedTo,
-    "wdt",
+_ROWS: Final = """
+related-to | the subject is in some relationship with the item; the qualifiers say in which \
+    | wikibase-item | wdt
+instance-of | kind of thing that the subject is | wikibase-item |
+text | sentence that states the relationship in full | monolingualtext | pq
+phrase | words that connect the subject of the relationship with its object | monolingualtext | pq
+confidence | how sure the extraction is of the relationship, from 0 to 1 | quantity | pq
+stated-in | source that makes the statement | wikibase-item |
+document | IRI of the part of the source that states it | url |
+exact-match | the same in another data set | url | wdt
+original | IRI of the subject in the graph that it was exported from | url | wdt
+sha-256 | digest of the text of the source | string | wdt
+equivalent-property | property of another vocabulary with the same meaning | url |
+equivalent-class | class of another vocabulary with the same instances | url |
+close-match | nearly the same in another vocabulary | url | wdt
+subclass-of | class that has all instances of this class | wikibase-item |
+domain | class of subjects of the property; they belong to one of these | wikibase-item | wdt
+range | class of values of the property; they belong to one of these | wikibase-item | wdt
+"""
+_TERMS: Final = (
+    *(SARAG.relatedTo, RDF.type, SARAG.text, SARAG.phrase, SARAG.confidence, DCTERMS.source, None),
+    *(SKOS.exactMatch, PROV.alternateOf, SARAG.sha256, OWL.equivalentProperty),
+    *(OWL.equivalentClass, SKOS.closeMatch, RDFS.subClassOf),
+    *(SCHEMA.domainIncludes, SCHEMA.rangeIncludes),
 )
-INSTANCE_OF: Final = OwnProperty(
-    "instance-of", "instance of", "kind of thing that the subject is", "wikibase-item", RDF.type
-)
-TEXT: Final = OwnProperty(
-    "text",
-    "text",
-    "sentence that states the relationship in full",
-    "monolingualtext",
-    SARAG.text,
-    "pq",
-)
-PHRASE: Final = OwnProperty(
-    "phrase",
-    "phrase",
-    "words that connect the subject of the relationship with its object",
-    "monolingualtext",
-    SARAG.phrase,
-    "pq",
-)
-CONFIDENCE: Final = OwnProperty(
-    "confidence",
-    "confidence",
-    "how sure the extraction is of the relationship, from 0 to 1",
-    "quantity",
-    SARAG.confidence,
-    "pq",
-)
-STATED_IN: Final = OwnProperty(
-    "stated-in", "stated in", "source that makes the statement", "wikibase-item", DCTERMS.source
-)
-DOCUMENT: Final = OwnProperty(
-    "document", "document", "IRI of the part of the source that states it", "url"
-)
-EXACT_MATCH: Final = OwnProperty(
-    "exact-match", "exact match", "the same in another data set", "url", SKOS.exactMatch, "wdt"
-)
-ORIGINAL: Final = OwnProperty(
-    "original",
-    "original IRI",
-    "IRI of the subject in the graph that it was exported from",
-    "url",
-    PROV.alternateOf,
-    "wdt",
-)
-DIGEST: Final = OwnProperty(
-    "sha-256", "SHA-256", "digest of the text of the source", "string", SARAG.sha256, "wdt"
-)
-OWN_PROPERTIES: Final = (
-    RELATED_TO,
-    INSTANCE_OF,
-    TEXT,
-    PHRASE,
-    CONFIDENCE,
-    STATED_IN,
-    DOCUMENT,
-    EXACT_MATCH,
-    ORIGINAL,
-    DIGEST,
-)
+_LABELS: Final = {"original": "original IRI", "sha-256": "SHA-256"}
 
 
-EQUIVALENT_PROPERTY: Final = OwnProperty(
-    "equivalent-property",
-    "equivalent property",
-    "property of another vocabulary with the same meaning",
-    "url",
-    OWL.equivalentProperty,
-)
-EQUIVALENT_CLASS: Final = OwnProperty(
-    "equivalent-class",
-    "equivalent class",
-    "class of another vocabulary with the same instances",
-    "url",
-    OWL.equivalentClass,
-)
-CLOSE_MATCH: Final = OwnProperty(
-    "close-match",
-    "close match",
-    "nearly the same in another vocabulary",
-    "url",
-    SKOS.closeMatch,
-    "wdt",
-)
-SUBCLASS_OF: Final = OwnProperty(
-    "subclass-of",
-    "subclass of",
-    "class that has all instances of this class",
-    "wikibase-item",
-    RDFS.subClassOf,
-)
-DOMAIN: Final = OwnProperty(
-    "domain",
-    "domain",
-    "class of subjects of the property; they belong to one of these",
-    "wikibase-item",
-    SCHEMA.domainIncludes,
-    "wdt",
-)
-RANGE: Final = OwnProperty(
-    "range",
-    "range",
-    "class of values of the property; they belong to one of these",
-    "wikibase-item",
-    SCHEMA.rangeIncludes,
-    "wdt",
-)
-ONTOLOGY_PROPERTIES: Final = (
-    EQUIVALENT_PROPERTY,
-    EQUIVALENT_CLASS,
-    CLOSE_MATCH,
-    SUBCLASS_OF,
-    DOMAIN,
-    RANGE,
-)
+def _own_properties() -> Iterator[OwnProperty]:
+    for line, term in zip(_ROWS.strip().splitlines(), _TERMS, strict=True):
+        name, description, datatype, predicate = (cell.strip() for cell in line.split("|"))
+        label = _LABELS.get(name, name.replace("-", " "))
+        yield OwnProperty(name, label, description, datatype, term, predicate)
+
+
+_ALL: Final = tuple(_own_properties())
+OWN_PROPERTIES: Final = _ALL[:10]
+ONTOLOGY_PROPERTIES: Final = _ALL[10:]
 """Properties that are declared in exports with classes or properties of an ontology only."""
+(
+    RELATED_TO, INSTANCE_OF, TEXT, PHRASE, CONFIDENCE, STATED_IN, DOCUMENT, EXACT_MATCH, ORIGINAL,
+    DIGEST,
+) = OWN_PROPERTIES  # fmt: skip
+(
+    EQUIVALENT_PROPERTY, EQUIVALENT_CLASS, CLOSE_MATCH, SUBCLASS_OF, DOMAIN, RANGE,
+) = ONTOLOGY_PROPERTIES  # fmt: skip
 
 CLASS_LABELS: Final = {
     SARAG.Person.value: "person",

@@ -6,20 +6,23 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import IO, Final
+from pathlib import Path
+from typing import IO, Any, Final
 
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.vocab import DCTERMS, PREFIXES
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase.contents import collect_contents
 from sarag_rdf.plugins.wikibase.entities import Export, equivalences, prepare_export
 from sarag_rdf.plugins.wikibase.numbers import write_numbers
-from sarag_rdf.plugins.wikibase.quickstatements import commands
+from sarag_rdf.plugins.wikibase.quickstatements import commands, read_targets
 from sarag_rdf.plugins.wikibase.rdf import Flavor, dump_header, dump_triples
 from sarag_rdf.plugins.wikibase.vocabulary import CC, GEO, Vocabulary
 
@@ -130,3 +133,63 @@ def open_export(read: OpenReader, write: OpenWriter, *, typed: int = 0) -> Expor
         reader = read()
         if read_meta(reader.store) == before:
             return prepare_export(reader, contents)
+
+
+def _exporter(format_: str, *settings: Setting) -> Exporter:
+    def write(
+        graph: ExportedGraph,
+        output: IO[bytes],
+        *,
+        over: tuple[str, ...],
+        typed: int,
+        table: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        export = open_export(lambda: graph.read(over or (DOCUMENTS,)), graph.write, typed=typed)
+        chosen = WikibaseOptions(targets=table or {}, **options)
+        write_wikibase(export, format_, output, chosen)
+
+    return Exporter(write, (*_COMMON, *settings), _SUFFIXES)
+
+
+_COMMON = (
+    Setting(
+        "over",
+        "Wikibase formats: export this imported graph ('documents' for the indexed documents).",
+        (),
+    ),
+    Setting(
+        "typed",
+        "Wikibase formats: create a property for each phrase that occurs in at least this many "
+        "statements. Default: 0, for none.",
+        0,
+    ),
+    Setting(
+        "namespace",
+        "Wikibase formats: IRI prefix of entity/, prop/ and so on. Default: wikibase/ below the "
+        "base of the graph.",
+        "",
+    ),
+)
+_RDF = (
+    Setting(
+        "flavor",
+        "wikibase: full statements, or only their values (truthy).",
+        "full",
+        choices=("full", "truthy"),
+    ),
+    Setting("syntax", "RDF syntax.", "ntriples", flag=None, choices=("ntriples", "turtle")),
+)
+_SUFFIXES = {suffix: {"syntax": "turtle"} for suffix in (".ttl", ".turtle")}
+RDF = _exporter("wikibase", *_RDF)
+JSON = _exporter("wikibase-json")
+QUICKSTATEMENTS = _exporter(
+    "quickstatements",
+    Setting(
+        "table",
+        "quickstatements: a table that maps ids of this export to ids in the target.",
+        flag="--properties",
+        metavar="FILE",
+        read=lambda given: given if isinstance(given, Mapping) else read_targets(Path(given)),
+    ),
+)

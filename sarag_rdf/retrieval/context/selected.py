@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
-from sarag_rdf.base.ports import CountTokens, Embedder, WordIndex, embed_queries
+from sarag_rdf.base.options import MAX_COUNT, budget_option, option
+from sarag_rdf.base.ports import CountTokens, Embedder, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, Document, Excerpt, Retrieved, Section
-from sarag_rdf.retrieval.context.budget import Budget
+from sarag_rdf.retrieval.context.base import Budget, ContextStrategy
 from sarag_rdf.retrieval.relevance import Scale
+from sarag_rdf.retrieval.view import GraphView
 
 WORDS = 0.6
 """Weight of the BM25 z-score; those of cosine and document score have weight 1."""
@@ -24,17 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectedOptions(Options):
-    """Options of `Selected`."""
-
-    name = "selected"
-    budget: int = budget_option(400)
-    documents: int = option(
-        10, "Maximum number of documents from which sentences are selected.", ge=1, le=MAX_COUNT
-    )
-
-
-class Selected:
+class Selected(ContextStrategy):
     """The best sentences up to the budget, in the order of their documents.
 
     With z-scores over all sentences of the first `documents` documents, the score of a sentence is
@@ -45,20 +36,14 @@ class Selected:
     Relationships are omitted, as their sentences are available. No language model is called.
     """
 
-    options = SelectedOptions
+    name = "selected"
+    budget: int = budget_option(400)
+    documents: int = option(
+        10, "Maximum number of documents from which sentences are selected.", ge=1, le=MAX_COUNT
+    )
 
-    def __init__(
-        self,
-        count: CountTokens,
-        embedder: Embedder,
-        word_index: Callable[[Sequence[str]], WordIndex],
-        options: SelectedOptions | None = None,
-    ) -> None:
-        self._count, self._embedder, self._word_index = count, embedder, word_index
-        self._options = options or SelectedOptions()
-
-    def build(self, retrieved: Retrieved) -> Context:
-        documents = retrieved.documents[: self._options.documents]
+    def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:
+        documents = retrieved.documents[: self.documents]
         places = [
             (rank, span)
             for rank, ranked in enumerate(documents)
@@ -69,12 +54,12 @@ class Selected:
         texts = [_shown(documents[rank].document, span) for rank, span in places]
         scores = np.array([documents[rank].score for rank, _ in places])
         total = (
-            _z(self._cosines(retrieved.query.text, texts))
+            _z(_cosines(view.vectors.embedder, retrieved.query.text, texts))
             + _z(scores)
             + OPENING * np.array([span[0] == 0 for _, span in places])
-            + WORDS * _z(self._word_index(texts).scores(retrieved.query.text).astype(np.float64))
+            + WORDS * _z(view.word_index(texts).scores(retrieved.query.text).astype(np.float64))
         )
-        budget = Budget(self._count, self._options.budget)
+        budget = Budget(count, self.budget)
         excerpt_at: dict[int, Excerpt] = {}
         for place in np.argsort(-total, kind="stable"):
             rank, span = places[place]
@@ -89,10 +74,11 @@ class Selected:
         sections = (Section("", excerpts),) if excerpts else ()
         return Context(sections, budget.used, "selected")
 
-    def _cosines(self, question: str, texts: Sequence[str]) -> Floats:
-        query = embed_queries(self._embedder, [question])[0].astype(np.float64)
-        vectors = self._embedder.embed(texts).astype(np.float64)
-        return np.asarray(vectors @ query, dtype=np.float64)
+
+def _cosines(embedder: Embedder, question: str, texts: Sequence[str]) -> Floats:
+    query = embed_queries(embedder, [question])[0].astype(np.float64)
+    vectors = embedder.embed(texts).astype(np.float64)
+    return np.asarray(vectors @ query, dtype=np.float64)
 
 
 def _shown(document: Document, span: tuple[int, int]) -> str:

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
+from sarag_rdf.base.options import MAX_COUNT, budget_option, option
 from sarag_rdf.base.ports import CountTokens
 from sarag_rdf.base.types import Context, Excerpt, Retrieved, Section
-from sarag_rdf.retrieval.context.budget import Budget
+from sarag_rdf.retrieval.context.base import Budget, ContextStrategy
+from sarag_rdf.retrieval.view import GraphView
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeOptions(Options):
-    """Options of `Whole`; the preset is the paper's context, which has no limits."""
+class Whole(ContextStrategy):
+    """The best documents as they are, then the best relationships.
+
+    Documents are added in the order of their ranks up to the first that exceeds the budget, then
+    relationships that fit.
+    """
 
     name = "whole"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -24,25 +29,10 @@ class WholeOptions(Options):
     documents: int = option(10, "Maximum number of documents.", ge=1, le=MAX_COUNT)
     relationships: int = option(30, "Maximum number of relationships.", ge=0, le=MAX_COUNT)
 
-
-class Whole:
-    """The best documents as they are, then the best relationships.
-
-    Documents are added in the order of their ranks up to the first that exceeds the budget, then
-    relationships that fit.
-    """
-
-    options = WholeOptions
-
-    def __init__(self, count: CountTokens, options: WholeOptions | None = None) -> None:
-        self._count = count
-        self._options = options or WholeOptions()
-
-    def build(self, retrieved: Retrieved) -> Context:
-        options = self._options
-        budget = Budget(self._count, options.budget)
+    def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:  # noqa: ARG002
+        budget = Budget(count, self.budget)
         excerpts: dict[str, Excerpt] = {}
-        for ranked in retrieved.documents[: options.documents]:
+        for ranked in retrieved.documents[: self.documents]:
             excerpt = Excerpt.whole(ranked.document)
             if not budget.take(excerpt.titled_text):
                 break
@@ -53,7 +43,7 @@ class Whole:
             if link.relationship in retrieved.sources
         }
         texts = dict.fromkeys(link.text for link in retrieved.relationships if link.text)
-        relationships = [text for text in list(texts)[: options.relationships] if budget.take(text)]
+        relationships = [text for text in list(texts)[: self.relationships] if budget.take(text)]
         cited = {text: sources[text] for text in relationships if text in sources}
         section = Section("", excerpts, tuple(relationships), sources=cited)
         return Context((section,) if excerpts or relationships else (), budget.used, "whole")

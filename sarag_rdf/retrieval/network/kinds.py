@@ -13,7 +13,7 @@ from typing import Literal
 from sarag_rdf.base.types import EdgeKindName, NodeType
 from sarag_rdf.base.vocab import SARAG, SKOS
 
-Column = Literal["source", "target", "statement", "predicate"]
+Column = Literal["source", "target", "statement"]
 """What a variable of a query result is to an edge."""
 Reload = Literal["source", "statement", "all"]
 """Which edges are read again after a change of documents: those of sources that changed, those
@@ -32,10 +32,9 @@ class EdgeQuery:
 class EdgeKind:
     """One kind of edge, directed from `source` to `target`; equal only to itself.
 
-    predicate: IRI of the RDF property of an edge that has none of its own.
+    predicate: IRI of the RDF property of an edge, unless its statement stands for a triple.
     query: reads all edges. by_source, by_target: read the edges of given nodes; a kind without
     them is read with `query` and searched in memory, which suits kinds with few edges.
-    by_statement: reads the edges of given statements, from ``queries/index/``.
     subkind_of: the kind that has an edge between the same nodes wherever this one does
     (rdfs:subPropertyOf).
     is_identity: whether an edge joins two nodes for one thing. Activation then passes whole, in
@@ -53,7 +52,6 @@ class EdgeKind:
     query: EdgeQuery
     by_source: EdgeQuery | None = None
     by_target: EdgeQuery | None = None
-    by_statement: EdgeQuery | None = None
     subkind_of: EdgeKind | None = None
     is_identity: bool = False
     has_statements: bool = False
@@ -98,7 +96,6 @@ RELATED_TO = EdgeKind(
     EdgeQuery("relationship-ends", ("statement", "source", "target")),
     by_source=EdgeQuery("links", ("statement", "source", "target")),
     by_target=EdgeQuery("links-to", ("statement", "source", "target")),
-    by_statement=EdgeQuery("relationship-ends", ("statement", "source", "target")),
     has_statements=True,
     reload="statement",
 )
@@ -109,7 +106,7 @@ SAME_AS = EdgeKind(
     "entity",
     "entity",
     SKOS.exactMatch.value,
-    EdgeQuery("identities", ("source", "target", "predicate")),
+    EdgeQuery("identities"),
     is_identity=True,
 )
 """Two entities, of different graphs mostly, are the same thing."""

@@ -12,14 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import find_all
+from sarag_rdf.base.arrays import Rows, find_all
+from sarag_rdf.base.iris import statement_of
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import term_reader
-from sarag_rdf.retrieval.network.edges import Edges, Floats, Iris, Rows
 from sarag_rdf.retrieval.network.kinds import EdgeKind
+from sarag_rdf.retrieval.network.network import Edges, Floats, Iris
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,6 @@ class EdgeFactors:
 
     factor: Floats
     decay: Floats
-
-    def take(self, positions: Rows | slice) -> EdgeFactors:
-        """Those of some of the edges."""
-        return EdgeFactors(self.factor[positions], self.decay[positions])
 
     @classmethod
     def neutral(cls, size: int) -> EdgeFactors:
@@ -52,41 +50,44 @@ class Steering:
 
     def __init__(self, reader: GraphReader, iris: Iris, rules: Rules) -> None:
         """Reads the instances of the classes and the relationships of the properties in `rules`."""
+        self._iris = iris
         self._broader = _broader_terms(reader)
         self._rules = _inherited(rules, self._broader)
         self._by_predicate = {iri: _row(rule) for iri, rule in self._rules.items()}
         self._statements, self._by_statement = self._of_relationships(reader, iris)
         self._entities, self._by_entity = self._of_instances(reader, iris)
 
-    def factors(self, kind: EdgeKind, edges: Edges, predicates: Sequence[str]) -> EdgeFactors:
-        """The factors of edges of one kind, whose predicates are rows of `predicates`.
+    def factors(self, kind: EdgeKind, edges: Edges) -> EdgeFactors:
+        """The factors of edges of one kind.
 
-        The rule of the property that a relationship states takes the place of that of the edge's
-        predicate. The weight of the class of the entity that an edge leads to is a further factor;
-        the decay of the class of the entity that it comes from counts if the property has none.
+        The rule of the property that a statement stands for, or that a relationship states, takes
+        the place of that of the kind's predicate. The weight of the class of the entity that an
+        edge leads to is a further factor; the decay of the class of the entity that it comes from
+        counts if the property has none.
         """
         neutral = (1.0, 1.0, math.nan)
-        table = np.array([self._by_predicate.get(iri, neutral) for iri in predicates] or [neutral])
-        values = table[edges.predicate]
-        if kind.has_statements and len(self._statements):
-            at = np.minimum(
-                np.searchsorted(self._statements, edges.statement), len(self._statements) - 1
-            )
-            known = self._statements[at] == edges.statement
+        own = self._by_predicate.get(kind.predicate, neutral)
+        values = np.tile(np.array(own), (len(edges), 1))
+        if kind.has_statements:
+            names = self._iris.relationships
+            triples = [statement_of(names[row]) for row in edges.statement.tolist()]
+            for place, triple in enumerate(triples):
+                if triple:
+                    values[place] = self._by_predicate.get(triple[1], neutral)
+            at, known = _found(self._statements, edges.statement)
             values[known] = self._by_statement[at[known]]
         source, target = self._of_nodes(edges.source), self._of_nodes(edges.target)
         factor = values[:, :2] * np.stack((target[:, 0], source[:, 0]), axis=1)
-        own = np.repeat(values[:, 2:], 2, axis=1)
-        decay = np.where(np.isnan(own), np.stack((source[:, 1], target[:, 1]), axis=1), own)
+        decay = np.repeat(values[:, 2:], 2, axis=1)
+        of_classes = np.stack((source[:, 1], target[:, 1]), axis=1)
+        decay = np.where(np.isnan(decay), of_classes, decay)
         return EdgeFactors(factor, decay)
 
     def _of_nodes(self, rows: Rows) -> Floats:
         """The weight and decay of entities by their classes: shape (m, 2)."""
         values = np.tile(np.array([1.0, math.nan]), (len(rows), 1))
-        if len(self._entities):
-            at = np.minimum(np.searchsorted(self._entities, rows), len(self._entities) - 1)
-            known = self._entities[at] == rows
-            values[known] = self._by_entity[at[known]]
+        at, known = _found(self._entities, rows)
+        values[known] = self._by_entity[at[known]]
         return values
 
     def _of_relationships(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
@@ -127,6 +128,15 @@ class Steering:
         decays = [rule.decay for rule in rules if rule.decay is not None]
         weight = min(MAX_WEIGHT, math.prod(rule.weight for rule in rules))
         return weight, min(decays, default=math.nan)
+
+
+def _found(ascending: Rows, rows: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    """The place of each row in an ascending list, and whether it is there."""
+    at = np.searchsorted(ascending, rows)
+    known = np.zeros(len(rows), dtype=np.bool_)
+    inside = at < len(ascending)
+    known[inside] = ascending[at[inside]] == rows[inside]
+    return at, known
 
 
 def _row(rule: ActivationRule) -> tuple[float, float, float]:

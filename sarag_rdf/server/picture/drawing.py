@@ -1,4 +1,4 @@
-"""An activated subgraph as one SVG, PNG or HTML page, of one drawing (`graph.svg.j2`).
+"""An activated subgraph as one SVG, PNG or HTML page, from one drawing (`graph.svg.j2`).
 
 The SVG has a title, the drawing in its light colours, a list of documents and a legend. The PNG,
 for papers and slides, is the SVG rendered by resvg; DejaVu Sans is part of the package, and
@@ -15,16 +15,25 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jinja2
 from markupsafe import Markup
 
 from sarag_rdf.base.resources import font_files, template_text
 from sarag_rdf.base.types import Retrieved
-from sarag_rdf.server.picture.geometry import clean, text_width, wrap
-from sarag_rdf.server.picture.layout import SQUARE, Line, Picture, Square, lay_out, parts_of
-from sarag_rdf.server.picture.selection import KINDS, Kind, Role, hops_of
+from sarag_rdf.server.picture.flow import (
+    SIZE,
+    SQUARE,
+    STATES,
+    Flow,
+    Line,
+    Place,
+    Role,
+    State,
+    flow_of,
+)
+from sarag_rdf.server.picture.text import clean, text_width, wrap
 
 _TYPES = {
     "person": "Person",
@@ -33,46 +42,75 @@ _TYPES = {
     "time": "Date",
     "misc": "Miscellaneous",
 }
-_STATES = {"seed": "seed", "activated": "activated", "dormant": "not activated"}
+_STATES: dict[State, str] = {
+    "seed": "Seed", "activated": "Activated", "dormant": "On a path, not activated itself",
+}  # fmt: skip
+_ROLES: dict[Role, str] = {
+    "path": "Path of activation to a retrieved document",
+    "carried": "Passed activation to another node",
+    "plain": "Other relationship",
+}
+_SIDE, _GUTTER, _LEGEND = 330.0, 34.0, 96.0
+"""Width of the list of documents, left margin, height of the legend, in pixels."""
+_ZOOM: Final = 1.5
+"""Pixels of the PNG per pixel of the SVG."""
 
 
-def render(template: str, retrieved: Retrieved, picture: Picture, **values: Any) -> str:
-    """Render a template of `picture/`, with further `values`; all text is escaped."""
-    ids = {node.entity.iri: node.id for node in picture.nodes}
-    ids |= {square.iri: square.id for square in picture.squares}
-    beside: dict[str, list[Line]] = {part: [] for part in ids.values()}
-    for line in picture.lines:
+def activation_html(retrieved: Retrieved) -> str:
+    """Draw a retrieval as a page; the same retrieval gives the same text."""
+    return _render("activation.html.j2", retrieved, flow_of(retrieved))
+
+
+def activation_svg(retrieved: Retrieved) -> str:
+    """Draw a retrieval as an SVG; the same retrieval gives the same text."""
+    flow = flow_of(retrieved)
+    return _render("activation.svg.j2", retrieved, flow, sheet=_sheet(flow))
+
+
+def write_activation_png(retrieved: Retrieved, path: Path) -> None:
+    """Write a picture of the activated subgraph; the same retrieval gives the same bytes.
+
+    The bytes depend on the version of resvg, and on the fonts of the machine where DejaVu Sans
+    lacks a character. Raises `OSError` if the file cannot be written.
+    """
+    import resvg_py
+
+    path.write_bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=activation_svg(retrieved),
+            zoom=_ZOOM,
+            font_files=[str(file) for file in font_files()],
+            font_family="DejaVu Sans",
+            sans_serif_family="DejaVu Sans",
+        )
+    )
+
+
+def _render(template: str, retrieved: Retrieved, flow: Flow, **values: Any) -> str:
+    beside: dict[str, list[Line]] = {place.id: [] for place in flow.places}
+    for line in flow.lines:
         beside[line.origin].append(line)
         beside[line.target].append(line)
     return (
-        _templates()
+        templates()
         .get_template(template)
         .render(
-            picture=picture,
+            flow=flow,
             retrieved=retrieved,
-            names=_names(retrieved, picture),
             beside=beside,
-            chains={
-                n.id: parts_of(hops_of(n.entity.chain), ids, picture.lines) for n in picture.nodes
-            },
-            called={node.id: node.name for node in picture.nodes}
-            | {square.id: f"document {square.mark}" for square in picture.squares},
+            names={p.id: f"document {p.mark}" if p.mark else p.name for p in flow.places},
             square_half=SQUARE,
+            label_size=SIZE,
+            roles=_ROLES,
+            states=_STATES,
             **values,
         )
     )
 
 
-def _names(retrieved: Retrieved, picture: Picture) -> dict[str, str]:
-    """Names of nodes by IRI; documents are called so."""
-    entities = {entity.iri: clean(entity.name) for entity in retrieved.entities}
-    documents = {iri: f"document {clean(name)}" for iri, name in retrieved.names.items()}
-    drawn = {square.iri: f"document {square.mark}" for square in picture.squares}
-    return documents | entities | drawn
-
-
 @cache
-def _templates() -> jinja2.Environment:
+def templates() -> jinja2.Environment:
+    """The templates of pictures; all text is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(template_text),
         autoescape=True,
@@ -85,7 +123,6 @@ def _templates() -> jinja2.Environment:
         "csp_hash": _csp_hash,
         "excerpt": _excerpt,
         "phrase": _phrase,
-        "state": _STATES.__getitem__,
         "type_name": _TYPES.__getitem__,
         "with_colours": _with_colours,
     }
@@ -93,7 +130,7 @@ def _templates() -> jinja2.Environment:
 
 
 def _csp_hash(text: str) -> str:
-    """Name an inline script or style for a content security policy."""
+    """The source expression of an inline script or style in a content security policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -112,18 +149,6 @@ def _with_colours(style: str, colours: str) -> Markup:
     """A style sheet without variables, which renderers of SVG do not know."""
     values = dict(re.findall(r"--([\w-]+):\s*([^;\s]+)", colours))
     return Markup(re.sub(r"var\(--([\w-]+)\)", lambda match: values[match[1]], style))  # noqa: S704
-
-
-_SIDE, _GUTTER, _LEGEND = 330.0, 34.0, 96.0
-"""Width of the list of documents, left margin, height of the legend."""
-_NAMES: dict[Kind, str] = {
-    "seed": "Seed", "activated": "Activated", "dormant": "Not activated",
-}  # fmt: skip
-_ROLES: dict[Role, str] = {
-    "path": "Path of activation to a retrieved document",
-    "carried": "Brought activation to an entity",
-    "plain": "Other relationship",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,116 +173,80 @@ class Sheet:
     top: float
     texts: list[Text] = field(default_factory=list)
     squares: list[tuple[str, bool, float, float]] = field(default_factory=list)
-    legend_nodes: list[tuple[Kind, float, float, float]] = field(default_factory=list)
+    legend_nodes: list[tuple[State, float, float, float]] = field(default_factory=list)
     legend_lines: list[tuple[Role, float, float]] = field(default_factory=list)
 
 
-def activation_svg(retrieved: Retrieved) -> str:
-    """Draw a retrieval as an SVG; the same retrieval gives the same text."""
-    picture = lay_out(retrieved)
-    return render("activation.svg.j2", retrieved, picture, sheet=_sheet(picture))
-
-
-def _sheet(picture: Picture) -> Sheet:
-    width = picture.width + _SIDE + _GUTTER
-    title = wrap(picture.question or "(no question)", width - 94, 23, 3)
+def _sheet(flow: Flow) -> Sheet:
+    width = max(900.0, flow.width + _SIDE + _GUTTER)
+    title = wrap(flow.question or "(no question)", width - 94, 23, 3)
     top = 40.0 + 28.0 * len(title)
-    sheet = Sheet(width, top + picture.height + _LEGEND, top)
+    sheet = Sheet(width, top, top)
     for i, line in enumerate(title):
         sheet.texts.append(Text(_GUTTER, 44 + 28.0 * i, line, 21, is_bold=True))
-    if picture.nodes or picture.squares:
-        _list_documents(sheet, picture)
-        _add_legend(sheet, picture)
-    else:
+    if not flow.places:
         nothing = "Nothing was found: no entity and no document."
         sheet.texts.append(Text(_GUTTER, top + 20, nothing, 15, is_muted=True))
-    if picture.squares and not picture.nodes and not picture.lines:
-        inactive = "The retriever reports no activation: only documents are drawn."
-        sheet.texts.append(Text(_GUTTER, top + 26, inactive, 13, is_muted=True))
+        sheet.height = top + _LEGEND
+        return sheet
+    bottom = max(flow.height, _list_documents(sheet, flow) - top)
+    _add_legend(sheet, flow, top + bottom + 22)
+    sheet.height = top + bottom + _LEGEND
     return sheet
 
 
-def _list_documents(sheet: Sheet, picture: Picture) -> None:
-    ranked = [square for square in picture.squares if square.ranked]
-    others = [square for square in picture.squares if not square.ranked]
-    x, y = picture.width + 20, sheet.top + 26
-    for heading, squares in (("Retrieved documents", ranked), ("Other documents", others)):
-        if squares:
+def _list_documents(sheet: Sheet, flow: Flow) -> float:
+    """List the documents at the right, and return the last baseline."""
+    ranked = [place for place in flow.documents if place.node.ranked]
+    others = [place for place in flow.documents if not place.node.ranked]
+    x, y = sheet.width - _SIDE, sheet.top + 24
+    for heading, documents in (("Retrieved documents", ranked), ("Other documents", others)):
+        if documents:
             sheet.texts.append(Text(x, y, heading, 15, is_bold=True))
             y += 34
-        for square in squares:
-            y = _list_document(sheet, square, x, y) + 30
+        for place in documents:
+            y = _list_document(sheet, place, x, y) + 30
+    return y
 
 
-def _list_document(sheet: Sheet, square: Square, x: float, y: float) -> float:
+def _list_document(sheet: Sheet, place: Place, x: float, y: float) -> float:
     """Add one document to the list, and return the last baseline."""
-    sheet.squares.append((square.mark, square.is_seed, x + SQUARE, y - 4))
-    if square.ranked:
-        score = f"{square.ranked.score:.2f}"
-        sheet.texts.append(Text(x + _SIDE - 14, y, score, 12, is_muted=True, is_right=True))
-    lines = wrap(square.title, _SIDE - 90, 13, 2)
+    sheet.squares.append((place.mark, place.node.is_seed, x + SQUARE, y - 4))
+    if ranked := place.node.ranked:
+        score = f"{ranked.score:.2f}"
+        sheet.texts.append(Text(x + _SIDE - 30, y, score, 12, is_muted=True, is_right=True))
+    lines = wrap(place.name, _SIDE - 100, 13, 2)
     sheet.texts += [Text(x + 34, y + 17.0 * i, line, 13) for i, line in enumerate(lines)]
     y += 17.0 * (len(lines) - 1)
-    if square.way:
-        for line in wrap(f"from {' → '.join(square.way)}", _SIDE - 60, 11, 2):
+    if place.way:
+        for line in wrap(f"from {' → '.join(place.way)}", _SIDE - 70, 11, 2):
             y += 15
             sheet.texts.append(Text(x + 34, y, line, 11, is_muted=True))
     return y
 
 
-def _add_legend(sheet: Sheet, picture: Picture) -> None:
-    x, y = _GUTTER + 11, sheet.top + picture.height + 22
-    for kind in KINDS:
-        if number := picture.count(kind):
-            sheet.legend_nodes.append((kind, x, y, 6.0 if kind == "dormant" else 9.0))
-            x = _add_term(sheet, x + 16, y, f"{_NAMES[kind]} ({number})")
+def _add_legend(sheet: Sheet, flow: Flow, y: float) -> None:
+    x = _GUTTER + 11
+    for state in STATES:
+        if number := flow.count(state):
+            sheet.legend_nodes.append((state, x, y, 6.0 if state == "dormant" else 9.0))
+            x = _add_term(sheet, x + 16, y, f"{_STATES[state]} ({number})")
     for is_seed, name in ((True, "Seed document"), (False, "Document")):
-        number = sum(square.is_seed == is_seed for square in picture.squares)
-        if number:
+        if number := sum(place.node.is_seed == is_seed for place in flow.documents):
             sheet.squares.append(("", is_seed, x, y))
             x = _add_term(sheet, x + 18, y, f"{name} ({number})")
-    if picture.nodes:
+    if flow.entities:
         _add_term(sheet, x - 4, y, "Larger: more activation")
     x, y = _GUTTER, y + 26
     for role, name in _ROLES.items():
-        if any(line.role == role for line in picture.lines):
+        if any(line.role == role for line in flow.lines):
             sheet.legend_lines.append((role, x, y))
             x = _add_term(sheet, x + 40, y, name) + 6
-    if picture.remark:
-        sheet.texts.append(Text(_GUTTER, y + 28, picture.remark, 11, is_muted=True))
+    if flow.remark:
+        sheet.texts.append(Text(_GUTTER, y + 28, flow.remark, 11, is_muted=True))
 
 
 def _add_term(sheet: Sheet, x: float, y: float, text: str) -> float:
     """Add a term of the legend, and return where the next one begins."""
     sheet.texts.append(Text(x, y + 4.5, text, 12.5))
     return round(x + text_width(text, 12.5) + 26, 1)
-
-
-_ZOOM = 1.5
-"""Pixels of the PNG per pixel of the SVG."""
-
-
-def write_activation_png(retrieved: Retrieved, path: Path) -> None:
-    """Write a picture of the activated subgraph; the same retrieval gives the same bytes.
-
-    The bytes depend on the version of resvg, and on the fonts of the machine where DejaVu Sans
-    lacks a character. Raises `OSError` if the file cannot be written.
-    """
-    import resvg_py
-
-    fonts = [str(file) for file in font_files()]
-    svg = activation_svg(retrieved)
-    path.write_bytes(
-        resvg_py.svg_to_bytes(
-            svg_string=svg,
-            zoom=_ZOOM,
-            font_files=fonts,
-            font_family="DejaVu Sans",
-            sans_serif_family="DejaVu Sans",
-        )
-    )
-
-
-def activation_html(retrieved: Retrieved) -> str:
-    """Draw a retrieval as a page; the same retrieval gives the same text."""
-    return render("activation.html.j2", retrieved, lay_out(retrieved))

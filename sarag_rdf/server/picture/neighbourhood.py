@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
-import jinja2
-
-from sarag_rdf.base.resources import template_text
-from sarag_rdf.server.picture.geometry import clean, text_width, wrap
+from sarag_rdf.server.picture.drawing import templates
+from sarag_rdf.server.picture.text import clean, text_width, wrap
 
 _WIDTH, _CENTRE = 460, 230.0
 _PITCH, _MARGIN = 50.0, 26.0
@@ -55,16 +52,20 @@ def neighbourhood_svg(name: str, neighbours: Sequence[Neighbour]) -> str:
     rows = max(len(left), len(right), 2)
     height = 2 * _MARGIN + rows * _PITCH
     places = [*_column(left, -1, height), *_column(right, 1, height)]
-    return _template().render(
-        width=_WIDTH,
-        height=round(height),
-        x=_CENTRE,
-        y=round(height / 2, 1),
-        title=clean(name),
-        lines=wrap(clean(name), 120, _SIZE + 1, 2),
-        places=places,
-        size=_SIZE,
-        small=_SMALL,
+    return (
+        templates()
+        .get_template("neighbourhood.svg.j2")
+        .render(
+            width=_WIDTH,
+            height=round(height),
+            x=_CENTRE,
+            y=round(height / 2, 1),
+            title=clean(name),
+            lines=wrap(clean(name), 120, _SIZE + 1, 2),
+            places=places,
+            size=_SIZE,
+            small=_SMALL,
+        )
     )
 
 
@@ -103,11 +104,3 @@ def _line(text: str, width: float, size: float) -> str:
     while line and text_width(line + "…", size) > width:
         line = line[:-1]
     return line.rstrip() + "…"
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(template_text("neighbourhood.svg.j2"))

@@ -1,0 +1,498 @@
+"""Typing of relations by their phrase and the types of their arguments, for high precision.
+
+An ontology lists the phrases in which texts state a property ("was born in"). A phrase in a text
+states the property if both have the same words, without regard to inflection, articles and adverbs,
+and if the arguments fit the domain and the range. Of several properties the one with the longest
+phrase is chosen, then the one that the arguments fit best; if two remain, the relation has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from sarag_rdf.base.types import EntityType, Value
+from sarag_rdf.base.vocab import RDF, RDFS, XSD
+from sarag_rdf.extraction.entity_types import nearest_type
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+
+WILDCARD = "*"
+"""In a phrase of an ontology: one to three words of the text."""
+NAME = "_"
+"""In the words of a relation: the place of another name, which only a wildcard matches."""
+COPULA = "is"
+"""The normal form of "be" before nouns and prepositions; before participles it is "be"."""
+_MAX_WILDCARD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A normalised word of a phrase; an optional one, such as an adjective, may stay unmatched."""
+
+    stem: str
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The subject or object of a relation: a name, a value, a common noun, or an adjective.
+
+    A noun of the kind "class" says what a thing is; it is not a value.
+    `type` is the entity type that a recogniser assigned to a name; `classes` are the IRIs of
+    classes to which it certainly belongs.
+    """
+
+    text: str
+    kind: Literal["name", "value", "noun", "adjective", "class"] = "name"
+    type: EntityType = "misc"
+    classes: tuple[str, ...] = ()
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseMatch:
+    """The property that a relation states; with subject and object exchanged if `is_inverse`.
+
+    `fit` lies in [0, 6]: 0 to 3 for each argument (see `PhraseMatcher.fit`).
+    """
+
+    property: OntologyProperty
+    is_inverse: bool
+    specificity: float
+    fit: int
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    words: tuple[str, ...]
+    meaning: OntologyProperty
+    is_inverse: bool
+    is_label: bool = False
+
+    @property
+    def specificity(self) -> float:
+        """The number of words, wildcards excepted; a label counts less than a phrase."""
+        return sum(word != WILDCARD for word in self.words) - (0.5 if self.is_label else 0.0)
+
+
+_ARTICLES = frozenset("a an the his her its their".split())
+_ADVERBS = frozenset(
+    "also later soon then still again now once first together today ever already both thus only "
+    "just even almost originally formerly perhaps there here afterwards himself herself itself "
+    "twice often always next when who which that and".split()
+)
+_NOT_ADVERBS = frozenset({"family", "supply", "reply", "ally", "assembly", "monopoly", "july"})
+_AREAS = frozenset(
+    "village town city island state canton county province district region parish municipality "
+    "suburb heart middle centre center north south east west northeast northwest southeast "
+    "southwest outskirts area plain slope kingdom duchy part port community commune hamlet "
+    "neighbourhood neighborhood borough township republic".split()
+)
+"""Nouns that say what kind of place follows: "in the village of"."""
+_PARTICIPLES = frozenset(
+    "beaten bitten blown born bound broadcast built burnt cast cut dug eaten fed felt forgotten "
+    "frozen heard hidden hit hung hurt laid lent let meant proven put read ridden set shaken shown "
+    "shut slain sold sought split spread stolen struck sung sunk swept sworn thrown torn "
+    "understood worn woven".split()
+)
+"""Irregular participles of verbs that are not among the irregular verbs below."""
+_RELATIONAL = frozenset("part member on leader figur charact role".split())
+"""Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
+_GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
+"""Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
+_IRREGULAR = {
+    form: verb
+    for verb, forms in {
+        "be": "is are was were been being am",
+        "have": "has had having",
+        "do": "did does done",
+        "die": "died dies dying",
+        "lie": "lies lay lain lying",
+        "born": "born",
+        "become": "became becomes becoming",
+        "begin": "began begun begins",
+        "break": "broke broken",
+        "bring": "brought",
+        "build": "built",
+        "buy": "bought",
+        "choose": "chose chosen",
+        "come": "came",
+        "draw": "drew drawn",
+        "fall": "fell fallen",
+        "fight": "fought",
+        "find": "found finds",
+        "flee": "fled",
+        "fly": "flew flown",
+        "get": "got gotten",
+        "give": "gave given",
+        "go": "went gone goes",
+        "grow": "grew grown",
+        "hold": "held",
+        "keep": "kept",
+        "know": "knew known",
+        "lead": "led",
+        "learn": "learnt",
+        "leave": "left",
+        "lose": "lost",
+        "make": "made",
+        "meet": "met",
+        "pay": "paid",
+        "rise": "rose risen",
+        "run": "ran running",
+        "see": "saw seen",
+        "sell": "sold",
+        "send": "sent",
+        "shoot": "shot",
+        "sing": "sang sung",
+        "sit": "sat sitting",
+        "speak": "spoke spoken",
+        "spend": "spent",
+        "spring": "sprang sprung",
+        "stand": "stood",
+        "take": "took taken",
+        "teach": "taught teaches",
+        "tell": "told",
+        "think": "thought",
+        "wed": "wedded weds",
+        "win": "won winning",
+        "write": "wrote written",
+    }.items()
+    for form in (verb, *forms.split())
+}
+_PREPOSITIONS = frozenset(
+    "of by in at on from to with for after through into under as upon over near during".split()
+)
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """The stem of an English word, the same for all inflected forms.
+
+    >>> [stem(word) for word in ("married", "marries", "wrote", "located", "locates", "mapped")]
+    ['marri', 'marri', 'write', 'locat', 'locat', 'map']
+    """
+    word = word.lower()
+    for form in (word, word.removesuffix("s")):
+        if form in _IRREGULAR:
+            return _IRREGULAR[form]
+    if len(word) > 4 and word.endswith(("ies", "ied")):
+        return word[:-2]
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            word = word[: -len(ending)]
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    else:
+        if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+            word = word[:-2]
+        elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+            word = word[:-1]
+    if len(word) > 3 and word.endswith("e"):
+        word = word[:-1]
+    return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
+
+
+def normalize_phrase(phrase: str) -> tuple[Word, ...]:
+    """The stems of a phrase without articles, adverbs, and the auxiliary "have".
+
+    >>> [word.stem for word in normalize_phrase("has also been awarded the")]
+    ['be', 'award']
+    >>> [word.stem for word in normalize_phrase("was born in the village of")]
+    ['be', 'born', 'in']
+    """
+    words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|\*", phrase.lower())
+    return normalize_words(tuple(Word(word) for word in words))
+
+
+@lru_cache(maxsize=8192)
+def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The same for words in the form of the text."""
+    plain = [word for word in words if not is_function_word(word.stem)]
+    result: list[Word] = []
+    for position, word in enumerate(plain):
+        following = next((w.stem for w in plain[position + 1 :] if not w.is_optional), "")
+        root = word.stem if word.stem in (WILDCARD, NAME) else stem(word.stem)
+        if root in ("have", "be") and stem(following) == "be":
+            continue
+        if root == "have" and _is_participle(following):
+            continue
+        if root == "be" and not _is_participle(following):
+            root = COPULA
+        result.append(Word(root, word.is_optional))
+    if result and _is_participle(plain[0].stem) and result[-1].stem == "by":
+        result.insert(0, Word("be"))
+    return _without_areas(result)
+
+
+def _without_areas(words: list[Word]) -> tuple[Word, ...]:
+    """Without "village of" after a preposition."""
+    position = 1
+    while position + 1 < len(words):
+        is_area = words[position].stem in _AREA_STEMS and words[position + 1].stem in ("of", "in")
+        before = next((w for w in reversed(words[:position]) if not w.is_optional), None)
+        if is_area and before and before.stem in _PREPOSITIONS:
+            del words[position : position + 2]
+            while words[position - 1].is_optional:
+                del words[position - 1]
+                position -= 1
+        else:
+            position += 1
+    return tuple(words)
+
+
+def is_function_word(word: str) -> bool:
+    """Whether a word is an article, a possessive, or an adverb, which phrases ignore."""
+    lower = word.lower()
+    is_adverb = lower.endswith("ly") and len(lower) > 4 and lower not in _NOT_ADVERBS
+    return lower in _ARTICLES or lower in _ADVERBS or is_adverb
+
+
+_AREA_STEMS = frozenset(stem(word) for word in _AREAS)
+
+
+def _is_participle(word: str) -> bool:
+    irregular = _IRREGULAR.get(word)
+    if word in _PARTICIPLES:
+        return True
+    if irregular is not None:
+        return word != irregular and not word.endswith("s")
+    return word.endswith("ed")
+
+
+_TEXT_DATATYPES = frozenset(
+    {XSD.string.value, RDF.langString.value, RDFS.Literal.value, XSD.normalizedString.value}
+)
+
+
+@dataclass
+class PhraseMatcher:
+    """Finds the property of a schema that a phrase states between two arguments."""
+
+    schema: Schema
+    _patterns: dict[tuple[str, str], list[_Pattern]] = field(init=False, repr=False)
+    """The patterns of all properties by their first and last word."""
+    _class_labels: dict[str, str] = field(init=False, repr=False)
+    _entity_types: dict[str, frozenset[EntityType]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._patterns = {}
+        for property_ in self.schema.properties.values():
+            for pattern in set(_patterns_of(property_)):
+                ends = pattern.words[0], pattern.words[-1]
+                self._patterns.setdefault(ends, []).append(pattern)
+        self._class_labels = {}
+        for class_ in self.schema.classes.values():
+            for label in (class_.label, *class_.alternatives):
+                self._class_labels.setdefault(label.casefold(), class_.iri)
+        self._entity_types = {}
+
+    def match(
+        self, words: Sequence[Word], subject: Argument, object_: Argument
+    ) -> PhraseMatch | None:
+        """The property that the words state, or None if none fits or several do."""
+        required = [word.stem for word in words if not word.is_optional]
+        if not required:
+            return None
+        patterns = [
+            pattern
+            for first in (required[0], WILDCARD)
+            for last in (required[-1], WILDCARD)
+            for pattern in self._patterns.get((first, last), ())
+        ]
+        matches = [
+            match
+            for pattern in patterns
+            if _matches(pattern.words, words)
+            if (match := self._checked(pattern, subject, object_))
+        ]
+        best = max(((m.specificity, m.fit) for m in matches), default=None)
+        if best is None:
+            return None
+        candidates = {
+            (m.property.iri, m.is_inverse and not m.property.is_symmetric): m
+            for m in matches
+            if (m.specificity, m.fit) == best
+        }
+        if len(candidates) > 1:
+            above = {parent for iri, _ in candidates for parent in self.schema.superproperties(iri)}
+            candidates = {key: m for key, m in candidates.items() if key[0] not in above}
+        return next(iter(candidates.values())) if len(candidates) == 1 else None
+
+    def _checked(
+        self, pattern: _Pattern, subject: Argument, object_: Argument
+    ) -> PhraseMatch | None:
+        """A match of the pattern, unless an argument does not fit well enough."""
+        property_ = pattern.meaning
+        if pattern.is_inverse:
+            subject, object_ = object_, subject
+        if subject.kind != "name":
+            return None
+        domain_fit = self.fit(subject, property_.domains)
+        is_vague = sum(word != WILDCARD for word in pattern.words) == 1
+        value = None
+        if property_.is_literal:
+            is_open = object_.kind == "noun" and not property_.examples
+            value = None if is_open and not is_vague else _literal(object_, property_)
+            range_fit = (1 if object_.kind == "name" else 2) if value else -1
+        else:
+            range_fit = self.fit(object_, property_.ranges) if object_.kind == "name" else -1
+        if min(domain_fit, range_fit) < 0 or max(domain_fit, range_fit) < 2:
+            return None
+        if not property_.is_literal and not set(pattern.words) - _GENERAL and domain_fit < 2:
+            return None
+        is_special = domain_fit == 3 and not any(map(self._is_general, property_.domains))
+        if is_vague and not is_special and (range_fit < 2 or domain_fit < 1):
+            return None
+        if property_.is_literal and domain_fit < (2 if is_vague else 1):
+            return None
+        return PhraseMatch(
+            property_, pattern.is_inverse, pattern.specificity, domain_fit + range_fit, value
+        )
+
+    def fit(self, argument: Argument, admitted: Sequence[str]) -> int:
+        """How well a name fits the admitted classes: 3 surely, 2 well, 1 perhaps, 0 badly, -1 not.
+
+        Recognisers confuse organizations with places and leave many names without a type, so that
+        only classes that are certain exclude anything.
+        """
+        if not admitted:
+            return 2
+        if argument.classes:
+            if self.schema.belongs(argument.classes, admitted):
+                return 3
+            return 2 if self.schema.may_belong(argument.classes, admitted) else -1
+        types = frozenset().union(*(self.entity_types(class_) for class_ in admitted))
+        if argument.type != "misc" and argument.type in types:
+            return 2 if any(self._is_general(class_) for class_ in admitted) else 1
+        if argument.type == "misc":
+            return 1
+        if argument.type != "person" and types & {"organization", "geopolitical"}:
+            return 1
+        return 1 if argument.type == "organization" and types == {"misc"} else 0
+
+    def entity_types(self, class_: str) -> frozenset[EntityType]:
+        """The entity types of a class, by its names and those of its superclasses."""
+        if class_ not in self._entity_types:
+            self._entity_types[class_] = frozenset({"misc"})
+            types = frozenset(self._types_upwards(class_))
+            self._entity_types[class_] = types or frozenset({"misc"})
+        return self._entity_types[class_]
+
+    def _types_upwards(self, class_: str) -> Iterator[EntityType]:
+        for iri in (class_, *sorted(self.schema.superclasses(class_) - {class_})):
+            known = self.schema.classes.get(iri)
+            label = known.label if known else iri
+            if (type_ := nearest_type(label)) != "misc":
+                yield type_
+                return
+        for iri in self.schema.subclasses.get(class_, ()):
+            yield from self.entity_types(iri) - {"misc"}
+
+    def _is_general(self, class_: str) -> bool:
+        """Whether all things of an entity type are in a class, as all persons are in Person."""
+        parents = self.schema.superclasses(class_) - {class_}
+        return not any(
+            self.entity_types(class_) == self.entity_types(parent)
+            for parent in parents
+            if parent in self.schema.classes
+        )
+
+    def class_of_noun(self, noun: str) -> str:
+        """The IRI of the class with a label, also in the plural; empty if there is none."""
+        key = noun.casefold()
+        singular = next(
+            (form for form in (key, key.removesuffix("s")) if form in self._class_labels), ""
+        )
+        return self._class_labels.get(singular, "")
+
+    def class_of_name(self, name: str) -> str:
+        """The IRI of the class that a name contains, such as University in "Lund University".
+
+        Only the head of the name counts: its last word before a preposition, or its first word
+        ("Lake Geneva"). Classes of persons are not inferred from names.
+        """
+        head = re.split(r"\s+(?:of|for|in|at|on|de|du|des|der|di)\s+|[,(]", name)[0].split()
+        if not name.split() or not head or (len(head) == 1 and head[0] == name):
+            return ""
+        for words in (head[-2:], head[-1:], head[:1]):
+            class_ = self.class_of_noun(" ".join(words))
+            if class_ and "person" not in self.entity_types(class_):
+                return class_
+        inner = (self.class_of_noun(word) for word in head[1:-1])
+        return next((c for c in inner if c and "organization" in self.entity_types(c)), "")
+
+
+def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
+    """The phrases of a property in both directions, then those built from its labels."""
+    for phrases, is_inverse in ((property_.phrases, False), (property_.inverse_phrases, True)):
+        for phrase in phrases:
+            words = _stems(phrase)
+            if words:
+                yield from _voices(_Pattern(words, property_, is_inverse))
+    for label in (property_.label, *property_.alternatives):
+        words = _stems(label)
+        if not words:
+            continue
+        if words[-1] in _PREPOSITIONS and len(words) > 1:
+            yield _Pattern(words, property_, False, True)
+            yield _Pattern(_stems(f"is {label}"), property_, False, True)
+        else:
+            yield _Pattern(("have", *words), property_, False, True)
+            yield _Pattern((COPULA, *words, "of"), property_, True, True)
+
+
+def _stems(phrase: str) -> tuple[str, ...]:
+    return tuple(word.stem for word in normalize_phrase(phrase))
+
+
+def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
+    """A phrase, and its other voice: "was founded by" is "founded" with arguments exchanged."""
+    yield pattern
+    words = pattern.words
+    if len(words) == 3 and words[0] == "be" and words[2] == "by":
+        yield _Pattern(words[1:2], pattern.meaning, not pattern.is_inverse)
+    elif len(words) == 1 and words[0] not in (COPULA, "become", "have"):
+        yield _Pattern(("be", *words, "by"), pattern.meaning, not pattern.is_inverse)
+
+
+def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
+    """Whether a pattern has all words of a phrase but optional ones."""
+    if not words:
+        return not pattern
+    if words[0].is_optional and _matches(pattern, words[1:]):
+        return True
+    if not pattern:
+        return False
+    if pattern[0] == WILDCARD:
+        lengths = range(1, min(_MAX_WILDCARD, len(words)) + 1)
+        return any(
+            _matches(pattern[1:], words[length:])
+            for length in lengths
+            if words[length - 1].stem not in _RELATIONAL
+        )
+    return pattern[0] == words[0].stem and _matches(pattern[1:], words[1:])
+
+
+def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
+    """The literal for an argument, if the property admits it."""
+    ranges = frozenset(property_.ranges)
+    exact = ranges - {RDFS.Literal.value}
+    if argument.value is not None:
+        admitted = not exact or argument.value.datatype in exact
+        return argument.value if admitted else None
+    if (ranges and not ranges & _TEXT_DATATYPES) or exact - _TEXT_DATATYPES:
+        return None
+    if argument.kind == "class":
+        return None
+    if argument.kind == "adjective" and not property_.examples:
+        return None
+    if property_.examples:
+        key = argument.text.casefold()
+        if key not in {example.casefold() for example in property_.examples}:
+            return None
+    return Value(argument.text, argument.text, XSD.string.value)

@@ -1,1 +1,0 @@
-"""Extraction of statements in the terms of an ontology, without a language model."""

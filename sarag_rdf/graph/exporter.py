@@ -1,0 +1,59 @@
+"""Exporters: formats in which a graph is written.
+
+An exporter is an `Exporter` value that an entry point of the group ``sarag_rdf.exporters`` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.graph.reader import GraphReader
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedGraph:
+    """A graph as an exporter reads it.
+
+    `read` gives the parts of these names, or the whole graph without names; it raises `UsageError`
+    for a graph that sarag did not write, which `read_any` gives as it is. `write` opens the graph
+    for writing, under its lock. `llm` gives the language model, or raises `UsageError`.
+    """
+
+    read: Callable[[Sequence[str]], GraphReader]
+    read_any: Callable[[Sequence[str]], GraphReader]
+    write: Callable[[], AbstractContextManager[GraphReader]]
+    llm: Callable[[], LLM]
+    progress: Progress
+
+
+class ExportReport(Protocol):
+    """What an exporter may return: lines to note, and lines about what is missing from the output.
+
+    The command ends with an exit code of 1 if anything is missing.
+    """
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Lines about the output."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """Lines about what should be in the output and is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A format of exports.
+
+    `write` is called with the graph, a binary stream, and all `settings` as keywords. `suffixes`
+    are the settings that the suffix of an output file implies.
+    """
+
+    write: Callable[..., ExportReport | None]
+    settings: tuple[Setting, ...] = ()
+    suffixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

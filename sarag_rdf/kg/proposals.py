@@ -1,0 +1,470 @@
+"""What rules and models propose to decide, as tables for review, and the rows that were accepted.
+
+Merges are proposed by the names of entities, classes by their names or by a language model, and
+the properties that phrases state by the meaning of both.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.errors import UnparsableReplyError, UsageError
+from sarag_rdf.base.iris import normalize_name, phrase_key
+from sarag_rdf.base.plugins import load
+from sarag_rdf.base.ports import LLM, Embedder, Progress
+from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
+from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.types import ENTITY_TYPES
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES
+from sarag_rdf.building.derive.curation import Member, curated, relabelled, remarks
+from sarag_rdf.building.derive.decisions import (
+    ANY_TYPE,
+    NO_PROPERTY,
+    SUBJECTS,
+    VALUE_TYPE,
+    Decision,
+    Decisions,
+    PhraseSignature,
+    read_decisions,
+)
+from sarag_rdf.building.derive.merge_rules import MergeRule, propose
+from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
+from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.extraction.phrases import PhraseMatcher
+from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
+from sarag_rdf.graph.metadata import today
+from sarag_rdf.graph.ontology.schema import Schema, TermNames
+from sarag_rdf.graph.parts import select_parts
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import documents_of, entity_labels
+from sarag_rdf.kg.entities import decided_entity
+from sarag_rdf.kg.session import Snapshot
+
+log = logging.getLogger(__name__)
+
+_NEAREST = 50
+"""Nearest entities that the rules ``near`` and ``cluster`` look at first."""
+_TEXT = 300
+"""Characters of the description of an entity that a model is shown."""
+
+
+# Merges
+
+
+def propose_merges(snapshot: Snapshot, rule: str, least: float) -> list[Match]:
+    """Merges that a rule proposes: the subject of a row would be merged into its object."""
+    chosen: MergeRule = load("merge_rules", rule)
+    rows = [
+        Match(
+            proposal.duplicate,
+            EXACT,
+            proposal.target,
+            proposal.justification,
+            proposal.confidence,
+            tool=rule,
+            date=today(),
+        )
+        for proposal in propose(snapshot.own, chosen, partial(_nearest, snapshot), least)
+    ]
+    labels = entity_labels(select_parts(snapshot.own), {iri for row in rows for iri in row.pair})
+    return [
+        replace(row, subject_label=labels[row.subject][0], object_label=labels[row.object][0])
+        for row in rows
+    ]
+
+
+def with_remarks(
+    reader: GraphReader, rows: Sequence[Match], llm: LLM, progress: Progress
+) -> list[Match]:
+    """Proposals with a remark by a language model: whether it finds the two the same.
+
+    Rows with one object are put to it together. The remark is for review.
+    """
+    members = _members(reader, {iri for row in rows for iri in row.pair})
+    by_centre: defaultdict[str, list[Match]] = defaultdict(list)
+    for row in rows:
+        by_centre[row.object].append(row)
+    advance = progress("curating clusters", len(by_centre))
+    comments: dict[tuple[str, str], str] = {}
+    for centre, several in by_centre.items():
+        verdicts = curated(members[centre], [members[row.subject] for row in several], llm)
+        for member, remark in remarks(verdicts, llm.model).items():
+            comments[member, centre] = remark
+        advance(1)
+    return [replace(row, comment=comments[row.pair]) for row in rows]
+
+
+def _nearest(snapshot: Snapshot, entity: str, least: float) -> list[tuple[str, float]]:
+    """Entities whose names have a cosine of at least `least` with the entity's, with the cosine."""
+    index = snapshot.view.vectors.index("entity")
+    if find(index.iris, entity) < 0:  # merged into another entity
+        return []
+    [vector] = index.vectors(rows_of(index.iris, [entity]))
+    k = _NEAREST
+    while len(nearest := index.nearest(vector, k)) == k and nearest[-1][1] >= least:
+        k *= 4
+    return [(other, cosine) for other, cosine in nearest if other != entity and cosine >= least]
+
+
+def _members(reader: GraphReader, entities: Collection[str]) -> dict[str, Member]:
+    """Entities with names, types, and the longest of their descriptions that are short."""
+    texts: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, text in select_parts(reader).rows_for("entity-descriptions", entities):
+        texts[entity.value].add(" ".join(text.value.split()))
+    return {
+        iri: Member(
+            iri, name, type_, max(texts[iri], key=lambda t: (len(t), t), default="")[:_TEXT]
+        )
+        for iri, (name, type_) in entity_labels(reader, entities).items()
+    }
+
+
+# Classes
+
+CLASS_IN_NAME = "class-in-name"
+"""The rule by which "Lund University" is a university."""
+BY_MODEL = "by-model"
+"""The rule by which a language model says what an entity is."""
+CLASS_COLUMNS = (DECISION, "name", "class", "type", "documents", "rule", "note", "entity")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassProposal:
+    """An entity with the IRI of the class that `rule` proposes for it.
+
+    `type` is the entity type; `documents` the number of documents that describe the entity.
+    """
+
+    entity: str
+    name: str
+    class_iri: str
+    type: str
+    documents: int
+    rule: str = CLASS_IN_NAME
+
+
+def propose_classes(reader: GraphReader, schema: Schema) -> list[ClassProposal]:
+    """The classes whose labels are the head of the name of an entity ("University of Lund").
+
+    Those of entities in most documents come first. Omitted are entities that belong to the class,
+    and those whose classes were decided. Classes of persons are not proposed.
+    """
+    entities, classes = _undecided(reader)
+    matcher = PhraseMatcher(schema)
+    labels = entity_labels(reader, entities)
+    documents = documents_of(reader, entities)
+    proposals = [
+        ClassProposal(entity, name, class_, type_, len(documents.get(entity, ())))
+        for entity, (name, type_) in labels.items()
+        if (class_ := matcher.class_of_name(name)) and not schema.belongs(classes[entity], [class_])
+    ]
+    return sorted(proposals, key=lambda p: (-p.documents, p.entity))
+
+
+def relabel_classes(
+    reader: GraphReader, schema: Schema, llm: LLM, progress: Progress
+) -> list[ClassProposal]:
+    """The classes that a model gives entities, those in most documents first.
+
+    Omitted are entities that belong to the class, those whose classes were decided, those of which
+    the model says that no class fits, and those without a valid reply, whose number is logged.
+    Raises `UnparsableReplyError` if no entity has a valid reply.
+    """
+    entities, classes = _undecided(reader)
+    names = TermNames("class", schema.classes)
+    by_label = {names.name(class_): class_ for class_ in schema.classes}
+    if not by_label:
+        raise UsageError("the graph has no ontology with classes: see  sarag ontology add")
+    documents = documents_of(reader, entities)
+    members = _members(reader, entities)
+    order = sorted(members, key=lambda entity: (-len(documents.get(entity, ())), entity))
+    advance = progress("relabelling entities", len(order))
+    proposals = []
+    unanswered = 0
+    for member, label in relabelled([members[entity] for entity in order], sorted(by_label), llm):
+        unanswered += label is None
+        class_ = by_label.get(label or "")
+        if class_ and not schema.belongs(classes[member.iri], [class_]):
+            count = len(documents.get(member.iri, ()))
+            proposals.append(
+                ClassProposal(member.iri, member.name, class_, member.type, count, BY_MODEL)
+            )
+        advance(1)
+    if unanswered and unanswered == len(order):
+        raise UnparsableReplyError(
+            f"no reply of {llm.model} about the classes of {unanswered} entities could be used: "
+            "try another model"
+        )
+    if unanswered:
+        log.warning(
+            "no usable reply of %s about %d of %d entities: they are left out",
+            llm.model, unanswered, len(order),
+        )  # fmt: skip
+    return proposals
+
+
+def _undecided(reader: GraphReader) -> tuple[set[str], defaultdict[str, set[str]]]:
+    """The entities whose classes were not decided, and the classes of all entities."""
+    classes: defaultdict[str, set[str]] = defaultdict(set)
+    entities: set[str] = set()
+    referents: dict[str, str] = {}
+    for quad in reader.store.quads(reader.minter.kg_graph):
+        if quad.predicate == RDF.type and quad.object == SARAG.Entity:
+            entities.add(iri(quad.subject))
+        elif quad.predicate == RDF.type:
+            classes[iri(quad.subject)].add(text_of(quad.object))
+        elif quad.predicate == SARAG.refersTo:
+            referents[iri(quad.subject)] = text_of(quad.object)
+    decided = Decisions.of(read_decisions(reader), reader.minter).classes
+    return entities - {referents[name] for name in decided if name in referents}, classes
+
+
+def class_table(proposals: Sequence[ClassProposal], schema: Schema, delimiter: str = "\t") -> str:
+    """Proposals as a table for review, with a column `decision` for ``accept``."""
+    names = TermNames("class", schema.classes)
+    rows = (
+        {
+            "name": proposal.name,
+            "class": names.name(proposal.class_iri),
+            "type": proposal.type,
+            "documents": proposal.documents,
+            "rule": proposal.rule,
+            "entity": proposal.entity,
+        }
+        for proposal in proposals
+    )
+    return write_table(CLASS_COLUMNS, rows, delimiter)
+
+
+def classes_named(schema: Schema, classes: Sequence[str]) -> list[str]:
+    """IRIs of classes, each once; raises `UsageError` for unknown ones and for several types."""
+    names = TermNames("class", schema.classes)
+    own = {TYPE_CLASSES[name].value for name in classes if name in TYPE_CLASSES}
+    if len(own) > 1:
+        raise UsageError("an entity has one entity type: give one of " + ", ".join(TYPE_CLASSES))
+    others = (names.resolve(name) for name in classes if name not in TYPE_CLASSES)
+    return list(dict.fromkeys([*own, *others]))
+
+
+def class_decision(reader: GraphReader, schema: Schema, row: TableRow) -> Decision | None:
+    """The decision in a row, if it was accepted; raises `ValueError` with the column at fault."""
+    if not row.decision():
+        return None
+    column = "name"
+    try:
+        decided_entity(reader, row["name"])
+        column = "class"
+        [class_] = classes_named(schema, [row["class"]])
+    except UsageError as error:
+        raise ValueError(f"column {column}: {error}") from error
+    return Decision(
+        "class", normalize_name(row["name"]), class_, justification=SEMAPV.LexicalMatching.value,
+        rule=row["rule"], date=today(), note=row["note"],
+    )  # fmt: skip
+
+
+# Phrases
+
+MOST = 100
+"""Default number of phrases in a table for review."""
+CERTAIN = 0.6
+"""Confidence from which a suggestion is entered in the column for the property."""
+NONE = "none"
+"""The word for `NO_PROPERTY` in tables."""
+FORWARD, INVERSE = "forward", "inverse"
+_PHRASE, _SUBJECT, _OBJECT = "phrase", "subject type", "object type"
+_PROPERTY, _DIRECTION = "property", "direction"
+PHRASE_COLUMNS = (
+    *(
+        DECISION,
+        _PHRASE,
+        _SUBJECT,
+        _OBJECT,
+        _PROPERTY,
+        _DIRECTION,
+        "confidence",
+        "other properties",
+    ),
+    *("count", "names", "stated", "example 1", "example 2", "example 3", "note"),
+)
+_TYPES = frozenset((*ENTITY_TYPES, ANY_TYPE, VALUE_TYPE))
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseProposal:
+    """A phrase with the properties that it may state, by descending confidence."""
+
+    phrase: PhraseSummary
+    suggestions: tuple[Suggestion, ...]
+
+
+def propose_phrases(
+    reader: GraphReader, schema: Schema, embedder: Embedder, *, most: int = MOST, all_: bool = False
+) -> list[PhraseProposal]:
+    """The most important phrases, each with up to three suggested properties.
+
+    Phrases whose relationships all state a property already, and those that were decided, are
+    omitted unless `all_`. The importance of a phrase is the number of its relationships times
+    that of the names that they relate.
+    """
+    decisions = [d for d in read_decisions(reader) if d.kind in SUBJECTS["phrases"]]
+    decided = {(d.name, d.ends) for d in decisions}
+    summaries = [
+        summary
+        for summary in summarize_phrases(reader)
+        if all_
+        or (
+            summary.stated < summary.count
+            and (summary.signature.phrase, summary.signature[1:]) not in decided
+        )
+    ][:most]
+    suggester = PropertySuggester(schema, embedder)
+    suggestions = suggester.suggest([CountedPhrase(*s.signature) for s in summaries])
+    return [
+        PhraseProposal(summary, tuple(of_phrase))
+        for summary, of_phrase in zip(summaries, suggestions, strict=True)
+    ]
+
+
+def phrase_table(proposals: Sequence[PhraseProposal], schema: Schema, delimiter: str = "\t") -> str:
+    """Proposals as a table for review.
+
+    The first suggestion is entered as the property if its confidence is at least `CERTAIN`.
+    """
+    names = TermNames("property", schema.properties)
+    return write_table(PHRASE_COLUMNS, (_cells(p, names) for p in proposals), delimiter)
+
+
+def _cells(proposal: PhraseProposal, names: TermNames) -> dict[str, object]:
+    summary, suggestions = proposal.phrase, proposal.suggestions
+    signature = summary.signature
+    cells: dict[str, object] = {
+        _PHRASE: signature.phrase,
+        _SUBJECT: signature.subject_type or ANY_TYPE,
+        _OBJECT: signature.object_type or ANY_TYPE,
+        "count": summary.count,
+        "names": summary.names,
+        "stated": summary.stated,
+    }
+    cells |= {f"example {number}": text for number, text in enumerate(summary.examples, 1)}
+    if suggestions and suggestions[0].confidence >= CERTAIN:
+        first, suggestions = suggestions[0], suggestions[1:]
+        cells[_PROPERTY] = names.name(first.property)
+        cells[_DIRECTION] = INVERSE if first.is_inverse else FORWARD
+        cells["confidence"] = f"{first.confidence:.2f}"
+    cells["other properties"] = "; ".join(
+        f"{names.name(s.property)} ({f'{INVERSE}, ' if s.is_inverse else ''}{s.confidence:.2f})"
+        for s in suggestions
+    )
+    return cells
+
+
+def phrase_decision(
+    row: TableRow, schema: Schema, earlier: dict[PhraseSignature, Decision]
+) -> Decision | None:
+    """The decision in a row, unless it has no property or was rejected.
+
+    Raises `ValueError` with the column of an error, also for a phrase for which an `earlier` row,
+    to which this one is added, has another property.
+    """
+    if row.decision() is False or not row[_PROPERTY]:
+        return None
+    decision = _phrase_decision(row, schema)
+    if earlier.setdefault(PhraseSignature(decision.name, *decision.ends), decision) != decision:
+        raise ValueError(
+            f"column {_PROPERTY}: an earlier row has another property for this phrase: keep one of "
+            "them"
+        )
+    return decision
+
+
+def _phrase_decision(row: TableRow, schema: Schema) -> Decision:
+    phrase = phrase_key(row[_PHRASE])
+    if not phrase:
+        raise ValueError(f"column {_PHRASE}: the phrase is missing")
+    ends = []
+    for column in (_SUBJECT, _OBJECT):
+        type_ = row[column].casefold() or ANY_TYPE
+        if type_ not in _TYPES or (type_ == VALUE_TYPE and column == _SUBJECT):
+            types = ", ".join((*ENTITY_TYPES, ANY_TYPE))
+            more = f" or {VALUE_TYPE}" if column == _OBJECT else ""
+            raise ValueError(f"column {column}: unknown type '{row[column]}': use {types}{more}")
+        ends.append(type_)
+    direction = row[_DIRECTION].casefold() or FORWARD
+    if direction not in (FORWARD, INVERSE):
+        raise ValueError(
+            f"column {_DIRECTION}: unknown direction '{row[_DIRECTION]}': use {FORWARD} or "
+            f"{INVERSE}"
+        )
+    if row[_PROPERTY].casefold() == NONE:
+        return Decision(
+            "property", phrase, NO_PROPERTY, ends=(ends[0], ends[1]), date=today(), note=row["note"]
+        )
+    try:
+        property_ = TermNames("property", schema.properties).resolve(row[_PROPERTY])
+    except UsageError as error:
+        raise ValueError(f"column {_PROPERTY}: {error}") from error
+    is_inverse = direction == INVERSE
+    object_type = _object_type(schema, property_, ends[1], is_inverse=is_inverse)
+    return Decision(
+        "inverse property" if is_inverse else "property",
+        phrase, property_, ends=(ends[0], object_type), date=today(), note=row["note"],
+    )  # fmt: skip
+
+
+def _object_type(schema: Schema, property_: str, type_: str, *, is_inverse: bool) -> str:
+    """The type of the objects for which a property is decided; raises `ValueError`.
+
+    With a property of entities, a date is the entity of its name; with a property of literals, any
+    object is a value.
+    """
+    known = schema.properties.get(property_)
+    if known is None:
+        return type_
+    if not known.is_literal:
+        return "time" if type_ == VALUE_TYPE else type_
+    if is_inverse:
+        raise ValueError(
+            f"column {_DIRECTION}: the values of '{known.label}' are literals, which are no "
+            f"subjects: use {FORWARD}"
+        )
+    if type_ not in (VALUE_TYPE, ANY_TYPE, "time"):
+        raise ValueError(
+            f"column {_PROPERTY}: the values of '{known.label}' are literals, but the objects of "
+            f"the phrase are entities of the type {type_}: use a property of entities"
+        )
+    return VALUE_TYPE
+
+
+# Tables
+
+REQUIRED = {"classes": (DECISION, "name", "class"), "phrases": (_PHRASE, _PROPERTY)}
+"""Columns that a table about a subject must have."""
+
+
+def accepted_rows(
+    path: Path, about: str, decide: Callable[[TableRow], Decision | None]
+) -> tuple[list[Decision], int]:
+    """The distinct decisions in the rows of a table, and the number of rows without one.
+
+    Raises `InputError` with the row and column of each error that `decide` raises.
+    """
+    rows = read_table(path, REQUIRED[about])
+    decisions: dict[Decision, None] = {}
+    errors: list[str] = []
+    for row in rows:
+        try:
+            decision = decide(row)
+        except ValueError as error:
+            errors.append(f"row {row.number}, {error}")
+            continue
+        if decision is not None:
+            decisions[decision] = None
+    raise_for_rows(path, errors)
+    return list(decisions), len(rows) - len(decisions)

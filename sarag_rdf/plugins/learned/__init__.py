@@ -1,0 +1,1 @@
+"""Extraction that learns from the user's examples, beside names and phrases by spaCy."""

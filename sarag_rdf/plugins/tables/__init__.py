@@ -1,0 +1,1 @@
+"""Tables (CSV, TSV) as RDF, by mappings in RML, YARRRML or CSV on the Web."""

@@ -1,0 +1,531 @@
+"""CSV on the Web: metadata of a table (JSON) as a mapping.
+
+The part of the W3C recommendations "Metadata Vocabulary for Tabular Data" and "Generating RDF from
+Tabular Data on the Web" that concerns one table, in minimal mode: what cells state, without the
+description of rows and tables. What is not supported and would change the result is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final
+from urllib.parse import unquote, urljoin
+
+from sarag_rdf.base.errors import InputError, one_line
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.vocab import PREFIXES, RDF, WIKIBASE_SCHEMA, XSD
+from sarag_rdf.plugins.tables.mapping import (
+    ROW,
+    SOURCE_ROW,
+    CellRule,
+    MappingFile,
+    MappingLanguage,
+    TermMap,
+    TriplesMap,
+    percent_encoded,
+)
+
+_CONTEXT: Final = "http://www.w3.org/ns/csvw"
+_INHERITED: Final = (
+    *("aboutUrl", "propertyUrl", "valueUrl", "datatype", "lang", "null", "default", "separator"),
+    "ordered",
+)
+_PREFIXES: Final = PREFIXES | {
+    "schema": WIKIBASE_SCHEMA.base,  # as in the initial context of RDFa, with http
+    "csvw": f"{_CONTEXT}#",
+    "dc": "http://purl.org/dc/terms/",
+    "dc11": "http://purl.org/dc/elements/1.1/",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "gr": "http://purl.org/goodrelations/v1#",
+    "org": "http://www.w3.org/ns/org#",
+    "qb": "http://purl.org/linked-data/cube#",
+    "vcard": "http://www.w3.org/2006/vcard/ns#",
+}
+_DATATYPES: Final = {
+    "number": XSD.double.value,
+    "binary": XSD.base64Binary.value,
+    "datetime": XSD.dateTime.value,
+    "any": f"{XSD.base}anyAtomicType",
+    "xml": RDF.XMLLiteral.value,
+    "html": RDF.HTML.value,
+    "json": f"{_CONTEXT}#JSON",
+}
+"""Names of datatypes that are not those of XML Schema."""
+_XSD_NAMES: Final = frozenset(
+    (
+        *("anyAtomicType", "anyURI", "base64Binary", "boolean", "byte", "date", "dateTime"),
+        *("dateTimeStamp", "dayTimeDuration", "decimal", "double", "duration", "float", "gDay"),
+        *("gMonth", "gMonthDay", "gYear", "gYearMonth", "hexBinary", "int", "integer", "language"),
+        *("long", "Name", "negativeInteger", "NMTOKEN", "nonNegativeInteger", "normalizedString"),
+        *("nonPositiveInteger", "positiveInteger", "QName", "short", "string", "time", "token"),
+        *("unsignedByte", "unsignedInt", "unsignedLong", "unsignedShort", "yearMonthDuration"),
+    )
+)
+_TEXTS: Final = frozenset(
+    (
+        *(XSD[name].value for name in ("string", "normalizedString", "anyAtomicType")),
+        *(_DATATYPES[name] for name in ("json", "xml", "html")),
+    )
+)
+"""Datatypes of texts, whose formats are regular expressions."""
+_DIALECT: Final[Mapping[str, tuple[object, ...]]] = {
+    "delimiter": (",", ";", "\t"),
+    "header": (True,),
+    "headerRowCount": (1,),
+    "quoteChar": ('"',),
+    "doubleQuote": (True,),
+    "skipRows": (0,),
+    "skipColumns": (0,),
+    "skipInitialSpace": (True, False),
+    "encoding": ("utf-8", "UTF-8", "utf8"),
+    "skipBlankRows": (True, False),
+    "trim": (True, False, "true", "false", "start", "end"),
+}
+"""Property of a dialect -> the values that tables are read with."""
+
+_KIND_NAMES: Final[Mapping[type, str]] = {
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+    NoneType: "null",
+}
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("dialect", "tableSchema"), (dict,)),
+    **dict.fromkeys(("ordered", "suppressOutput", "virtual"), (bool,)),
+    **dict.fromkeys(("url", "@base", "name", "lang", "default", "base"), (str,)),
+    **dict.fromkeys(("aboutUrl", "propertyUrl", "valueUrl"), (str,)),
+    **dict.fromkeys(("groupChar", "decimalChar", "pattern"), (str,)),
+    **dict.fromkeys(("datatype", "format"), (str, dict)),
+    "separator": (str, NoneType),
+    "null": (str, list),
+    "titles": (str, list, dict),
+    "columns": (list,),
+    "tables": (list, dict),
+}
+"""Property -> the kinds of JSON values that it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the schema: its place, the name in templates, and its inherited properties."""
+
+    number: int
+    name: str
+    header: str
+    properties: Mapping[str, Any]
+
+    @property
+    def is_virtual(self) -> bool:
+        return bool(self.properties.get("virtual", False))
+
+    @property
+    def location(self) -> str:
+        return f"column '{self.name}'"
+
+
+def read_csvw(file: MappingFile, table: str, header: Sequence[str] = ()) -> tuple[TriplesMap, ...]:
+    """The triples maps of metadata of `table`, whose first line is `header`.
+
+    Raises `InputError` for what is not CSVW, not about this table, or not supported.
+    """
+    return _Reader(file, table, header).read()
+
+
+class _Reader:
+    def __init__(self, file: MappingFile, table: str, header: Sequence[str]) -> None:
+        self._file, self._header = file.name, header
+        document = self._document(file.content)
+        self._base = self._base_of(document)
+        self._table, inherited = self._described(document, table)
+        self._url = self._joined(self._base, _text(self._table, "url"), "url")
+        schema = self._object(self._table.get("tableSchema", {}), "tableSchema")
+        inherited |= self._own(self._table) | self._own(schema)
+        self._check_dialect({**document.get("dialect", {}), **self._table.get("dialect", {})})
+        self._columns = list(self._read_columns(schema, inherited))
+        self._named = {column.name: column for column in self._columns}
+
+    def read(self) -> tuple[TriplesMap, ...]:
+        if self._table.get("suppressOutput") is True:
+            raise self._error("the table", "suppressOutput leaves nothing to import: remove it")
+        statements: dict[TermMap, list[tuple[TermMap, TermMap]]] = {}
+        for column in self._columns:
+            if column.properties.get("suppressOutput") is True:
+                continue
+            subject = self._subject(column)
+            statements.setdefault(subject, []).append(
+                (self._predicate(column), self._value(column))
+            )
+        if not statements:
+            raise self._error("tableSchema", "no columns that state anything: describe columns")
+        cells = {c.header: self._rule(c) for c in self._columns if not c.is_virtual}
+        return tuple(
+            TriplesMap("tableSchema", subject, tuple(pairs), cells, has_row_numbers=True)
+            for subject, pairs in statements.items()
+        )
+
+    # ---------------------------------------------------------------------------- The document
+
+    def _error(self, location: str, message: str) -> InputError:
+        return InputError(f"{self._file}, {location}: {message}")
+
+    def _document(self, content: bytes) -> dict[str, Any]:
+        try:
+            document = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self._file} is not JSON: {one_line(str(error))}") from error
+        root = self._object(document, "the document")
+        context = root.get("@context")
+        if _CONTEXT not in (context if isinstance(context, list) else [context]):
+            raise InputError(
+                f'{self._file} is not metadata of CSV on the Web: it lacks "@context": "{_CONTEXT}"'
+            )
+        return root
+
+    def _object(self, value: Any, location: str) -> dict[str, Any]:
+        """A JSON object whose properties have values of their kinds, also in objects within it."""
+        if isinstance(value, str):
+            raise self._error(location, f"'{value}' is in another file: write it into this one")
+        if not isinstance(value, dict):
+            raise self._error(location, "is not an object of JSON")
+        for key, inner in value.items():
+            kinds = _KINDS.get(key)
+            if kinds is None:
+                continue
+            if kinds == (dict,):
+                self._object(inner, key)
+            elif not isinstance(inner, kinds):
+                expected = " or ".join(_KIND_NAMES[kind] for kind in kinds)
+                raise self._error(location, f"{key} must be {expected}")
+            elif isinstance(inner, dict) and key in ("datatype", "format"):
+                self._object(inner, f"{location}, {key}")
+        return value
+
+    def _joined(self, base: str, reference: str, location: str) -> str:
+        try:
+            return urljoin(base, reference)
+        except ValueError as error:
+            raise self._error(location, f"'{reference}' is not a URL: {error}") from error
+
+    def _base_of(self, document: Mapping[str, Any]) -> str:
+        context = document["@context"]
+        options = context[1] if isinstance(context, list) and len(context) > 1 else {}
+        base = _text(self._object(options, "@context"), "@base")
+        if base and not is_iri(base):
+            raise self._error("@context", f"@base '{base}' is not an absolute IRI")
+        return base
+
+    def _described(
+        self, document: dict[str, Any], table: str
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The description of the table, and what it inherits from the group."""
+        tables = document.get("tables")
+        if tables is None:
+            tables, inherited = [document], {}
+        else:
+            inherited = self._own(document)
+        names = []
+        for described in tables if isinstance(tables, list) else [tables]:
+            described_table = self._object(described, "tables")
+            url = _text(described_table, "url")
+            name = unquote(Path(url.partition("?")[0].partition("#")[0]).name)
+            if table in (name, name.removesuffix(Path(name).suffix) if _packed(name) else name):
+                if document.get("tableSchema") and "tableSchema" not in described_table:
+                    described_table = {**described_table, "tableSchema": document["tableSchema"]}
+                return described_table, inherited
+            names.append(url)
+        raise self._error(
+            "url", f"describes {', '.join(map(repr, names)) or 'no table'}, and not '{table}'"
+        )
+
+    @staticmethod
+    def _own(holder: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: holder[key] for key in _INHERITED if key in holder}
+
+    def _check_dialect(self, dialect: Mapping[str, Any]) -> None:
+        for key, value in dialect.items():
+            known = _DIALECT.get(key)
+            if known is not None and value not in known:
+                raise self._error("dialect", f"{key} {value!r} is not supported: convert the table")
+
+    def _read_columns(
+        self, schema: Mapping[str, Any], inherited: Mapping[str, Any]
+    ) -> Iterator[_Column]:
+        columns = schema.get("columns", [])
+        real = 0
+        for number, described in enumerate(columns, 1):
+            column = self._object(described, f"column {number}")
+            titles = _titles(column.get("titles"))
+            name = _text(column, "name") or (titles or [""])[0]
+            name = name or f"_col.{number}"
+            properties = {**inherited, **column}
+            if column.get("virtual") is True:
+                yield _Column(number, name, "", properties)
+                continue
+            real += 1
+            header = (titles or [name])[0]
+            if self._header:
+                if real > len(self._header):
+                    raise self._error(f"column '{name}'", "the table has fewer columns")
+                header = self._header[real - 1]
+                if header not in (titles or [name]):
+                    raise self._error(
+                        f"column '{name}'",
+                        f"column {real} of the table is '{header}': describe the columns in their "
+                        "order, with these titles",
+                    )
+            yield _Column(number, name, header, properties)
+
+    # ---------------------------------------------------------------------------- Terms
+
+    def _subject(self, column: _Column) -> TermMap:
+        template = _text(column.properties, "aboutUrl")
+        if not template:
+            return TermMap(("row ", ROW, ""), "blank")
+        return self._iri(column, template, "aboutUrl")
+
+    def _predicate(self, column: _Column) -> TermMap:
+        template = _text(column.properties, "propertyUrl")
+        if not template:
+            template = f"#{percent_encoded(column.name)}"
+        return self._iri(column, template, "propertyUrl")
+
+    def _value(self, column: _Column) -> TermMap:
+        properties = column.properties
+        if properties.get("ordered") is True and properties.get("separator"):
+            raise self._error(column.location, "ordered lists are not supported: remove ordered")
+        template = _text(properties, "valueUrl")
+        if template:
+            separator = _text(column.properties, "separator")
+            if separator and column.name not in re.findall(r"\{\+?([^{}]+)\}", template):
+                separator = ""
+            return self._iri(column, template, "valueUrl", separator)
+        datatype = self._datatype(column)
+        language = _text(properties, "lang")
+        is_string = datatype == XSD.string.value
+        if is_string and language not in ("", "und"):
+            if not language.replace("-", "").isalnum():
+                raise self._error(column.location, f"'{language}' is not a language tag")
+        else:
+            language = ""
+        if column.is_virtual:
+            default = _text(properties, "default")
+            if not default:
+                raise self._error(column.location, "a virtual column needs valueUrl or default")
+            return TermMap((default,), "literal", False, "" if is_string else datatype, language)
+        return TermMap(
+            ("", column.header, ""),
+            "literal",
+            datatype="" if is_string else datatype,
+            language=language,
+            separator=_text(column.properties, "separator"),
+        )
+
+    def _iri(self, column: _Column, template: str, key: str, separator: str = "") -> TermMap:
+        """A URI template (RFC 6570, simple expansion), resolved against the table."""
+        expanded = self._expanded(template)
+        reference = re.fullmatch(r"\{\+([^{}]+)\}", expanded)
+        parts: list[str] = []
+        end = 0
+        for match in re.finditer(r"\{([^{}]*)\}", expanded):
+            parts += [expanded[end : match.start()], self._variable(column, match[1], key)]
+            end = match.end()
+        parts.append(expanded[end:])
+        if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
+            raise self._error(column.location, f"{key} '{template}' is not a URI template")
+        merged = _merged(parts)
+        if reference:
+            return TermMap(tuple(merged), "iri", separator=separator)
+        if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", merged[0]):
+            if not is_iri(self._url):
+                raise self._error(
+                    column.location,
+                    f"{key} '{template}' is relative: write the whole IRI, or add "
+                    '{"@base": "https://..."} to @context',
+                )
+            merged[0] = (
+                self._joined(self._url, merged[0], column.location) if merged[0] else self._url
+            )
+        if not is_iri(merged[0]):
+            raise self._error(column.location, f"{key} '{template}' is not an IRI")
+        return TermMap(tuple(merged), "iri", is_template=True, is_uri=True, separator=separator)
+
+    def _variable(self, column: _Column, name: str, key: str) -> str:
+        """The header of the column that a variable names; its value, in braces, for a constant."""
+        plain = name.removeprefix("+")
+        if plain in (ROW, SOURCE_ROW):
+            return plain
+        if plain == "_name":
+            return f"{{{column.name}"
+        if plain == "_column":
+            return f"{{{column.number}"
+        known = self._named.get(plain) or self._named.get(unquote(plain))
+        if known is None or known.is_virtual:
+            raise self._error(column.location, f"{key}: no column '{plain}' in tableSchema")
+        if name.startswith("+") and _text(column.properties, key) != f"{{{name}}}":
+            raise self._error(
+                column.location, f"{key}: {{{name}}} is supported only as the whole template"
+            )
+        if known.properties.get("separator") and known is not column:
+            raise self._error(column.location, f"{key}: '{plain}' has several values in a cell")
+        return known.header
+
+    def _expanded(self, template: str) -> str:
+        prefix, colon, local = template.partition(":")
+        if not colon or local.startswith("//") or prefix not in _PREFIXES:
+            return template
+        return _PREFIXES[prefix] + local
+
+    # ---------------------------------------------------------------------------- Cells
+
+    def _datatype(self, column: _Column) -> str:
+        given = column.properties.get("datatype", "string")
+        if isinstance(given, dict):
+            if "@id" in given:
+                raise self._error(
+                    column.location, "datatypes with an @id are not supported: use base"
+                )
+            given = given.get("base", "string")
+        if given in _DATATYPES:
+            return _DATATYPES[str(given)]
+        if given not in _XSD_NAMES:
+            raise self._error(column.location, f"unknown datatype '{given}'")
+        return XSD[str(given)].value
+
+    def _rule(self, column: _Column) -> CellRule:
+        nulls = column.properties.get("null", "")
+        default = _text(column.properties, "default")
+        texts = nulls if isinstance(nulls, list) else [nulls]
+        if not all(isinstance(text, str) for text in texts):
+            raise self._error(column.location, "null is neither a text nor a list of texts")
+        datatype = self._datatype(column)
+        return CellRule(default, frozenset(texts), self._format(column, datatype))
+
+    def _format(self, column: _Column, datatype: str) -> Callable[[str], str] | None:
+        """A function from a cell in its format to the lexical form; None without a format."""
+        given = column.properties.get("datatype")
+        format_ = given.get("format") if isinstance(given, dict) else None
+        if format_ is None:
+            return None
+        if datatype == XSD.boolean.value and isinstance(format_, str):
+            yes, bar, no = format_.partition("|")
+            if bar:
+                words = {yes: "true", no: "false"}
+                return lambda text: words.get(text, text)
+        name = datatype.removeprefix(XSD.base)
+        if name in ("date", "dateTime", "dateTimeStamp", "time") and isinstance(format_, str):
+            return self._date_format(column, format_, name)
+        if datatype in _NUMBERS:
+            return self._number_format(column, format_)
+        if datatype in _TEXTS:
+            return None  # a regular expression that values match
+        raise self._error(column.location, f"format {format_!r} is not supported for {name}")
+
+    def _date_format(self, column: _Column, format_: str, name: str) -> Callable[[str], str]:
+        pattern = ""
+        for piece in re.findall(r"yyyy|MM?|dd?|HH|mm|ss|.", format_):
+            if piece in _TOKENS:
+                pattern += f"(?P<{_TOKENS[piece][0]}>{_TOKENS[piece][1]})"
+            elif piece in "-/. T:":
+                pattern += re.escape(piece)
+            else:
+                raise self._error(
+                    column.location, f"format '{format_}' is not supported for {name}"
+                )
+        try:
+            compiled = re.compile(pattern)
+        except re.error as error:
+            raise self._error(column.location, f"format '{format_}' repeats a part") from error
+
+        def lexical(text: str) -> str:
+            match = compiled.fullmatch(text)
+            if match is None:
+                return text
+            part = {"hour": "00", "minute": "00", "second": "00", **match.groupdict()}
+            time = f"{part['hour']}:{part['minute']}:{part['second']}"
+            if name == "time":
+                return time
+            if not {"year", "month", "day"} <= part.keys():
+                return text
+            day = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2}"
+            try:
+                date.fromisoformat(day)
+            except ValueError:
+                return text
+            return day if name == "date" else f"{day}T{time}"
+
+        return lexical
+
+    def _number_format(self, column: _Column, format_: Any) -> Callable[[str], str]:
+        number_format = (
+            {"pattern": format_, "groupChar": ","} if isinstance(format_, str) else format_
+        )
+        group = _text(number_format, "groupChar")
+        point = _text(number_format, "decimalChar") or "."
+        if "%" in str(number_format.get("pattern", "")) or "\u2030" in str(
+            number_format.get("pattern", "")
+        ):
+            raise self._error(column.location, "numbers in percent are not supported: divide them")
+
+        def lexical(text: str) -> str:
+            plain = text.replace(group, "") if group else text
+            return plain.replace(point, ".") if point != "." else plain
+
+        return lexical
+
+
+_NUMBERS: Final = frozenset(
+    XSD[name].value
+    for name in (
+        *("decimal", "integer", "double", "float", "long", "int", "short", "byte"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+    )
+)
+_TOKENS: Final = {
+    "yyyy": ("year", r"\d{4}"),
+    "MM": ("month", r"\d\d"),
+    "M": ("month", r"\d\d?"),
+    "dd": ("day", r"\d\d"),
+    "d": ("day", r"\d\d?"),
+    "HH": ("hour", r"\d\d"),
+    "mm": ("minute", r"\d\d"),
+    "ss": ("second", r"\d\d"),
+}
+"""Token of a date format -> its part and pattern."""
+
+
+def _text(holder: Mapping[str, Any], key: str) -> str:
+    """A property of a checked object that is a text; empty if it is missing."""
+    return str(holder.get(key) or "")
+
+
+def _titles(value: Any) -> list[str]:
+    """Titles of a column: a text, a list, or texts by language."""
+    if isinstance(value, dict):
+        return [title for titles in value.values() for title in _titles(titles)]
+    return [str(title) for title in (value if isinstance(value, list) else [value]) if title]
+
+
+def _packed(name: str) -> bool:
+    return Path(name).suffix.lower() in (".gz", ".bz2", ".xz")
+
+
+def _merged(parts: list[str]) -> list[str]:
+    """The parts of a template with constants, which begin with a brace, joined to their texts."""
+    merged = parts[:1]
+    for variable, text in zip(parts[1::2], parts[2::2], strict=True):
+        if variable.startswith("{"):
+            merged[-1] += percent_encoded(variable[1:]) + text
+        else:
+            merged += [variable, text]
+    return merged
+
+
+LANGUAGE = MappingLanguage("CSVW metadata (.json)", (".json", ".jsonld"), read_csvw)

@@ -1,0 +1,378 @@
+"""Tables (CSV, TSV) as triples, row by row, as a mapping says.
+
+Works in constant memory: a table may have any number of rows. Empty cells give no statement. A cell
+that does not fit the datatype or is not an IRI becomes a text, with a warning. A text about a thing
+(``sarag:text``) becomes documents about it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO
+
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.sentences import word_windows
+from sarag_rdf.base.vocab import RDF, SARAG, XSD
+from sarag_rdf.building.imports.importer import ImportOptions
+from sarag_rdf.graph.store.child_parser import StatementBlock
+from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
+from sarag_rdf.plugins.tables.mapping import (
+    ROW,
+    SOURCE_ROW,
+    CellRule,
+    MappingFile,
+    TermMap,
+    TriplesMap,
+    percent_encoded,
+)
+
+MAX_CELL = 16 << 20
+"""Largest cell in characters."""
+WORDS, OVERLAP = 500, 200
+"""Words of a passage of a text about a thing, and words that neighbouring passages share."""
+MAX_MESSAGES = 20
+"""Warnings about the columns of a table."""
+_DELIMITERS = (",", ";", "\t")
+_TABS = frozenset({".tsv", ".tab"})
+_Row = list[str]
+_Make = Callable[[_Row, int], str | None]
+_Value = Callable[[_Row], str | None]
+_Split = Callable[[_Row], Iterator[_Row]]
+_Texts = list[tuple[_Value, str]]
+"""Functions that give the texts about the thing of a row, each with its language."""
+
+
+def blocks(
+    file: InputFile, options: ImportOptions, genid: str, size: int
+) -> Iterator[StatementBlock]:
+    """The triples of a table in blocks of about `size`; the last block has the warnings."""
+    mapping: MappingFile = options.own["mapping"]
+    with unpacked(file) as (stream, raw):
+        rows = table_rows(file, stream)
+        _, header = next(rows)
+        maps = mapping.language.read(mapping, file.name, header)
+        if any(m.has_row_numbers for m in maps):
+            rows, header = _ruled(rows, header, maps), [*header, ROW, SOURCE_ROW]
+        misfits, windows = Misfits(), (options.own["words"], options.own["overlap"])
+        compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
+        minter = Minter(genid.removesuffix("genid/"))
+        lines: list[str] = []
+        used = frozenset(p.parts[0] for m in maps for p, _ in m.statements if p.is_constant)
+        for number, row in rows:
+            for subject_of, statements, texts in compiled:
+                subject = subject_of(row, number)
+                if subject is None:
+                    continue
+                for text_of, language in texts:
+                    lines += _passages(minter, subject, text_of(row), language, windows)
+                for predicate_of, object_of, split in statements:
+                    for part in (row,) if split is None else split(row):
+                        object_ = object_of(part, number)
+                        if object_ is None:
+                            continue
+                        predicate = predicate_of(row, number)
+                        if predicate is not None:
+                            lines.append(f"{subject} {predicate} {object_} .\n")
+            if len(lines) >= size:
+                yield StatementBlock("".join(lines).encode(), len(lines), raw.tell(), used)
+                lines = []
+        yield StatementBlock(
+            "".join(lines).encode(), len(lines), raw.tell(), used, misfits.messages
+        )
+
+
+def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]:
+    """(line number, cells) of the header and all rows that are not empty.
+
+    All rows have as many cells as the header. Raises `InputError` with the line.
+    """
+    number = 1
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    previous = csv.field_size_limit(MAX_CELL)
+    try:
+        first = text.readline(MAX_CELL)
+        if "\0" in first:
+            raise InputError(f"{file.name} is not text: save the table as CSV")
+        delimiter = "\t" if file.suffix in _TABS else max(_DELIMITERS, key=first.count)
+        reader = csv.reader(_chained(first, text), delimiter=delimiter, strict=True)
+        width = 0
+        for row in reader:
+            number = reader.line_num
+            if not any(map(str.strip, row)):
+                continue
+            if not width:
+                width, row = len(row), [name.strip() for name in row]
+                _check_header(file, row)
+            elif len(row) > width and any(row[width:]):
+                raise InputError(
+                    f"{file.name}, line {number}: {len(row)} cells for {width} columns: put "
+                    "quotation marks around cells with delimiters"
+                )
+            yield number, [*row[:width], *[""] * (width - len(row))]
+        if not width:
+            raise InputError(f"{file.name} is empty: its first line names the columns")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file.name}, after line {number}: not UTF-8 text: save the table as UTF-8"
+        ) from error
+    except csv.Error as error:
+        raise InputError(f"{file.name}, line {number + 1}: not a table: {error}") from error
+    except READ_ERRORS as error:
+        raise InputError(f"{file.name} is damaged or truncated ({error}): get it again") from error
+    finally:
+        csv.field_size_limit(previous)
+        text.detach()
+
+
+def _chained(first: str, text: io.TextIOWrapper) -> Iterator[str]:
+    yield first
+    yield from text
+
+
+def _check_header(file: InputFile, header: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(header).items() if name and count > 1]
+    if twice:
+        raise InputError(f"{file.name} has two columns '{twice[0]}': rename one")
+
+
+class Misfits:
+    """Cells that are not of the type that the mapping gives them, counted by column."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._first: dict[tuple[str, str], str] = {}
+
+    def add(self, column: str, type_: str, value: str, line: int) -> None:
+        """Count a cell."""
+        key = column, type_
+        self._counts[key] += 1
+        self._first.setdefault(key, f"line {line}: '{value[:60]}'")
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """One message for each column and type."""
+        messages = [
+            f"column '{column}': {count} {'value is' if count == 1 else 'values are'} not of type "
+            f"{type_} and imported as text (first in {self._first[column, type_]})"
+            for (column, type_), count in sorted(self._counts.items())
+        ]
+        more = len(messages) - MAX_MESSAGES
+        return (*messages[:MAX_MESSAGES], *([f"and {more} more columns"] if more > 0 else ()))
+
+
+def _compiled(
+    map_: TriplesMap,
+    header: Sequence[str],
+    mapping: str,
+    file: InputFile,
+    genid: str,
+    misfits: Misfits,
+) -> tuple[_Make, list[tuple[_Make, _Make, _Split | None]], _Texts]:
+    """Functions that make the terms of a row as N-Triples, and give the texts about it."""
+    known = {name: position for position, name in enumerate(header)}
+    for term in map_.terms:
+        missing = [column for column in term.columns if column not in known]
+        if missing:
+            raise InputError(
+                f"{mapping}, {map_.name}: no column '{missing[0]}' in {file.name}; it has "
+                f"{', '.join(header)}"
+            )
+
+    def make(term: TermMap, *, is_object: bool = False) -> _Make:
+        return _term_maker(term, known, file, genid, misfits if is_object else None)
+
+    statements: list[tuple[_Make, _Make, _Split | None]] = []
+    texts: _Texts = []
+    for predicate, object_ in map_.statements:
+        if predicate.parts != (SARAG.text.value,):
+            split = _splitter(object_, known, map_.cells) if object_.separator else None
+            statements.append((make(predicate), make(object_, is_object=True), split))
+        elif object_.kind == "literal" and not object_.datatype:
+            texts.append((_value_maker(object_, known), object_.language))
+        else:
+            raise InputError(
+                f"{mapping}, {map_.name}: the value of sarag:text is a text, without a datatype"
+            )
+    return make(map_.subject), statements, texts
+
+
+def _ruled(
+    rows: Iterator[tuple[int, _Row]], header: Sequence[str], maps: Sequence[TriplesMap]
+) -> Iterator[tuple[int, _Row]]:
+    """Rows whose cells are values, by the rules of their columns, with the numbers of the row.
+
+    Cells with several values are left as they are.
+    """
+    several = {
+        c for m in maps for _, object_ in m.statements if object_.separator for c in object_.columns
+    }
+    rules = [
+        (position, map_.cells[name])
+        for map_ in maps[:1]
+        for position, name in enumerate(header)
+        if name in map_.cells and name not in several
+    ]
+    for count, (number, row) in enumerate(rows, 1):
+        for position, rule in rules:
+            row[position] = rule.value(row[position])
+        yield number, [*row, str(count), str(count + 1)]
+
+
+def _splitter(term: TermMap, known: dict[str, int], cells: Mapping[str, CellRule]) -> _Split:
+    """A function from a row to one row for each of the values in a cell."""
+    (column,) = set(term.columns)
+    position, rule = known[column], cells.get(column, CellRule())
+
+    def split(row: _Row) -> Iterator[_Row]:
+        whole = row[position].strip() or rule.default
+        if whole in rule.nulls:
+            return
+        for part in dict.fromkeys(whole.split(term.separator)):
+            yield [*row[:position], rule.value(part), *row[position + 1 :]]
+
+    return split
+
+
+def _passages(
+    minter: Minter, subject: str, text: str | None, language: str, windows: tuple[int, int]
+) -> Iterator[str]:
+    """Documents about the thing of a row: windows of the words of a text, as in indexing."""
+    for begin, end in word_windows(text or "", *windows):
+        passage = (text or "")[begin:end]
+        node = f"<{minter.document(subject[1:-1], begin, end, passage)}>"
+        literal = f'"{_escaped(passage)}"' + (f"@{language}" if language else "")
+        for property_, value in (
+            (RDF.type, str(SARAG.Document)),
+            (SARAG.text, literal),
+            (SARAG.beginIndex, f'"{begin}"^^{XSD.integer}'),
+            (SARAG.endIndex, f'"{end}"^^{XSD.integer}'),
+            (SARAG.about, subject),
+            (SARAG.describes, subject),
+        ):
+            yield f"{node} {property_} {value} .\n"
+
+
+def _value_maker(term: TermMap, known: dict[str, int]) -> _Value:
+    """A function from a row to the text of a term, or None if a cell is empty."""
+    pieces = [(known[c], text) for c, text in zip(term.columns, term.parts[2::2], strict=True)]
+    start = term.parts[0]
+    encoded = percent_encoded if term.is_uri else _encoded if term.is_template else str
+
+    def value(row: _Row) -> str | None:
+        text = start
+        for position, constant in pieces:
+            cell = row[position].strip()
+            if not cell:
+                return None
+            text += encoded(cell) + constant
+        return text
+
+    return value
+
+
+def _term_maker(
+    term: TermMap, known: dict[str, int], file: InputFile, genid: str, misfits: Misfits | None
+) -> _Make:
+    """A function from a row and its line to a term, or None if a cell is empty."""
+    if term.is_constant:
+        constant = f"<{term.parts[0]}>" if term.kind == "iri" else _literal(term.parts[0], term)
+        return lambda *_: constant
+    value = _value_maker(term, known)
+    if term.kind == "literal":
+        return _literal_maker(term, value, misfits)
+
+    def iri(row: _Row, line: int) -> str | None:
+        text = value(row)
+        if text is None:
+            return None
+        if term.kind == "blank":
+            return f"<{genid}{sha256_hex(file.sha256, text)[:32]}>"
+        if _IRI.fullmatch(text):
+            return f"<{text}>"
+        if misfits is None:
+            raise InputError(f"{file.name}, line {line}: '{text[:60]}' is not an IRI")
+        misfits.add(", ".join(term.columns), "IRI", text, line)
+        return f'"{_escaped(text)}"'
+
+    return iri
+
+
+def _literal_maker(term: TermMap, value: _Value, misfits: Misfits | None) -> _Make:
+    fits = LEXICAL.get(term.datatype)
+    name = term.datatype.replace(XSD.base, "xsd:")
+
+    def literal(row: _Row, line: int) -> str | None:
+        text = value(row)
+        if text is None:
+            return None
+        if fits is not None:
+            text = normalized(text, term.datatype)
+            if not fits.fullmatch(text):
+                if misfits is not None:
+                    misfits.add(", ".join(term.columns), name, text, line)
+                return f'"{_escaped(text)}"'
+        return _literal(text, term)
+
+    return literal
+
+
+def _literal(text: str, term: TermMap) -> str:
+    if term.language:
+        return f'"{_escaped(text)}"@{term.language}'
+    return f'"{_escaped(text)}"' + (f"^^<{term.datatype}>" if term.datatype else "")
+
+
+def normalized(text: str, datatype: str) -> str:
+    """A cell in the lexical form of a datatype, where tables often have another one."""
+    if datatype == XSD.boolean.value:
+        return {"yes": "true", "no": "false"}.get(text.lower(), text.lower())
+    if datatype == XSD.dateTime.value:
+        return text.replace(" ", "T", 1)
+    return text
+
+
+_ZONE = r"(Z|[+-]\d\d:\d\d)?"
+_MONTH, _DAY = r"(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
+_YEAR = r"-?(\d{4}|[1-9]\d{4,})"
+_TIME = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
+LEXICAL = {
+    XSD[name].value: re.compile(pattern)
+    for name, pattern in {
+        "boolean": "true|false|1|0",
+        "integer": r"[+-]?\d+",
+        "nonNegativeInteger": r"\+?\d+",
+        "decimal": r"[+-]?(\d+(\.\d*)?|\.\d+)",
+        "double": r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN",
+        "float": r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN",
+        "date": f"{_YEAR}-{_MONTH}-{_DAY}{_ZONE}",
+        "gYear": f"{_YEAR}{_ZONE}",
+        "gYearMonth": f"{_YEAR}-{_MONTH}{_ZONE}",
+        "dateTime": f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}{_ZONE}",
+        "time": f"{_TIME}{_ZONE}",
+        "anyURI": r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\s<>\"{}|^`\\]+",
+    }.items()
+}
+"""Datatype -> what its values look like."""
+_IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_RESERVED = re.compile(
+    r"[^A-Za-z0-9._~\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000efffd-]"
+)
+_ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f]')
+
+
+def _encoded(text: str) -> str:
+    """A text for an IRI: all but letters, digits and ``-._~`` percent-encoded (RFC 3987)."""
+    return _RESERVED.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode()), text)
+
+
+def _escaped(text: str) -> str:
+    return (
+        _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
+        if _ESCAPED.search(text)
+        else text
+    )

@@ -1,0 +1,372 @@
+"""Spreading activation in rounds, and the chains along which it came.
+
+Activation passes from documents to entities, between entities, and back to documents, in the
+manner of Collins and Loftus, A Spreading-Activation Theory of Semantic Processing, Psychological
+Review 82(6), 1975, with decay, and with a fan-out effect: an entity divides what it passes on by
+its document frequency. With df(e) the number of documents that describe e, and w(e, f) the largest
+weight of an edge between two entities, a round is::
+
+    outgoing(d)   = decay * sources(d)
+    initial(e)    = seeds(e) + sum over d of outgoing(d)
+    before(e)     = initial(e) + sum over s of initial(s)
+    incoming(e)   = sum over f of decay * w(e, f) * before(f) / df(f)
+    entities(e)   = before(e) + incoming(e) + sum over s of incoming(s)
+    documents(d)  = max over e of min(1, entities(e) - outgoing(d)) / df(e) * weight(d, e)
+
+where d describes e, s is the same as e, and weight is `topic_weight` or `mention_weight`. The
+activation that a document passed to an entity does not return to it from that entity; over an edge
+to another entity it may. With steering, ``decay * w(e, f)`` is the largest of ``min(1, decay *
+weight * factor)`` of the edges from f to e, with the edge's own decay if it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.base.arrays import Rows
+from sarag_rdf.base.types import Arrival, NodeType, Step
+from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EdgeKind
+from sarag_rdf.retrieval.network.network import Edges, Floats, Network
+from sarag_rdf.retrieval.network.steering import EdgeFactors, Steering
+
+Chain = tuple[Step, ...]
+"""Steps from a seed to a node; empty for a seed."""
+Gate = Callable[[Rows], Floats]
+"""Weights in [0, 1] of statements, given by row, for one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The parameters of spreading, all in [0, 1].
+
+    decay: the share of its activation that a document passes to each entity that it describes,
+    and an entity to the next, times the weight of the edge. topic_weight: the weight of the edge
+    from an entity to a document that is about it. mention_weight: that to any other document.
+    """
+
+    decay: float = 0.15
+    topic_weight: float = 0.7
+    mention_weight: float = 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activation:
+    """The activation of some nodes: their rows, ascending, and amounts above 0."""
+
+    rows: Rows
+    amounts: Floats
+
+    @classmethod
+    def sums(cls, rows: Rows, amounts: Floats) -> Activation:
+        """The sum of the amounts of each row."""
+        nodes, places = np.unique(rows, return_inverse=True)
+        sums = np.bincount(places, amounts, len(nodes)).astype(np.float64)
+        return cls(nodes[sums > 0.0], sums[sums > 0.0])
+
+    @classmethod
+    def of(cls, amounts: Mapping[int, float]) -> Activation:
+        """That of a dictionary."""
+        return cls.sums(np.array([*amounts], np.int64), np.array([*amounts.values()], np.float64))
+
+    def __add__(self, other: Activation) -> Activation:
+        rows = np.concatenate((self.rows, other.rows))
+        return Activation.sums(rows, np.concatenate((self.amounts, other.amounts)))
+
+    def at(self, rows: Rows) -> Floats:
+        """The amounts of some nodes, 0 for those that are not active: shape (len(rows),)."""
+        if not len(self.rows):
+            return np.zeros(len(rows))
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[places] == rows, self.amounts[places], 0.0)
+
+    def of_node(self, row: int) -> float:
+        """The amount of one node."""
+        return float(self.at(np.array([row]))[0])
+
+    def best(self, count: int) -> Activation:
+        """The most active nodes, at most 1 each, of equals those of lower rows."""
+        first = np.sort(np.argsort(-self.amounts, kind="stable")[:count])
+        return Activation(self.rows[first], np.minimum(1.0, self.amounts[first]))
+
+
+NONE = Activation.of({})
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What passed over edges, each in the direction in which it passed: shape (m,) each.
+
+    ``amount = weight * activation of the source``; factor: that of activation weights in `weight`.
+    """
+
+    kind: NDArray[np.object_]
+    edges: Edges
+    weight: Floats
+    factor: Floats
+    amount: Floats
+
+    @classmethod
+    def over(
+        cls,
+        kind: NDArray[np.object_],
+        edges: Edges,
+        active: Activation,
+        weight: Floats,
+        factor: Floats,
+    ) -> Pass:
+        """What passes over edges from active nodes."""
+        amount = weight * active.at(edges.source)
+        live = amount > 0.0
+        return cls(kind[live], edges.take(live), weight[live], factor[live], amount[live])
+
+    @cached_property
+    def arrived(self) -> Activation:
+        """The sum of what each node got."""
+        return Activation.sums(self.edges.target, self.amount)
+
+    @cached_property
+    def _order(self) -> Rows:
+        return np.lexsort((-self.amount, self.edges.target))
+
+    def largest(self, target: int, without: int = -1) -> int:
+        """The position of the largest amount to a node, not from `without`; -1 if there is none."""
+        targets, order = self.edges.target, self._order
+        begin = np.searchsorted(targets, target, "left", sorter=order)
+        end = np.searchsorted(targets, target, "right", sorter=order)
+        some = order[begin:end].tolist()
+        return next((at for at in some if self.edges.source[at] != without), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What documents (`sources`) and entities (`seeds`) activated.
+
+    passes: from documents to entities, over identities, over associations, over identities again,
+    and to documents, of which each has only the largest amount. levels: the activation of the
+    nodes that a pass led to, afterwards; that of entities may exceed 1.
+    """
+
+    sources: Activation
+    seeds: Activation
+    passes: tuple[Pass, Pass, Pass, Pass, Pass]
+    levels: tuple[Activation, Activation, Activation, Activation, Activation]
+
+    @property
+    def entities(self) -> Activation:
+        """The activation of entities at the end."""
+        return self.levels[3]
+
+    @property
+    def documents(self) -> Activation:
+        """The activation of documents at the end, in (0, 1]."""
+        return self.levels[4]
+
+
+@dataclass(frozen=True)
+class Spreading:
+    """Spreads over a network; `gate` and `steering` weight its edges for a question."""
+
+    network: Network
+    gate: Gate
+    rates: Rates = Rates()
+    steering: Steering | None = None
+
+    def rounds(self, sources: Activation, seeds: Activation, count: int, beam: int) -> list[Round]:
+        """Rounds, the first from these documents and entities.
+
+        Every further round starts from the `beam` documents that the one before activated most.
+        """
+        rounds: list[Round] = []
+        for _ in range(count):
+            rounds.append(self.round(sources, seeds))
+            sources, seeds = rounds[-1].documents.best(beam), NONE
+        return rounds
+
+    def round(self, sources: Activation, seeds: Activation) -> Round:
+        """One round; see the formulas above."""
+        edges = self.network.outgoing(DESCRIBES, sources.rows)
+        kind, one = np.full(len(edges), DESCRIBES), np.ones(len(edges))
+        described = Pass.over(kind, edges, sources, self.rates.decay * one, one)
+        initial = seeds + described.arrived
+        before = self._over_identities(initial)
+        active = initial + before.arrived
+        between = self._over_associations(active)
+        after = self._over_identities(between.arrived)
+        entities = active + between.arrived + after.arrived
+        last = self._to_documents(entities, sources)
+        passes = (described, before, between, after, last)
+        return Round(sources, seeds, passes, (initial, active, entities, entities, last.arrived))
+
+    def _over_identities(self, active: Activation) -> Pass:
+        """Activation passed whole to the entities for the same thing."""
+        kinds = [kind for kind in self.network.kinds if kind.is_identity]
+        kind, edges = _joined(kinds, [self.network.incident(k, active.rows) for k in kinds])
+        edges = _both_ways(edges)
+        one = np.ones(len(edges))
+        return Pass.over(np.tile(kind, 2), edges, active, one, one)
+
+    def _over_associations(self, active: Activation) -> Pass:
+        """Activation passed over the edge between each pair that passes most, in each direction."""
+        kinds = [kind for kind in self.network.kinds if kind.is_association]
+        parts, factors, shares = zip(*(self._passing(kind, active) for kind in kinds), strict=True)
+        kind, edges = _joined(kinds, parts)
+        edges, edge = _both_ways(edges), np.tile(np.arange(len(edges)), 2)
+        factor, share = (np.concatenate(columns).T.ravel() for columns in (factors, shares))
+        low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
+        order = np.lexsort((edge, -share, high, low, edges.source > edges.target))
+        is_first = np.ones(len(order), dtype=np.bool_)
+        is_first[1:] = np.any(np.diff(edges.pairs()[order], axis=0), axis=1)
+        best = order[is_first]
+        edges = edges.take(best)
+        weight = share[best] / self.network.frequencies(edges.source)
+        return Pass.over(np.tile(kind, 2)[best], edges, active, weight, factor[best])
+
+    def _passing(self, kind: EdgeKind, active: Activation) -> tuple[Edges, Floats, Floats]:
+        """The edges of active entities that pass activation for the question.
+
+        For each edge, in both directions, the factor of the activation weights, and the share of
+        activation that passes: shape (m, 2).
+        """
+        edges = self.network.incident(kind, active.rows)
+        weight = np.full(len(edges), kind.weight)
+        if kind.has_statements:
+            weight *= self.gate(edges.statement)
+        live = (weight > 0.0) & (edges.source != edges.target)
+        edges, weight = edges.take(live), weight[live]
+        factors = EdgeFactors.neutral(len(edges))
+        if self.steering is not None:
+            factors = self.steering.factors(kind, edges)
+        decay = np.where(np.isnan(factors.decay), self.rates.decay, factors.decay)
+        return edges, factors.factor, np.minimum(1.0, decay * weight[:, None] * factors.factor)
+
+    def _to_documents(self, active: Activation, sources: Activation) -> Pass:
+        """What entities passed to the documents that describe them, the largest amount to each."""
+        edges, about = (self.network.incoming(k, active.rows) for k in (DESCRIBES, ABOUT))
+        document, entity, rates = edges.source, edges.target, self.rates
+        is_topic = np.isin(document << 32 | entity, about.source << 32 | about.target)
+        weight = np.where(is_topic, rates.topic_weight, rates.mention_weight)
+        frequency = self.network.frequencies(entity)
+        rest = np.clip(active.at(entity) - rates.decay * sources.at(document), 0.0, 1.0)
+        amount = np.where(rest < 1e-12, 0.0, rest / frequency * weight)
+        order = np.lexsort((entity, -amount, document))
+        _, first = np.unique(document[order], return_index=True)
+        best = order[first]
+        best = best[amount[best] > 0.0]
+        return Pass(
+            np.array((DESCRIBES, ABOUT), dtype=object)[is_topic[best].astype(np.int64)],
+            Edges(entity[best], document[best], edges.statement[best]),
+            weight[best] / frequency[best],
+            np.ones(len(best)),
+            amount[best],
+        )
+
+
+def _joined(kinds: Sequence[EdgeKind], parts: Sequence[Edges]) -> tuple[NDArray[np.object_], Edges]:
+    """Edges of several kinds, one kind after the other, with the kind of each."""
+    columns = zip(*(part.columns() for part in (Edges.of([], []), *parts)), strict=True)
+    kind = np.repeat(np.array(kinds, dtype=object), [len(part) for part in parts])
+    return kind, Edges(*map(np.concatenate, columns))
+
+
+def _both_ways(edges: Edges) -> Edges:
+    back = replace(edges, source=edges.target, target=edges.source)
+    columns = zip(edges.columns(), back.columns(), strict=True)
+    return Edges(*map(np.concatenate, columns))
+
+
+# Chains
+
+_FED_BY = ((), (0,), (0, 1), (2,), (0, 1, 2, 3))
+"""Pass -> those that brought the activation of its sources; seeds are with the first."""
+_ENDS: tuple[tuple[NodeType, NodeType], ...] = (
+    ("document", "entity"),
+    ("entity", "entity"),
+    ("entity", "entity"),
+    ("entity", "entity"),
+    ("entity", "document"),
+)
+_STAGE = (1, 2, 2, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """Chains of steps from a seed to a node, each over the largest of the amounts that arrived."""
+
+    spreading: Spreading
+    rounds: Sequence[Round]
+
+    def to_document(self, document: int) -> Chain:
+        """The chain in the round that activated a document most; empty if none did."""
+        amounts = [round_.documents.of_node(document) for round_ in self.rounds]
+        return self.to(document, int(np.argmax(amounts)), (4,))
+
+    def to_entity(self, entity: int) -> Chain:
+        """The chain in the round that activated an entity most; empty for a seed."""
+        amounts = [round_.entities.of_node(entity) for round_ in self.rounds]
+        return self.to(entity, int(np.argmax(amounts)), _FED_BY[4])
+
+    def to(self, node: int, number: int, passes: Sequence[int], without: int = -1) -> Chain:
+        """The chain over one of these passes of a round, of equal amounts over the earlier.
+
+        What the document `without` passed does not count: to that document it is an echo.
+        """
+        round_, best = self.rounds[number], (-1, -1)
+        amount = round_.seeds.of_node(node) if 0 in passes else 0.0
+        for place in passes:
+            each = round_.passes[place]
+            at = each.largest(node, without if place == 0 else -1)
+            if at >= 0 and each.amount[at] > amount:
+                best, amount = (place, at), float(each.amount[at])
+        place, at = best
+        if place < 0:
+            return ()
+        step, source = self._step(number, place, at), int(round_.passes[place].edges.source[at])
+        if place == 0:
+            return (*(self.to(source, number - 1, (4,)) if number else ()), step)
+        return (*self.to(source, number, _FED_BY[place], node if place == 4 else -1), step)
+
+    def _step(self, number: int, place: int, at: int) -> Step:
+        iris, round_ = self.spreading.network.iris, self.rounds[number]
+        passed, (origin, target) = round_.passes[place], _ENDS[place]
+        row, statement = int(passed.edges.target[at]), int(passed.edges.statement[at])
+        kind = DESCRIBES if passed.kind[at] is ABOUT else passed.kind[at]
+        return Step(
+            3 * number + _STAGE[place],
+            iris.of(origin)[int(passed.edges.source[at])],
+            iris.of(target)[row],
+            iris.relationships[statement] if statement >= 0 else kind.predicate,
+            float(passed.weight[at]),
+            float(passed.amount[at]),
+            round_.levels[place].of_node(row),
+            kind.name,
+            origin,
+            target,
+            float(passed.factor[at]),
+        )
+
+    def arrivals(self, document: int) -> tuple[Arrival, ...]:
+        """The largest contribution to a document in each round that reached it."""
+        network, rates = self.spreading.network, self.spreading.rates
+        arrivals = []
+        for number, round_ in enumerate(self.rounds, start=1):
+            last = round_.passes[4]
+            if (at := last.largest(document)) >= 0:
+                entity, kind = int(last.edges.source[at]), last.kind[at]
+                arrivals.append(
+                    Arrival(
+                        number,
+                        network.iris.entities[entity],
+                        round_.entities.of_node(entity),
+                        rates.decay * round_.sources.of_node(document),
+                        int(network.frequencies(last.edges.source[at : at + 1])[0]),
+                        rates.topic_weight if kind is ABOUT else rates.mention_weight,
+                        float(last.amount[at]),
+                        kind.name,
+                    )
+                )
+        return tuple(arrivals)
