@@ -15,8 +15,7 @@ from types import TracebackType
 import click
 
 from sarag_rdf import __version__
-from sarag_rdf.base.cache_errors import FirstOnly, lack_of_room
-from sarag_rdf.base.errors import PluginError, SaragError, one_line
+from sarag_rdf.base.errors import FirstOnly, PluginError, SaragError, lack_of_room, one_line
 from sarag_rdf.base.plugins import find, load, plugins
 from sarag_rdf.base.redaction import redacted
 from sarag_rdf.cli.output import add_verbosity_options

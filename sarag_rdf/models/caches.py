@@ -24,8 +24,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from sarag_rdf.base.cache_errors import warn_unwritable
-from sarag_rdf.base.errors import shown_path
+from sarag_rdf.base.errors import shown_path, warn_unwritable
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import (
     LLM,

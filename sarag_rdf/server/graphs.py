@@ -26,8 +26,7 @@ from sarag_rdf.graph.parts import (
     part_graphs,
 )
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.store.dataset import DefaultGraphUnion
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.jobs import AccessibleGraphs, RequestError
 from sarag_rdf.server.settings import ServeSettings
