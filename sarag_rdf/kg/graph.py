@@ -294,7 +294,7 @@ class KnowledgeGraph:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
-        wants to be checked by a person.
+        should be checked by a person.
         """
         suggest = suggesting(kind)
         with self.session.read(missing_ok=True) as snapshot:
