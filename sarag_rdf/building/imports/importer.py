@@ -29,7 +29,6 @@ from sarag_rdf.graph.store.child_parser import (
 from sarag_rdf.graph.store.files import InputFile, unpacked
 from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
 
-
 SuggestMapping = Callable[[InputFile, Schema, str, Mapping[str, str]], str]
 """(file, schema, base IRI of the graph, prefixes) -> a mapping for the file."""
 
