@@ -35,7 +35,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
-    "cli": {"base", "documents", "graph", "kg", "plugins.evaluation", "sarag_rdf", "server", "plugins.agents"},
+    "cli": {
+        "base",
+        "documents",
+        "graph",
+        "kg",
+        "plugins.evaluation",
+        "sarag_rdf",
+        "server",
+        "plugins.agents",
+    },
     "__main__": {"cli"},
     "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
 }

@@ -324,7 +324,7 @@ class KnowledgeGraph:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
-        wants to be checked by a person.
+        should be checked by a person.
         """
         from sarag_rdf.graph.store.files import input_file
         from sarag_rdf.kg.exchange import suggesting
