@@ -373,7 +373,7 @@ def _error(kind: str, status: str) -> Json:
 def _operation(path: str, each: Operation) -> Json:
     kind = "Json" if path in ("/search", "/ask") else "Line"
     headers = {n: {"schema": schema, "description": t} for n, (schema, t) in each.headers.items()}
-    given = {str(status): {"description": text} for status, text in each.more.items()}
+    given: dict[str, Json] = {str(n): {"description": text} for n, text in each.more.items()}
     if isinstance(each.gives, str):
         schema = {"$ref": f"#/components/schemas/{each.gives}"}
         given["200"] = {"description": "The result.", "content": content([JSON], schema)}

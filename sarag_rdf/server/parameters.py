@@ -30,7 +30,7 @@ MAX_WEIGHTS: Final = 100
 """Activation weights of one question that are given one by one."""
 RESOURCE_FORMATS = Literal["turtle", "ntriples", "jsonld", "rdfxml", "html"]
 _MAX_BODY: Final = 1 << 20
-_TOKENS: Final = {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS}
+_TOKENS: Final[dict[str, Any]] = {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS}
 _REPEATED: Final = frozenset({"over", "weights"})
 """Parameters that may be given more than once."""
 

@@ -200,7 +200,8 @@ def _retriever(asked: Search) -> RetrieverOptions:
         given["limit"] = asked.limit
     if files := sorted(FILE_OPTIONS & {*spec.options, *given}):
         raise UsageError(f"'{files[0]}' names a file, which a request cannot choose")
-    options: RetrieverOptions = spec.read(declared, read_values(declared, given))
+    options = spec.read(declared, read_values(declared, given))
+    assert isinstance(options, RetrieverOptions)  # noqa: S101 - all retrievers have these
     if options.limit is None:
         return replace(options, limit=DEFAULT_LIMIT)
     if options.limit > MAX_COUNT:
