@@ -24,7 +24,6 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.redaction import masked
-from sarag_rdf.building.index.repair import recover
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader, Part
@@ -184,6 +183,8 @@ class FolderLocation:
         if mark.exists():
             meta = read_meta(store)
             if meta is not None:
+                from sarag_rdf.building.index.repair import recover  # only after an interruption
+
                 recover(GraphReader(store, Minter(meta.base), journal=Journal()))
             mark.unlink(missing_ok=True)
 
