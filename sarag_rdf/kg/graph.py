@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Self
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
-from sarag_rdf.base.errors import EmptyGraphError, InputError, UsageError
+from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.base.exchange import values_of
 from sarag_rdf.base.notebook import graph_html
 from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_SECONDS, Options, Spec
@@ -41,6 +40,7 @@ from sarag_rdf.kg.entities import (
     part_to_networkx,
     to_networkx,
 )
+from sarag_rdf.kg.facets import Facets
 from sarag_rdf.kg.session import Session
 from sarag_rdf.retrieval.question import question_of
 
@@ -50,17 +50,13 @@ if TYPE_CHECKING:
 
     from sarag_rdf.building.check.fsck import FsckReport
     from sarag_rdf.building.imports.run import ImportReport
-    from sarag_rdf.building.index.plan import Inputs, Mode, Plan, Request
+    from sarag_rdf.building.index.plan import Inputs, Mode, Plan
     from sarag_rdf.building.index.run import IndexReport
     from sarag_rdf.graph.exporter import Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
     from sarag_rdf.graph.store.shacl import ValidationReport
-    from sarag_rdf.kg.decisions import Decisions
     from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
-    from sarag_rdf.kg.links import Links
-    from sarag_rdf.kg.ontologies import Ontologies
-    from sarag_rdf.kg.quarantine import Quarantine
     from sarag_rdf.kg.query import QueryExplanation
 
 # Modules that a search does without are imported where they are used.
@@ -70,7 +66,7 @@ _MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirro
 log = logging.getLogger(__name__)
 
 
-class KnowledgeGraph:
+class KnowledgeGraph(Facets):
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
     `sarag_rdf.open` opens one. Reading takes a snapshot, which a writer elsewhere may overtake.
@@ -79,35 +75,7 @@ class KnowledgeGraph:
     """
 
     def __init__(self, session: Session) -> None:
-        self.session = session
-
-    @cached_property
-    def decisions(self) -> Decisions:
-        """Which names refer to the same entity, classes of entities, what phrases state."""
-        from sarag_rdf.kg.decisions import Decisions
-
-        return Decisions(self.session)
-
-    @cached_property
-    def links(self) -> Links:
-        """Links from entities to items of other graphs."""
-        from sarag_rdf.kg.links import Links
-
-        return Links(self.session)
-
-    @cached_property
-    def ontologies(self) -> Ontologies:
-        """The ontologies of the graph, and what follows from them."""
-        from sarag_rdf.kg.ontologies import Ontologies
-
-        return Ontologies(self.session)
-
-    @cached_property
-    def quarantine(self) -> Quarantine:
-        """Sources and statements that do not conform to shapes."""
-        from sarag_rdf.kg.quarantine import Quarantine
-
-        return Quarantine(self.session)
+        super().__init__(session)
 
     def __repr__(self) -> str:
         return f"<KnowledgeGraph {self.session.location}>"
@@ -118,16 +86,6 @@ class KnowledgeGraph:
         with self.session.read(missing_ok=True) as snapshot:
             counts = {} if snapshot.reader.over is not None else stats(snapshot.own)
         return graph_html(repr(self), counts)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all files; the graph itself stays."""
-        self.session.close()
 
     def reload(self) -> None:
         """Read the graph as it is now; models stay loaded.
@@ -155,8 +113,11 @@ class KnowledgeGraph:
         evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
         from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.kg.indexing import run_request
 
-        return self._index(Request.of(inputs, "add", **reading), extractor, progress)
+        return run_request(
+            self.session, Request.of(inputs, "add", **reading), self.extractor(extractor), progress
+        )
 
     def plan(
         self,
@@ -193,8 +154,14 @@ class KnowledgeGraph:
         confirms it.
         """
         from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.kg.indexing import run_request
 
-        return self._index(Request.of(inputs, "update", **options), extractor, progress)
+        return run_request(
+            self.session,
+            Request.of(inputs, "update", **options),
+            self.extractor(extractor),
+            progress,
+        )
 
     def sync(
         self,
@@ -212,37 +179,14 @@ class KnowledgeGraph:
         be deleted, unless `yes` confirms it.
         """
         from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.kg.indexing import run_request
 
-        return self._index(Request.of(folder, "mirror", **options), extractor, progress)
-
-    def _index(
-        self, request: Request, extractor: str | Extractor, progress: Progress
-    ) -> IndexReport:
-        """Carry out the plan of a request, under one lock.
-
-        A graph that does not exist is created if there is something to index.
-        """
-        from sarag_rdf.building.index.plan import plan
-        from sarag_rdf.building.index.run import initial_report, run
-
-        loaded, creates = self.extractor(extractor), request.mode != "update"
-        first: Plan | None = None
-        if creates and not self.session.location.exists():
-            with self.session.read(missing_ok=True, latest=True) as snapshot:
-                first = plan(snapshot.reader, request, loaded.method)
-            if not first.todo:
-                return initial_report(first)
-        with self.session.write(create=creates) as reader:
-            is_still_new = first is not None and read_meta(reader.store) is None
-            todo = first if first and is_still_new else plan(reader, request, loaded.method)
-            if todo.refused:
-                raise InputError(todo.refused)
-            vectors = self.session.vectors
-            vectors.record_model(reader)
-            with vectors.prefetching(reader) as prefetcher:
-                report = run(reader, todo, loaded, progress=progress, written=prefetcher.take)
-            vectors.build(reader, progress)
-            return report
+        return run_request(
+            self.session,
+            Request.of(folder, "mirror", **options),
+            self.extractor(extractor),
+            progress,
+        )
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
