@@ -70,11 +70,10 @@ def serve(
     `open_graph` is called once here and in each worker for questions, so it must be picklable.
     Raises `UsageError`, `StoreError`.
     """
-    base = _base_iri(open_graph)
+    app = make_app(settings, _base_iri(open_graph), open_graph)
     listener = listen(settings)
     port = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    app = make_app(settings, base, open_graph)
     ready(f"http://{host}:{port}", app.doors)
     run_app(app, settings, listener, app.stop)
 

@@ -72,11 +72,11 @@ def command(**options: Any) -> int:
     explain_query. Without --http the client starts this command and talks to it over standard
     input and output. Needs the extra mcp.
     """
-    from sarag_rdf.plugins.agents.doors import sdk
+    from sarag_rdf.plugins.agents.doors import mcp_server
     from sarag_rdf.server.access import access_rules
     from sarag_rdf.server.server import serve
 
-    make_server = sdk().make_server
+    make_server, _ = mcp_server()
     if not options["http"] and (options["tokens"] or options["anonymous"]):
         raise UsageError(
             "--tokens and --anonymous are for --http: over standard input and output the client "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from types import ModuleType
+from typing import Any
+
+from starlette.applications import Starlette
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.plugins.agents.openai_door import OPENAI_ROUTES, PREFIX, SCHEMAS, openai_error, paths
@@ -27,22 +29,23 @@ def openai(settings: ServeSettings, workers: Workers) -> Door:  # noqa: ARG001
     )
 
 
-def sdk() -> ModuleType:
-    """The module of the MCP server; raises `MissingDependencyError` without the SDK."""
+def mcp_server() -> tuple[Callable[..., Any], Callable[..., Starlette]]:
+    """`mcp.make_server` and `mcp.http_app`; raises `MissingDependencyError` without the SDK."""
     try:
-        from sarag_rdf.plugins.agents import mcp as module
+        from sarag_rdf.plugins.agents.mcp import http_app, make_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
         raise MissingDependencyError(
             "the MCP SDK is not installed: pip install 'sarag-rdf[mcp]'"
         ) from error
-    return module
+    return make_server, http_app
 
 
 def mcp(settings: ServeSettings, workers: Workers) -> Door:
     """``/mcp``; raises `MissingDependencyError` without the SDK."""
-    app = sdk().http_app(settings, workers)
+    _, http_app = mcp_server()
+    app = http_app(settings, workers)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
