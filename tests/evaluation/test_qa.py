@@ -286,8 +286,8 @@ def test_a_sub_question_adds_to_the_context_and_not_to_what_is_covered(
     """The order of documents depends on the question here: Graz comes for Carla alone."""
     retrieve = Fixed.retrieve
 
-    def by_question(fixed: Fixed, query: Any) -> Any:
-        found = retrieve(fixed, query)
+    def by_question(fixed: Fixed, view: Any, query: Any) -> Any:
+        found = retrieve(fixed, view, query)
         first = "Graz" if query.text.startswith("Where did Carla") else "Ulm"
         best = tuple(d for d in found.documents if d.document.title == first)
         return replace(found, documents=best)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -271,11 +272,11 @@ def test_the_command_evaluates_a_language_model(
 ) -> None:
     """As for indexing: three calls for a sentence, with the examples; replies are cached."""
     monkeypatch.setattr("benchmarks.text2kgbench.__main__.make_embedder", lambda *_: HashEmbedder())
-    entities = [
+    entities: list[dict[str, Any]] = [
         {"name": name, "type": "misc", "aliases": [], "information": ""}
         for name in ("Crane Light", "Ona")
     ]
-    replies = [
+    replies: list[dict[str, Any] | Exception] = [
         {"entities": entities},
         {"relationships": []},
         {"classes": [], "statements": [ISLAND, HEIGHT, INVENTED]},
