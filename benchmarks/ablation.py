@@ -175,7 +175,7 @@ INGREDIENTS = (
     Ingredient("gate of relationships", patches=((sarag, "calibrated", _ungated),)),
     Ingredient("document frequency", patches=((ArrayNetwork, "frequencies", _undivided),)),
     Ingredient("titles' names", network=_untitled),
-    Ingredient("topics", patches=_rates(topic_weight=Rates.mention_weight)),
+    Ingredient("topics", patches=_rates(topic_weight=Rates().mention_weight)),
     Ingredient("removal of echo", patches=((Spreading, "_to_documents", _to_documents_with_echo),)),
     Ingredient("masking of names", patches=((sarag, "MASK", 0.0), (relevance, "MASK", 0.0))),
     Ingredient("BM25", patches=((sarag, "WORDS", 0.0), (relevance, "WORDS", 0.0))),

@@ -129,8 +129,8 @@ def searches(
     minter = Minter(base_of(folder))
     here = GraphReader(store, minter)
     there = GraphReader(SparqlStore(SparqlEndpoint(server.query_url)), minter)
-    readers = (partial(network_arrays, reader, iris) for reader in (here, there))
-    yield "reading the network", len(iris.relationships), *both(*readers, min(runs, 5))
+    one, other = (partial(network_arrays, reader, iris) for reader in (here, there))
+    yield "reading the network", len(iris.relationships), *both(one, other, min(runs, 5))
     store.close()
 
 
