@@ -47,6 +47,7 @@ def parsed(folder: Path, suite: str, ontologies: Iterable[BenchmarkOntology]) ->
     """All sentences of a suite, parsed once."""
     pipeline, path = load_pipeline(), folder / f"{suite}.spacy"
     if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         texts = sorted({s.text for o in ontologies for s in (*o.train, *o.test)})
         DocBin(docs=pipeline.pipe(texts, batch_size=128)).to_disk(path)
     return {doc.text: doc for doc in DocBin().from_disk(path).get_docs(pipeline.vocab)}
