@@ -42,10 +42,14 @@ from sarag_rdf.base.ports import Table, Vector
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.vectors.index import ExactIndex
 from sarag_rdf.kg.registry import GraphRetriever
-from sarag_rdf.plugins.evaluation.corpus import Corpus, read_corpus
-from sarag_rdf.plugins.evaluation.problems import JudgedQuestion, locate_support
-from sarag_rdf.plugins.evaluation.questions import read_questions
-from sarag_rdf.plugins.evaluation.statistics import figures, mean, paired_interval
+from sarag_rdf.plugins.evaluation.measures import figures, mean, paired_interval
+from sarag_rdf.plugins.evaluation.questions import (
+    Corpus,
+    JudgedQuestion,
+    locate_support,
+    read_corpus,
+    read_questions,
+)
 from sarag_rdf.retrieval import relevance, sarag
 from sarag_rdf.retrieval.activation import NONE, Activation, Pass, Rates, Round, Spreading
 from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, EdgeKind

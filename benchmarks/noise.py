@@ -36,13 +36,16 @@ from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance
 from sarag_rdf.kg.registry import make_embedder, ranking_options
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.plugins.evaluation.corpus import Corpus, read_corpus
+from sarag_rdf.plugins.evaluation.measures import mean
 from sarag_rdf.plugins.evaluation.plots import COLOURS, INK, MARKS, png_axes
-from sarag_rdf.plugins.evaluation.problems import JudgedQuestion, locate_support
-from sarag_rdf.plugins.evaluation.questions import read_questions
+from sarag_rdf.plugins.evaluation.questions import (
+    Corpus,
+    JudgedQuestion,
+    locate_support,
+    read_corpus,
+    read_questions,
+)
 from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, RetrievalMethod, evaluate
-from sarag_rdf.plugins.evaluation.runner import RowFile, key_of
-from sarag_rdf.plugins.evaluation.statistics import mean
 
 SHARES = (0.1, 0.2, 0.4)
 METHODS = ("sarag", "sarag-paper", "ppr", "dense")
@@ -149,8 +152,8 @@ def recall(
             chosen = [RetrievalMethod(name, ranking_options(name)) for name in methods]
             _, outcomes = evaluate(kg, corpus, questions, chosen, Cutoffs((k,)), _quietly)
     return {
-        outcome.method: mean([row.figures for row in outcome.rows], f"R@{k}") or 0.0
-        for outcome in outcomes
+        method: mean([row.figures for row in rows], f"R@{k}") or 0.0
+        for method, rows in outcomes.items()
     }
 
 
@@ -164,6 +167,12 @@ def part_of(corpus: Corpus, questions: Sequence[JudgedQuestion], size: int) -> C
     others = [number for number in range(len(corpus.passages)) if number not in needed]
     chosen = sorted(needed | set(others[: max(0, size - len(needed))]))
     return Corpus([corpus.passages[number] for number in chosen], corpus.sha256, corpus.file)
+
+
+def known_results(path: Path) -> dict[str, dict[str, float]]:
+    """Recall by the key of its run, from a file that earlier runs have written."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return {row["key"]: row["recall"] for row in map(json.loads, lines)}
 
 
 def measured(arguments: argparse.Namespace) -> dict[tuple[str, float], dict[str, float]]:
@@ -181,18 +190,17 @@ def measured(arguments: argparse.Namespace) -> dict[tuple[str, float], dict[str,
     for seed in range(arguments.seeds):
         runs += [(kind, share, seed) for share in arguments.shares for kind in KINDS]
     found: dict[tuple[str, float], list[dict[str, float]]] = {}
-    with RowFile(arguments.results) as rows:
-        for kind, share, seed in runs:
-            methods = arguments.methods
-            key = key_of(kind, share, seed, methods, identity, embedder.name)
-            row = rows.get(key, ("recall",))
-            if row is None:
-                print(f"noise.py: {kind} {share:g}, seed {seed}", file=sys.stderr, flush=True)
-                spoiled = list(KINDS[kind](passages, share, seed)) if kind in KINDS else passages
-                figures = recall(corpus, questions, spoiled, embedder, arguments.k, methods)
-                setting = {"kind": kind, "share": share, "seed": seed}
-                row = rows.put(key, {**setting, "recall": figures})
-            found.setdefault((kind, share), []).append(row["recall"])
+    for kind, share, seed in runs:
+        methods = arguments.methods
+        key = json.dumps([kind, share, seed, methods, identity, embedder.name])
+        figures = known_results(arguments.results).get(key)
+        if figures is None:
+            print(f"noise.py: {kind} {share:g}, seed {seed}", file=sys.stderr, flush=True)
+            spoiled = list(KINDS[kind](passages, share, seed)) if kind in KINDS else passages
+            figures = recall(corpus, questions, spoiled, embedder, arguments.k, methods)
+            with arguments.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "recall": figures}) + "\n")
+        found.setdefault((kind, share), []).append(figures)
     print(f"{len(questions)} questions, {len(corpus.passages)} passages, {embedder.name}\n")
     return {
         run: {method: fmean(row[method] for row in several) for method in arguments.methods}

@@ -14,10 +14,25 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from spacy.tokens import Doc, DocBin
 
+from benchmarks.text2kgbench.data import (
+    SUITES,
+    BenchmarkOntology,
+    LiteralStyle,
+    Sentence,
+    read_benchmark,
+)
+from benchmarks.text2kgbench.score import (
+    Scores,
+    example_of,
+    mean_of,
+    score_ontology,
+    triple_of,
+)
 from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.types import Relation
 from sarag_rdf.building.derive.decisions import PhraseSignature
@@ -26,25 +41,13 @@ from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.spacy.pipeline import load_pipeline, parse_document
 from sarag_rdf.extraction.statements import range_kind
 from sarag_rdf.extraction.values import parse_value
-from sarag_rdf.plugins.evaluation.extraction import (
-    ExtractionScores,
-    example_of,
-    score_ontology,
-    triple_of,
-)
-from sarag_rdf.plugins.evaluation.text2kgbench import (
-    SUITES,
-    BenchmarkOntology,
-    LiteralStyle,
-    Sentence,
-    read_benchmark,
-)
 
 
 def parsed(folder: Path, suite: str, ontologies: Iterable[BenchmarkOntology]) -> dict[str, Doc]:
     """All sentences of a suite, parsed once."""
     pipeline, path = load_pipeline(), folder / f"{suite}.spacy"
     if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         texts = sorted({s.text for o in ontologies for s in (*o.train, *o.test)})
         DocBin(docs=pipeline.pipe(texts, batch_size=128)).to_disk(path)
     return {doc.text: doc for doc in DocBin().from_disk(path).get_docs(pipeline.vocab)}
@@ -99,7 +102,7 @@ def decided(ontology: BenchmarkOntology, relation: Relation, stated: Stated) -> 
 
 def scored(
     ontology: BenchmarkOntology, statements: Mapping[str, Iterable[Relation]]
-) -> tuple[ExtractionScores, int]:
+) -> tuple[Scores, int]:
     style = LiteralStyle()
     triples = {
         key: list(dict.fromkeys(triple_of(ontology, relation, style) for relation in own))
@@ -111,7 +114,7 @@ def scored(
 
 def measure(
     ontology: BenchmarkOntology, docs: Mapping[str, Doc], rows: int
-) -> tuple[tuple[ExtractionScores, int], tuple[ExtractionScores, int], int, int]:
+) -> tuple[tuple[Scores, int], tuple[Scores, int], int, int]:
     matcher = PhraseMatcher(ontology.schema)
     decisions, size = reviewed(ontology, docs, matcher, rows)
     before: dict[str, list[Relation]] = {}
@@ -143,10 +146,10 @@ def main() -> None:
                   f"{before[1]} -> {after[1]} statements", flush=True)  # fmt: skip
         before_all, after_all = [r[0] for r in results], [r[1] for r in results]
         for name, chosen in (("before", before_all), ("after", after_all)):
-            m = ExtractionScores.mean([scores for scores, _ in chosen])
-            print(f"{suite} {name}: {sum(count for _, count in chosen)} statements, official "
-                  f"{m.official_precision:.3f} {m.official_recall:.3f} {m.official_f1:.3f}, strict "
-                  f"{m.strict_precision:.3f} {m.strict_recall:.3f} {m.strict_f1:.3f}")  # fmt: skip
+            means = mean_of(scores for scores, _ in chosen)
+            kinds = product(("official", "strict"), ("precision", "recall", "f1"))
+            figures = ", ".join(f"{k} {m} {means[f'{k}_{m}']:.3f}" for k, m in kinds)
+            print(f"{suite} {name}: {sum(count for _, count in chosen)} statements, {figures}")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ from sarag_rdf.base.ports import Gather, Reasoner, Reply
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_llm
-from sarag_rdf.plugins.evaluation.scores import contains_answer, matches, token_f1
+from sarag_rdf.plugins.evaluation.measures import contains_answer, matches, token_f1
 from sarag_rdf.testing.fakes import HashEmbedder
 
 SYSTEMS = (

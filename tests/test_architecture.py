@@ -24,7 +24,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "extraction": {"base", "graph"},
     "plugins.vector_engine": {"base", "graph"},
     "retrieval": {"base", "graph"},
-    "testing": {"base", "models"},
     "answering": {"base", "graph", "retrieval"},
     "building": {"base", "documents", "graph", "extraction"},
     "plugins.learned": {"base", "graph", "extraction"},
@@ -32,17 +31,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.papers": {"base", "graph", "extraction", "retrieval", "answering", "building"},
     "plugins.tables": {"base", "graph", "building"},
     "plugins.wikibase": {"base", "graph", "extraction", "building"},
-    "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "plugins.learned", "kg"},
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
-    "plugins.agents": {"base", "kg", "sarag_rdf", "server"},
-    "cli": {"base", "documents", "graph", "kg", "plugins.evaluation", "sarag_rdf", "server", "plugins.agents"},
+    "testing": {"base", "documents", "models", "kg"},
+    "cli": {"base", "documents", "graph", "kg", "sarag_rdf", "server"},
     "__main__": {"cli"},
+    "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
+    "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "kg", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 
 ONLY_IN: dict[str, set[str]] = {
-    "click": {"cli"},
+    "click": {"cli", "plugins.agents", "plugins.evaluation"},
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
     "openai": {"models"},
@@ -61,7 +61,7 @@ ONLY_IN: dict[str, set[str]] = {
     "ir_measures": {"plugins.evaluation"},
     "pyshacl": {"graph"},
     "shacl": {"graph"},
-    "starlette": {"server"},
+    "starlette": {"server", "plugins.agents"},
     "uvicorn": {"server"},
     "anyio": {"server"},
     "SPARQLWrapper": {"graph"},
@@ -111,7 +111,8 @@ def imports(path: Path) -> Iterator[tuple[str, str, int]]:
             yield from ((str(node.module), alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             name = ast.unparse(node.args[0])
-            assert name.startswith(("'", "f'sarag_rdf.cli.")), f"{path}:{node.lineno}: {name}"
+            own = f"f'{'.'.join(path.relative_to(PACKAGE.parent).parts[:-1])}."
+            assert name.startswith(("'", own)), f"{path}:{node.lineno}: {name}"
             if name.startswith("'"):
                 yield name.strip("'"), "", node.lineno
 

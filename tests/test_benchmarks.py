@@ -35,7 +35,10 @@ pytestmark = pytest.mark.guide
 
 FOLDER = ROOT / "benchmarks"
 PAGES = sorted(FOLDER.glob("*.md"))
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+SCRIPTS = sorted(
+    {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
+    | {path.parent.name for path in FOLDER.glob("*/__main__.py")}
+)
 SMALLEST = {
     "--copies": 1, "--count": 1, "--edges": 60, "--limit": 1, "--n": 400, "--requests": 2,
     "--runs": 1, "--sizes": 4, "--sources": 2,
@@ -58,7 +61,6 @@ FURTHER = {
     "scale": ("--questions", "1", "--sparql", "1"),
     "steering": ("--limit", "2"),
     "tables": ("--rows", "5"),
-    "train_typed": ("--folds", "2"),
     "validation": ("--sources", "2"),
     "vectors": ("--count", "400", "--width", "8"),
 }
@@ -369,6 +371,12 @@ def test_a_script_that_the_documentation_names_runs(
     run(["python", "-m", f"benchmarks.{script}"], monkeypatch)
 
 
+def source_of(script: str) -> str:
+    """The code of a script, or of the package that is run."""
+    package = FOLDER / script / "__main__.py"
+    return (package if package.exists() else FOLDER / f"{script}.py").read_text("utf-8")
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_can_be_imported_and_is_used(script: str) -> None:
     """Each is named by a command of a page or of the documentation, or imported by another."""
@@ -376,9 +384,9 @@ def test_a_script_can_be_imported_and_is_used(script: str) -> None:
     named = {words[2] for page in PAGES for words in commands(page) if len(words) > 2}
     named |= {f"benchmarks.{name}" for name in documented()}
     for other in SCRIPTS:
-        for node in ast.walk(ast.parse((FOLDER / f"{other}.py").read_text("utf-8"))):
+        for node in ast.walk(ast.parse(source_of(other))):
             if isinstance(node, ast.ImportFrom) and other != script:
                 named.add(str(node.module))
     assert f"benchmarks.{script}" in named, "remove it, or give its command on a page"
-    started = re.findall(r"python benchmarks/\w+", (FOLDER / f"{script}.py").read_text("utf-8"))
+    started = re.findall(r"python benchmarks/\w+", source_of(script))
     assert started == [], "start it as the others: python -m benchmarks.NAME"

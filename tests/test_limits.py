@@ -214,13 +214,14 @@ def test_entities_of_xml_that_expand(tmp_path: Path) -> None:
     long = f'<!ENTITY z "{"a" * 5_000}">'
     endless = '<!ENTITY z "' + "a" * 70_000
     path = tmp_path / "a.rdf"
-    for definition in (nested + '<!ENTITY z "&a8;">', backwards, long, endless):
+    for definition in (nested + '<!ENTITY z "&a8;">', backwards, endless):
         path.write_text(laughs(definition))
-        with graph() as kg, pytest.raises(InputError, match=r"entity '|invalid XML"):
+        with graph() as kg, pytest.raises(InputError, match=r"invalid XML|unrecognized entity"):
             kg.import_graph(path, "rdf", embed=False)
-    path.write_text(laughs('<!ENTITY y "Ad"><!ENTITY z "&y;a">'))
-    with graph() as kg:
-        assert kg.import_graph(path, "rdf", embed=False).triples == 2
+    for definition in ('<!ENTITY y "Ad"><!ENTITY z "&y;a">', long):
+        path.write_text(laughs(definition))
+        with graph() as kg:
+            assert kg.import_graph(path, "rdf", embed=False).triples == 2
 
 
 @pytest.mark.parametrize(

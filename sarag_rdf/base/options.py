@@ -36,6 +36,7 @@ from typing import (
     Self,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -51,6 +52,8 @@ MAX_TOKENS = 1_000_000
 """Greatest size of a context or reply, in tokens."""
 Harmless = bool | Literal["inside"]
 """Whether the settings file of an untrusted folder may set an option, or only within the folder."""
+MAX_SECONDS = 120.0
+"""Default time limit of a parser for one document or statement, in seconds."""
 _SHOWN = 60
 """Greatest length of a value in an error message, in characters."""
 
@@ -210,11 +213,12 @@ class Options:
 
     def __post_init__(self) -> None:
         for declared in declared_options(type(self)):
-            value = getattr(self, declared.name)
+            value: Any = getattr(self, declared.name)
             if (declared.kind is tuple and isinstance(value, list)) or (
                 declared.kind is Path and isinstance(value, str)
             ):
-                value = declared.kind(value)
+                kind: Any = declared.kind
+                value = kind(value)
                 object.__setattr__(self, declared.name, value)
             declared.check(self.name, value)
 
@@ -279,7 +283,8 @@ def declared_options(options: type[Options]) -> tuple[Option, ...]:
 
     Fields that are not declared with `option` are left out.
     """
-    return _declared(options)
+    declared: tuple[Option, ...] = _declared(cast("Any", options))
+    return declared
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -319,10 +319,16 @@ ChooseVectors = Callable[[str, VectorStore], VectorStore]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A structured reply: `data` matches the requested schema."""
+    """A structured reply: `data` matches the requested schema.
+
+    Of a cached reply, `first_usage` and `first_seconds` are those of the call that gave it; None
+    and 0 if they are not known.
+    """
 
     data: dict[str, Any]
     usage: Usage
+    first_usage: Usage | None = field(default=None, compare=False)
+    first_seconds: float = field(default=0.0, compare=False)
 
 
 class LLM(Protocol):

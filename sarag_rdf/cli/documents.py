@@ -208,7 +208,8 @@ def _extractor(
     extractor, colon, rest = name.partition(":")
     if extractor not in ("spacy", "learned", "llm"):
         raise UsageError(f"--examples is for spacy and llm; {name} learns from no examples")
-    name = f"{'learned' if extractor == 'spacy' else extractor}{colon}{rest}"
+    if extractor == "spacy":
+        name = f"learned{colon}{rest}"
     return kg.extractor(name, schema=schema, examples=options["examples"])
 
 

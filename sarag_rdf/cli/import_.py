@@ -15,13 +15,13 @@ from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
     embedding_endpoint_options,
-    expansion_option,
+    flags,
     json_option,
     kg_option,
     open_graph,
-    seconds_option,
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
+from sarag_rdf.documents.options import ReadOptions
 
 RESTORED = "sarag"
 """The kind of a file that is restored rather than imported."""
@@ -66,8 +66,7 @@ def _repeatable(name: str, help_: str) -> Decorator:
     "the graph.",
 )
 @click.option("--no-vectors", is_flag=True, help="Do not embed now, but at the first search.")
-@expansion_option
-@seconds_option
+@flags(ReadOptions, "max_expansion", "max_seconds")
 @click.option("--list", "list_", is_flag=True, help="List the imported graphs.")
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @kg_option

@@ -15,8 +15,7 @@ from types import TracebackType
 import click
 
 from sarag_rdf import __version__
-from sarag_rdf.base.cache_errors import FirstOnly, lack_of_room
-from sarag_rdf.base.errors import PluginError, SaragError, one_line
+from sarag_rdf.base.errors import FirstOnly, PluginError, SaragError, lack_of_room, one_line
 from sarag_rdf.base.plugins import find, load, plugins
 from sarag_rdf.base.redaction import redacted
 from sarag_rdf.cli.output import add_verbosity_options
@@ -126,7 +125,7 @@ def cli(ctx: click.Context, config: Path | None) -> None:
       sarag search "Which river flows through the birthplace of Marie Curie?"
     """  # noqa: D301 - click reads the backspace
     files = settings_files(config, is_trusted)
-    if files:
+    if files and ctx.invoked_subcommand != "trust":  # which no file sets
         invoked = ctx.invoked_subcommand or ""
         names = command_names()
         set_defaults(ctx, files, _lazily(sorted(names, key=lambda name: name != invoked)))

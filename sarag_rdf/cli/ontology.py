@@ -18,16 +18,16 @@ from sarag_rdf.cli.decisions import action_of, list_or_undo, undo_options
 from sarag_rdf.cli.options import (
     base_option,
     embedding_options,
-    expansion_option,
+    flags,
     json_option,
     open_graph,
     output_option,
     read_options,
-    seconds_option,
     together,
     write_options,
 )
 from sarag_rdf.cli.output import columns, counted, emit, open_output
+from sarag_rdf.documents.options import ReadOptions
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import DOCUMENTS
 
@@ -47,8 +47,7 @@ _MOST_FOUND = 3
 _parsing_options = together(
     click.option("--format", "format_", help="RDF format. Default: by the suffix of the file."),
     click.option("--base-iri", help="Base IRI for relative IRIs in the file."),
-    expansion_option,
-    seconds_option,
+    flags(ReadOptions, "max_expansion", "max_seconds"),
 )
 
 

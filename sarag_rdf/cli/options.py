@@ -26,7 +26,6 @@ from sarag_rdf.base.options import (
     declared_options,
 )
 from sarag_rdf.cli.settings import Setting
-from sarag_rdf.documents.options import ReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -66,25 +65,31 @@ def flags(
     *only: str,
     without: tuple[str, ...] = (),
     once: bool = False,
-    **names: str,
+    names: Mapping[str, str] | None = None,
+    **attributes: Any,
 ) -> Decorator:
     """A flag for each option that a class declares, or for those in `only`.
 
     `names` are parameters whose names differ from those of their options; see `chosen`. With
     `once`, flags belong to a single call: neither the environment nor a file can set them.
+    `attributes` are further ones of `setting`.
     """
+    names = names or {}
     chosen_ones = [
         each
         for each in declared_options(options)
         if (not only or each.name in only) and each.name not in without
     ]
-    return together(*(_flag(each, names.get(each.name, each.name), once) for each in chosen_ones))
+    return together(
+        *(_flag(each, names.get(each.name, each.name), once, attributes) for each in chosen_ones)
+    )
 
 
-def _flag(option: Option, name: str, once: bool) -> Decorator:
+def _flag(option: Option, name: str, once: bool, more: Mapping[str, Any]) -> Decorator:
     flag = f"--{name.replace('_', '-')}"
     default = None if option.default in ("", ()) else option.default
     attributes: dict[str, Any] = {"help": option.meaning, "default": default, "show_default": True}
+    attributes |= more
     if option.kind is bool:
         attributes["is_flag"] = True
     elif option.kind is tuple:
@@ -104,7 +109,7 @@ def _type(option: Option) -> Any:
     low, high = (a if b is None else b for a, b in ((option.gt, option.ge), (option.lt, option.le)))
     if option.kind is str or (low is None and high is None):
         return option.kind
-    number = click.IntRange if option.kind is int else click.FloatRange
+    number: Any = click.IntRange if option.kind is int else click.FloatRange
     is_open = {"min_open": option.gt is not None, "max_open": option.lt is not None}
     return number(low, high, **is_open)
 
@@ -150,11 +155,11 @@ kg_option = setting(
     help="The graph's folder, or a SPARQL endpoint's URL. Credentials are read from "
     "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",
 )
-sparql_options = flags(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", **_SPARQL)
+sparql_options = flags(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
 """The kind of graph at a SPARQL endpoint, and the limits of requests to it."""
 read_options = together(kg_option, sparql_options)
 write_options = together(
-    kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", **_SPARQL)
+    kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
 )
 base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
 embedder_option = setting(
@@ -163,10 +168,12 @@ embedder_option = setting(
     "endpoint; with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded "
     "with, else all-MiniLM-L6-v2.",
 )
-embedding_endpoint_options = flags(
-    ModelEndpoint, "base_url", "timeout", "loading_wait", "max_reply"
+embedding_endpoint_options = together(
+    flags(ModelEndpoint, "base_url", is_needed=False),
+    flags(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
 )
-endpoint_options = flags(ModelEndpoint, seed="model_seed")
+"""Without a language model, an endpoint is needed only by an embedder that names one."""
+endpoint_options = flags(ModelEndpoint, names={"seed": "model_seed"})
 embedding_options = together(embedder_option, embedding_endpoint_options)
 model_options = together(embedder_option, endpoint_options)
 over_option = setting(
@@ -190,9 +197,6 @@ facts_option = setting(
     help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
     "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
     "searched. An imported graph named here is searched only if --over names it.",
-)
-expansion_option, seconds_option = (
-    flags(ReadOptions, name) for name in ("max_expansion", "max_seconds")
 )
 shapes_options = together(
     setting(

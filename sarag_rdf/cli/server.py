@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,12 +31,13 @@ from sarag_rdf.server.settings import ServeSettings, is_loopback
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.server.doors import Door
 
 graph_options = together(
     over_option,
     facts_option,
     embedder_option,
-    flags(ModelEndpoint, seed="model_seed", timeout="model_timeout"),
+    flags(ModelEndpoint, names={"seed": "model_seed", "timeout": "model_timeout"}),
 )
 """What a server reads, and its models; --timeout is that of its queries."""
 
@@ -71,7 +72,7 @@ def serve(**options: Any) -> int:
         logging.getLogger("sarag_rdf.server").setLevel(logging.INFO)
     open_graph = graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
-        run(settings, open_graph, lambda url: _announce(url, settings))
+        run(settings, open_graph, lambda url, doors: _announce(url, settings, doors))
     note("stopped")
     return 0
 
@@ -136,7 +137,7 @@ def folder_of(location: str | Path) -> Path:
     return location.expanduser()
 
 
-def _announce(local: str, settings: ServeSettings) -> None:
+def _announce(local: str, settings: ServeSettings, doors: Sequence[Door]) -> None:
     """Print the URLs of the server."""
     url = settings.public_url or local
     if settings.public_url:
@@ -146,7 +147,8 @@ def _announce(local: str, settings: ServeSettings) -> None:
     click.echo(f"SPARQL endpoint {url}/sparql")
     click.echo(f"Graph store     {url}/rdf-graph-store")
     click.echo(f"Search, answers {url}/search?q=...  {url}/ask?q=...")
-    if settings.has_model:
-        click.echo(f"OpenAI clients  {url}/v1")
+    for door in doors:
+        if door.title:
+            click.echo(f"{door.title:<15} {url}{door.path}")
     click.echo(f"Description     {url}/docs  {url}/openapi.json")
     sys.stdout.flush()

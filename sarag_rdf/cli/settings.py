@@ -61,9 +61,13 @@ class Setting(click.Option):
     may use is not harmless.
     """
 
-    def __init__(self, *args: Any, harmless: Harmless = False, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, harmless: Harmless = False, is_needed: bool = True, **attributes: Any
+    ) -> None:
+        """`is_needed` unless the command may do without a value that may not be set."""
         super().__init__(*args, **attributes)
         self.harmless = harmless
+        self.is_needed = is_needed
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """The value, if it may come from where it does; otherwise raises `UsageError`."""
@@ -72,6 +76,9 @@ class Setting(click.Option):
             trusted = "" if file.is_own else ", which is not trusted"
             _log.debug("setting %s = %s from %s%s", key, value, file.path, trusted)
             if not file.is_own and not self.permits(value, file.path.parent):
+                if not self.is_needed:
+                    _log.info("%s: %s is ignored: run sarag trust", file.line(key), key)
+                    return None
                 raise UsageError(
                     f"{file.line(key)}: {key} = {json.dumps(value)} counts only if you trust this "
                     "file, since it decides where data goes, which files are used, or a limit: "
@@ -119,7 +126,9 @@ def read_settings(
         settings = tomllib.loads(data.decode("utf-8"))
     except RecursionError as error:
         raise UsageError(f"cannot read {path} as TOML: it is nested too deeply") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read {path}: it is not UTF-8 text: save it as UTF-8") from error
+    except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read {path} as TOML: {error}") from error
     values = {key: _argument(path, key, value) for key, value in settings.items()}
     digest = hashlib.sha256(data).hexdigest()
@@ -171,7 +180,7 @@ def _set_defaults(defaults: Any, file: SettingsFile, command: click.Command) -> 
     for key, option in _options_in(file, command):
         defaults[option.name] = _default(option, file.path, key, file.values[key])
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        for name, inner in _subcommands(command).items():
             _set_defaults(defaults.setdefault(name, {}), file, inner)
 
 
@@ -190,8 +199,15 @@ def settings_of(file: SettingsFile, commands: Iterable[click.Command]) -> list[t
     for command in commands:
         found += _options_in(file, command)
         if isinstance(command, click.Group):
-            found += settings_of(file, command.commands.values())
+            found += settings_of(file, _subcommands(command).values())
     return found
+
+
+def _subcommands(group: click.Group) -> dict[str, click.Command]:
+    """The commands of a group by name, which it may import now."""
+    with click.Context(group) as context:
+        found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 def _options_in(file: SettingsFile, command: click.Command) -> list[tuple[str, Setting]]:

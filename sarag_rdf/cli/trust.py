@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from sarag_rdf.base.endpoints import user_folder
-from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.errors import SaragError, UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.cli.settings import NAME, read_settings, settings_of
 
@@ -60,10 +60,16 @@ def _trust(path: Path) -> None:
     assert isinstance(group, click.Group)  # noqa: S101 - for the type checker
     commands = [group.get_command(root, name) for name in group.list_commands(root)]
     record = _record(path)
-    record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    unfinished = record.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(json.dumps({"path": str(path), "sha256": file.sha256}))
-    unfinished.replace(record)
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        unfinished = record.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps({"path": str(path), "sha256": file.sha256}))
+        unfinished.replace(record)
+    except OSError as error:
+        raise SaragError(
+            f"cannot write {record.parent}: {error.strerror}: name a folder that you may write to "
+            "with XDG_STATE_HOME"
+        ) from error
     click.echo(f"trusted: {path}")
     for key, value in file.values.items():
         options = [

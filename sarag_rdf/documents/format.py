@@ -10,11 +10,11 @@ from typing import ParamSpec, TypeVar
 
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import one_line
+from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.documents.options import MAX_SECONDS
 
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
-"""Keys that may hold the text of a record, in order of preference."""
+"""Keys of a record for its text, in order of preference."""
 ID_KEYS = ("id", "_id")
 
 

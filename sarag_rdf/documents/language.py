@@ -9,8 +9,13 @@ from typing import Any
 
 from pyoxigraph import Literal
 
-from sarag_rdf.base.cache_errors import lack_of_room
-from sarag_rdf.base.errors import DiskFullError, MissingDependencyError, ModelError, UsageError
+from sarag_rdf.base.errors import (
+    DiskFullError,
+    MissingDependencyError,
+    ModelError,
+    UsageError,
+    lack_of_room,
+)
 
 AUTO = "auto"
 DEFAULT = "en"

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sarag_rdf.base.compression import MAX_EXPANSION
-from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.options import MAX_SECONDS, Options, option
 from sarag_rdf.documents.language import AUTO, parse_language
 
 WORDS = 500
 OVERLAP = 200
 MAX_CHARS = 5_000_000
-MAX_SECONDS = 120.0
-"""Default time limit of a parser for one file, in seconds."""
 
 
 @dataclass(frozen=True)

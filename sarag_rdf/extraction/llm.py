@@ -6,17 +6,16 @@ ontology a third call asks for typed statements (`sarag_rdf.extraction.llm_state
 
 from __future__ import annotations
 
-import queue
 import re
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from math import ceil
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sarag_rdf.base.errors import (
     ContextTooLongError,
@@ -31,6 +30,7 @@ from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Embedder, Services
 from sarag_rdf.base.resources import prompt_hash, render_prompt
 from sarag_rdf.base.sentences import split_sentences
+from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import (
     ENTITY_TYPES,
     Document,
@@ -218,7 +218,7 @@ class LLMExtractor:
         When the iterator is closed or interrupted, no further calls start, and running calls are
         not waited for.
         """
-        return _map_in_order(self._result, documents, self._concurrency)
+        return map_in_order(self._result, documents, self._concurrency)
 
     def extract_statements(
         self, documents: Iterable[Document]
@@ -229,7 +229,7 @@ class LLMExtractor:
         """
         if self._statements is None:
             raise UsageError("typed statements need an ontology with properties")
-        return _map_in_order(self._statements_result, documents, self._concurrency)
+        return map_in_order(self._statements_result, documents, self._concurrency)
 
     @cached_property
     def _statements(self) -> StatementModel | None:
@@ -244,7 +244,7 @@ class LLMExtractor:
         )
 
     def estimate(
-        self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
+        self, documents: Iterable[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage:
         """Estimate the usage and cost of `extract`, without any call.
 
@@ -324,64 +324,6 @@ class LLMExtractor:
         with self._lock:
             self._usage += reply.usage
         return dict(restored(reply.data))
-
-
-_Result = TypeVar("_Result")
-_Work = Callable[[Document, threading.Event], _Result]
-_Job = tuple["Future[_Result]", Document]
-
-
-def _map_in_order(
-    work: _Work[_Result], documents: Iterable[Document], concurrency: int
-) -> Iterator[_Result]:
-    """Yield the results of `work` in the order of `documents`, from `concurrency` threads.
-
-    The threads are daemons: Python waits at exit for the threads of a ThreadPoolExecutor, which
-    takes minutes if an endpoint hangs, even after Ctrl-C.
-    """
-    jobs: queue.SimpleQueue[_Job[_Result] | None] = queue.SimpleQueue()
-    stop, broken = threading.Event(), threading.Event()
-    pending: deque[Future[_Result]] = deque()
-    threads = 0
-    try:
-        for document in documents:
-            pending.append(Future())
-            jobs.put((pending[-1], document))
-            if threads < concurrency:
-                threads += 1
-                threading.Thread(
-                    target=_run_worker, args=(jobs, work, stop, broken), daemon=True
-                ).start()
-            if len(pending) >= 2 * concurrency:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        stop.set()
-        for future in pending:
-            future.cancel()
-        for _ in range(threads):
-            jobs.put(None)
-
-
-def _run_worker(
-    jobs: queue.SimpleQueue[_Job[_Result] | None],
-    work: _Work[_Result],
-    stop: threading.Event,
-    broken: threading.Event,
-) -> None:
-    """Process jobs until None; after a failed job, jobs that have not started are cancelled."""
-    while (job := jobs.get()) is not None:
-        future, document = job
-        if broken.is_set():
-            future.cancel()
-        if not future.set_running_or_notify_cancel():
-            continue
-        try:
-            future.set_result(work(document, stop))
-        except BaseException as error:  # noqa: BLE001 - raised by Future.result
-            broken.set()
-            future.set_exception(error)
 
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")

@@ -345,8 +345,8 @@ def write_turtle(
     lines += ["", f"{NamedNode(base)} a owl:Ontology ;", f"    rdfs:label {title} ."]
     types = {type_ for p in properties for type_ in (p.subject_type, p.object_type)}
     for name in (name for type_, name in _CLASSES.items() if type_ in types):
-        label = Literal(name.lower(), language="en")
-        lines += ["", f":{name} a owl:Class ;", f"    rdfs:label {label} ."]
+        class_label = Literal(name.lower(), language="en")
+        lines += ["", f":{name} a owl:Class ;", f"    rdfs:label {class_label} ."]
     labels = [property_.label for property_ in properties]
     for property_, name in zip(properties, local_names(properties), strict=True):
         noun = "relationship" if property_.count == 1 else "relationships"

@@ -195,8 +195,12 @@ def neighbourhood(
     distances = {find_entity(reader, name): 0 for name in names}
     frontier, is_complete = sorted(distances), True
     for distance in range(1, hops + 1):
-        rows = reader.rows_for("neighbours", frontier)
-        reached = sorted({other.value for _, other in rows} - distances.keys())
+        around = statements_from(reader, frontier, inverse=True).values()
+        ends = {
+            end for several in around for each in several for end in (each.subject, each.object)
+        }
+        ends |= {other.value for _, other in reader.rows_for("neighbours", frontier)}
+        reached = sorted(ends - distances.keys())
         frontier = reached[: limit - len(distances)]
         is_complete &= len(frontier) == len(reached)
         distances |= dict.fromkeys(frontier, distance)

@@ -9,7 +9,7 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.plugins import load, loadable
 from sarag_rdf.base.ports import GraphStore, Progress
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.building.imports.importer import Importer
+from sarag_rdf.building.imports.importer import Importer, SuggestMapping
 from sarag_rdf.graph.exporter import ExportedGraph
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
@@ -35,7 +35,7 @@ def exported_graph(session: Session, progress: Progress) -> ExportedGraph:
     return ExportedGraph(read, read_any, session.write, session.models.llm, progress)
 
 
-def suggesting(kind: str) -> Any:
+def suggesting(kind: str) -> SuggestMapping:
     """What suggests a mapping for files of a kind; raises `UsageError` if nothing does."""
     importer: Importer = load("importers", kind)
     if importer.suggest is None:

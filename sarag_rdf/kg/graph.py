@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal, Self
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
-from sarag_rdf.base.errors import EmptyGraphError, InputError, UsageError
+from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.base.exchange import values_of
 from sarag_rdf.base.notebook import graph_html
-from sarag_rdf.base.options import DEFAULT_LIMIT, Options, Spec
+from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_SECONDS, Options, Spec
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import (
     LLM,
@@ -27,60 +26,47 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.base.types import Answer, OnEvent, Retrieved
+from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.building.check.fsck import FsckReport, stats
-from sarag_rdf.building.check.validate import validate
-from sarag_rdf.building.imports import restore as restoring
-from sarag_rdf.building.imports.importer import ImportOptions
-from sarag_rdf.building.imports.run import ImportReport, forget_import, run_import
-from sarag_rdf.building.index.commit import remove
-from sarag_rdf.building.index.plan import Inputs, Mode, Plan, Request, plan
-from sarag_rdf.building.index.run import IndexReport, initial_report, run
-from sarag_rdf.building.index.sources import IndexedSources
-from sarag_rdf.graph.exporter import Exporter, ExportReport
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS
-from sarag_rdf.graph.store.files import input_file
-from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
-from sarag_rdf.graph.store.shacl import ValidationReport
-from sarag_rdf.kg import fsck, registry
-from sarag_rdf.kg.decisions import Decisions
+from sarag_rdf.kg import registry
 from sarag_rdf.kg.entities import (
     MAX_NODES,
     MAX_STATEMENTS,
-    EntityDescription,
-    Neighbourhood,
     describe_entity,
     neighbourhood,
     part_to_networkx,
     to_networkx,
 )
-from sarag_rdf.kg.exchange import exported_graph, read_only_dataset, suggesting
-from sarag_rdf.kg.export import description as void
-from sarag_rdf.kg.export.activation import activation_trig
-from sarag_rdf.kg.links import Links
-from sarag_rdf.kg.ontologies import Ontologies, extractor_of, phrase_schema
-from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
-from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
+from sarag_rdf.kg.facets import Facets
 from sarag_rdf.kg.session import Session
-from sarag_rdf.kg.weights import with_weights
 from sarag_rdf.retrieval.question import question_of
 
 if TYPE_CHECKING:
     import rdflib
     from networkx import MultiDiGraph
 
+    from sarag_rdf.building.check.fsck import FsckReport
+    from sarag_rdf.building.imports.run import ImportReport
+    from sarag_rdf.building.index.plan import Inputs, Mode, Plan
+    from sarag_rdf.building.index.run import IndexReport
+    from sarag_rdf.graph.exporter import Exporter, ExportReport
+    from sarag_rdf.graph.ontology.schema import Schema
+    from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
+    from sarag_rdf.graph.store.shacl import ValidationReport
+    from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
+    from sarag_rdf.kg.query import QueryExplanation
+
+# Modules that a search does without are imported where they are used.
 
 _MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
 
 log = logging.getLogger(__name__)
 
 
-class KnowledgeGraph:
+class KnowledgeGraph(Facets):
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
     `sarag_rdf.open` opens one. Reading takes a snapshot, which a writer elsewhere may overtake.
@@ -89,34 +75,17 @@ class KnowledgeGraph:
     """
 
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self.decisions = Decisions(session)
-        self.links = Links(session)
-        self.ontologies = Ontologies(session)
-        self.quarantine = Quarantine(session)
+        super().__init__(session)
 
     def __repr__(self) -> str:
         return f"<KnowledgeGraph {self.session.location}>"
 
     def _repr_html_(self) -> str:
+        from sarag_rdf.building.check.fsck import stats
+
         with self.session.read(missing_ok=True) as snapshot:
             counts = {} if snapshot.reader.over is not None else stats(snapshot.own)
         return graph_html(repr(self), counts)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all files; the graph itself stays."""
-        self.session.close()
 
     def reload(self) -> None:
         """Read the graph as it is now; models stay loaded.
@@ -143,7 +112,12 @@ class KnowledgeGraph:
         that cannot be read. A run that is interrupted keeps what it has committed. A source whose
         evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        return self._index(Request.of(inputs, "add", **reading), extractor, progress)
+        from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.kg.indexing import run_request
+
+        return run_request(
+            self.session, Request.of(inputs, "add", **reading), self.extractor(extractor), progress
+        )
 
     def plan(
         self,
@@ -157,6 +131,8 @@ class KnowledgeGraph:
 
         Its `refused` says why it would need `yes`.
         """
+        from sarag_rdf.building.index.plan import Request, plan
+
         request = Request.of(inputs, _MODES[how], **options)
         method, creates = self.extractor(extractor).method, how != "update"
         with self.session.read(missing_ok=creates, latest=True) as snapshot:
@@ -177,7 +153,15 @@ class KnowledgeGraph:
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        return self._index(Request.of(inputs, "update", **options), extractor, progress)
+        from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.kg.indexing import run_request
+
+        return run_request(
+            self.session,
+            Request.of(inputs, "update", **options),
+            self.extractor(extractor),
+            progress,
+        )
 
     def sync(
         self,
@@ -194,33 +178,15 @@ class KnowledgeGraph:
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        return self._index(Request.of(folder, "mirror", **options), extractor, progress)
+        from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.kg.indexing import run_request
 
-    def _index(
-        self, request: Request, extractor: str | Extractor, progress: Progress
-    ) -> IndexReport:
-        """Carry out the plan of a request, under one lock.
-
-        A graph that does not exist is created if there is something to index.
-        """
-        loaded, creates = self.extractor(extractor), request.mode != "update"
-        first: Plan | None = None
-        if creates and not self.session.location.exists():
-            with self.session.read(missing_ok=True, latest=True) as snapshot:
-                first = plan(snapshot.reader, request, loaded.method)
-            if not first.todo:
-                return initial_report(first)
-        with self.session.write(create=creates) as reader:
-            is_still_new = first is not None and read_meta(reader.store) is None
-            todo = first if first and is_still_new else plan(reader, request, loaded.method)
-            if todo.refused:
-                raise InputError(todo.refused)
-            vectors = self.session.vectors
-            vectors.record_model(reader)
-            with vectors.prefetching(reader) as prefetcher:
-                report = run(reader, todo, loaded, progress=progress, written=prefetcher.take)
-            vectors.build(reader, progress)
-            return report
+        return run_request(
+            self.session,
+            Request.of(folder, "mirror", **options),
+            self.extractor(extractor),
+            progress,
+        )
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
@@ -231,6 +197,9 @@ class KnowledgeGraph:
         ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
         deleted.
         """
+        from sarag_rdf.building.index.commit import remove
+        from sarag_rdf.building.index.sources import IndexedSources
+
         with self.session.write(create=False) as reader:
             indexed = IndexedSources(reader)
             try:
@@ -245,6 +214,8 @@ class KnowledgeGraph:
 
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """Keys, or else IRIs, of the sources that `delete` would delete."""
+        from sarag_rdf.building.index.sources import IndexedSources
+
         with self.session.read(latest=True) as snapshot:
             indexed = IndexedSources(snapshot.own)
             return tuple(indexed.display_names(indexed.resolve(_names(sources))).values())
@@ -282,6 +253,9 @@ class KnowledgeGraph:
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
+        from sarag_rdf.building.imports.importer import ImportOptions
+        from sarag_rdf.building.imports.run import run_import
+
         order = ImportOptions.of(kind, options)
         with self.session.write() as reader:
             self.session.vectors.record_model(reader, tries=embed)
@@ -294,8 +268,12 @@ class KnowledgeGraph:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
-        wants to be checked by a person.
+        should be checked by a person.
         """
+        from sarag_rdf.graph.store.files import input_file
+        from sarag_rdf.kg.exchange import suggesting
+        from sarag_rdf.kg.ontologies import phrase_schema
+
         suggest = suggesting(kind)
         with self.session.read(missing_ok=True) as snapshot:
             schema, base = phrase_schema(snapshot.own), snapshot.own.minter.base
@@ -309,6 +287,8 @@ class KnowledgeGraph:
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""
+        from sarag_rdf.building.imports.run import forget_import
+
         with self.session.write() as reader:
             forget_import(reader, name)
 
@@ -327,6 +307,8 @@ class KnowledgeGraph:
         The graph can be indexed further. `format` is needed where the file name has no suffix for
         it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
         """
+        from sarag_rdf.building.imports import restore as restoring
+
         limits, file = (max_expansion, max_seconds), str(where)
         exported = restoring.exported_meta(file, format, *limits)
         with self.session.write() as reader:
@@ -356,10 +338,21 @@ class KnowledgeGraph:
         annotations. Raises `UsageError` for an unknown name, and for weights of a retriever without
         activation.
         """
-        query = with_weights(question_of(question), weights, retriever, self.session)
+        query = self._query(question, weights, retriever)
         with self.session.read() as snapshot:
             limited = _with_default_limit(retriever, options)
             return registry.make_retriever(retriever, snapshot.view, limited).retrieve(query)
+
+    def _query(
+        self, question: str, weights: Mapping[str, float] | None, retriever: str | Options
+    ) -> Query:
+        """The question with activation weights, if there are any."""
+        query = question_of(question)
+        if not weights:
+            return query
+        from sarag_rdf.kg.weights import with_weights
+
+        return with_weights(query, weights, retriever, self.session)
 
     def retriever(self, retriever: str | Options, **options: Any) -> Retriever:
         """A retriever for many questions to the graph as it is now; see `search`.
@@ -391,7 +384,7 @@ class KnowledgeGraph:
         approximately. `on_event` is called with what happens on the way: searches, calls, and the
         words of the answer, which come one by one where the last call of the reasoner writes them.
         """
-        query = with_weights(question_of(question), weights, retriever, self.session)
+        query = self._query(question, weights, retriever)
         strategy = registry.options_of("reasoner", reasoner)
         limited = _with_default_limit(retriever, options)
         gather = self.gather(
@@ -448,6 +441,8 @@ class KnowledgeGraph:
         for a query that does not parse or uses SERVICE without `allow_service`,
         `QueryTimeoutError`.
         """
+        from sarag_rdf.kg.query import run_query
+
         prologue = self.prologue(text) if prefixes else ""
         return run_query(
             self.session,
@@ -467,6 +462,8 @@ class KnowledgeGraph:
         `prefixes` are those of `query`. Raises `QueryError` for a query that does not parse, other
         than for a prefix without a declaration.
         """
+        from sarag_rdf.kg.query import explain_query
+
         known = self.ontologies.vocabulary()
         prologue = self.prologue(text) if prefixes else ""
         return explain_query(self.session, text, over=over, known=known, prologue=prologue)
@@ -477,6 +474,8 @@ class KnowledgeGraph:
 
     def prologue(self, text: str) -> str:
         """Declarations of those `prefixes` that occur in a query, on one line before it."""
+        from sarag_rdf.kg.query import prologue_for
+
         return prologue_for(text, self.ontologies.prefixes)
 
     # Entities
@@ -518,6 +517,8 @@ class KnowledgeGraph:
         graph is closed or changed: then call this method again. Needs the extra ``rdflib``; raises
         `MissingDependencyError` without it, `UsageError` for the graph of a SPARQL endpoint.
         """
+        from sarag_rdf.kg.exchange import read_only_dataset
+
         with self.session.read() as snapshot:
             return read_only_dataset(snapshot.reader.store)
 
@@ -540,6 +541,8 @@ class KnowledgeGraph:
 
         It follows `schema`, by default that of the ontologies.
         """
+        from sarag_rdf.kg.ontologies import extractor_of
+
         if isinstance(extractor, str) and options:
             chosen = registry.options_of("extractor", extractor, options)
             return extractor_of(self.session, chosen, schema)
@@ -561,6 +564,8 @@ class KnowledgeGraph:
         `rdf12`, relationships are reifiers of the links that they state. Other formats have
         options of their own, and may return a report.
         """
+        from sarag_rdf.kg.exchange import exported_graph
+
         exporter: Exporter = load("exporters", format_)
         values = values_of(f"the format {format_}", exporter.settings, parts)
         return exporter.write(exported_graph(self.session, progress), output, **values)
@@ -601,6 +606,8 @@ class KnowledgeGraph:
         Seeds, steps, results, searches and calls are described in PROV-O. The same search gives
         the same bytes; ``ontology/activation-shapes.ttl`` says what they must contain.
         """
+        from sarag_rdf.kg.export.activation import activation_trig
+
         with self.session.read() as snapshot:
             return activation_trig(found, snapshot.reader.minter)
 
@@ -614,6 +621,8 @@ class KnowledgeGraph:
 
         Values in `description` are stored first, as `say` does.
         """
+        from sarag_rdf.kg.export import description as void
+
         files = list(map(void.dump_of, dumps))
         if description:
             self.say(**description)
@@ -622,6 +631,8 @@ class KnowledgeGraph:
 
     def say(self, **description: Any) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
+        from sarag_rdf.kg.export import description as void
+
         metadata = void.DatasetMetadata.of(description)
         with self.session.write(create=False) as reader:
             void.write_dataset_metadata(reader, metadata)
@@ -637,6 +648,9 @@ class KnowledgeGraph:
         With `shapes`, Turtle files, validate the traversed graph against these instead. `engine` is
         ``shacl``, the default where it is installed, or ``pyshacl``.
         """
+        from sarag_rdf.building.check.validate import validate
+        from sarag_rdf.kg.quarantine import read_shapes_files, validate_statements
+
         with self.session.read() as snapshot:
             if shapes:
                 return validate_statements(snapshot.own, read_shapes_files(shapes), engine)
@@ -648,11 +662,15 @@ class KnowledgeGraph:
         Evidence and links are never deleted: the report lists what cannot be repaired, with a
         remedy for each.
         """
+        from sarag_rdf.kg import fsck
+
         run = fsck.repair if repair else fsck.check
         return run(self.session, progress)
 
     def stats(self) -> dict[str, int]:
         """Counts of sources, documents, entities, relationships and quads."""
+        from sarag_rdf.building.check.fsck import stats
+
         with self.session.read() as snapshot:
             return stats(snapshot.own)
 

@@ -9,15 +9,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from Stemmer import Stemmer
 
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Document, RankedDocument, Retrieved
+from sarag_rdf.extraction.names import strip_disambiguation
 from sarag_rdf.retrieval.seeds import STOP_WORDS
 
 _WORD = re.compile(r"\w+")
-_BRACKET = re.compile(r"\s*\([^()]*\)$")
 
 
 def key_sentences_of(retrieved: Retrieved, names: Mapping[str, str]) -> list[str]:
@@ -67,7 +69,7 @@ def key_sentences(
     chosen = []
     for document, of_text, names in zip(documents, sentences, onward, strict=True):
         relevant = _words(f"{question} {names}", document.language)
-        relevant -= _words(_BRACKET.sub("", document.title), document.language)
+        relevant -= _words(strip_disambiguation(document.title), document.language)
         best = max(of_text, key=lambda item: score(item[1] & relevant), default=((0, 0), set()))
         chosen.append(best[0])
     return chosen
@@ -76,7 +78,14 @@ def key_sentences(
 def _words(text: str, language: str) -> set[str]:
     """The stems of a text's words without stop words; the words, where no stemmer is known."""
     words = [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
+    stemmer = _stemmer(language.partition("-")[0])
+    return set(words if stemmer is None else stemmer.stemWords(words))
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    """The stemmer of a language, or None."""
     try:
-        return set(Stemmer(language.partition("-")[0]).stemWords(words))
+        return Stemmer(language)
     except KeyError:
-        return set(words)
+        return None

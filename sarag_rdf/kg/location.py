@@ -16,21 +16,16 @@ from sarag_rdf.base.endpoints import SparqlEndpoint, is_url
 from sarag_rdf.base.errors import (
     EmptyGraphError,
     NotAGraphError,
-    StoreError,
-    StoreLockedError,
     UsageError,
     shown_path,
 )
-from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.redaction import masked
-from sarag_rdf.building.index.repair import recover
-from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.reader import Part
 from sarag_rdf.graph.store import writer_lock
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.writer_lock import UNFINISHED_WRITE, Holder, remove_leftovers
+from sarag_rdf.graph.store.writer_lock import Holder, remove_leftovers
 
 
 class Location(Protocol):
@@ -134,7 +129,6 @@ class FolderLocation:
 
     def open(self, *, missing_ok: bool = False) -> GraphStore:
         if self._holds_graph():
-            self._heal_before_reading()
             try:
                 return OxigraphStore.open(self._folder / "store")
             except NotAGraphError:  # its creation was interrupted
@@ -158,7 +152,6 @@ class FolderLocation:
         try:
             writer_lock.record_holder(self._folder)
             remove_leftovers(self._folder)
-            self._heal(store)
             yield store
         finally:
             writer_lock.remove_holder(self._folder)
@@ -177,30 +170,6 @@ class FolderLocation:
         """Path of the cache of that name; raises `NotAGraphError` if the folder is no graph's."""
         self._refuse_other_folder()
         return self._folder / "cache" / name
-
-    def _heal(self, store: GraphStore) -> None:
-        """Complete a write over HTTP that an earlier version of the library left unfinished."""
-        mark = self._folder / UNFINISHED_WRITE
-        if mark.exists():
-            meta = read_meta(store)
-            if meta is not None:
-                recover(GraphReader(store, Minter(meta.base), journal=Journal()))
-            mark.unlink(missing_ok=True)
-
-    def _heal_before_reading(self) -> None:
-        """Complete such a write before the graph is read, which takes the lock once."""
-        if not (self._folder / UNFINISHED_WRITE).exists():
-            return
-        try:
-            with self.open_locked():
-                pass
-        except StoreLockedError:  # the process that holds the lock heals the graph
-            raise
-        except StoreError as error:
-            raise StoreError(
-                f"a write to {shown_path(self._folder)} was interrupted, and the graph cannot be "
-                f"repaired here: run  sarag fsck --repair  where its folder is writable ({error})"
-            ) from error
 
     def _holds_graph(self) -> bool:
         return (self._folder / "store" / "CURRENT").is_file()

@@ -14,8 +14,7 @@ from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.timed_query import query_in_child
+from sarag_rdf.graph.store.oxigraph import OxigraphStore, query_in_child
 from sarag_rdf.kg.session import Session, Snapshot
 
 if TYPE_CHECKING:

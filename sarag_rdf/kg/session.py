@@ -12,8 +12,6 @@ from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.base.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
 from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress, silent
-from sarag_rdf.building.derive.entailed_graph import EntailingStore
-from sarag_rdf.building.index.repair import repair as repair_graph
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
@@ -172,6 +170,10 @@ class Session:
         `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`. Changes raise what
         `EntailingStore.apply` raises.
         """
+        # a session that only reads does without these
+        from sarag_rdf.building.derive.entailed_graph import EntailingStore
+        from sarag_rdf.building.index.repair import repair as repair_graph
+
         if not create:
             with self.read(latest=True):  # raises if there is no graph
                 pass

@@ -21,7 +21,6 @@ from sarag_rdf.base.errors import (
     VectorStoreError,
 )
 from sarag_rdf.base.ports import ChooseVectors, Matrix, Progress, VectorStore, silent
-from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
@@ -134,6 +133,8 @@ class Vectors:
         embedder = self._models.embedder(recorded)
         if tries and embedder.name != recorded:
             embedder.embed(["one two three"])
+        from sarag_rdf.building.index.commit import Writer  # a search does without
+
         Writer(reader).write_metadata(embedder.name)
 
     @contextmanager

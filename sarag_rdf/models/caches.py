@@ -11,20 +11,20 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Event, Thread
+from time import perf_counter
 from typing import Any, Final
 from urllib.parse import quote
 
 import numpy as np
 
-from sarag_rdf.base.cache_errors import warn_unwritable
-from sarag_rdf.base.errors import shown_path
+from sarag_rdf.base.errors import shown_path, warn_unwritable
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import (
     LLM,
@@ -201,13 +201,17 @@ class EmbeddingPrefetcher:
                     return
 
 
+_ENTRY: Final = {"data", "usage", "seconds"}
+"""Keys of a stored reply."""
+
+
 class CachedLLM:
     """An `sarag_rdf.base.ports.LLM` that asks another one only what it has not asked before.
 
     A reply is found again under the SHA-256 of endpoint, model, settings (temperature, seed),
-    call name, prompt, schema and max_tokens; the file holds that hash and the reply, from which
-    secrets that the model repeats are removed. Errors are not kept. A cached reply costs
-    ``Usage(cached_calls=1)``.
+    call name, prompt, schema and max_tokens. The file has that hash, the reply without secrets
+    that the model repeats, and what the call cost. Errors are not stored. The usage of a cached
+    reply is ``Usage(cached_calls=1)``.
     """
 
     def __init__(self, llm: LLM, path: Path | str) -> None:
@@ -266,25 +270,34 @@ class CachedLLM:
     ) -> Reply:
         shape = json.dumps(schema, ensure_ascii=False)
         key = sha256_hex(*self._identity, name, prompt, shape, str(max_tokens)).encode()
-        data = self._look_up(key)
-        if data is not None:
-            return Reply(data, Usage(cached_calls=1))
+        known = self._look_up(key)
+        if known is not None:
+            return known
+        begin = perf_counter()
         reply = ask()
+        seconds = round(perf_counter() - begin, 3)
         reply = replace(reply, data=redacted_data(reply.data))
-        self._cache.put_many({key: json.dumps(reply.data).encode()})
+        entry = {"data": reply.data, "usage": astuple(reply.usage), "seconds": seconds}
+        self._cache.put_many({key: json.dumps(entry).encode()})
         return reply
 
     def close(self) -> None:
         """Close the file; it is opened again if it is needed again."""
         self._cache.close()
 
-    def _look_up(self, key: bytes) -> dict[str, Any] | None:
+    def _look_up(self, key: bytes) -> Reply | None:
+        """The stored reply; None without one that can be read."""
         value = self._cache.get_many([key]).get(key)
         try:
-            data = json.loads(value) if value is not None else None
+            entry = json.loads(value) if value is not None else None
+            if not isinstance(entry, dict):
+                return None
+            if entry.keys() != _ENTRY:  # of a version that stored the data alone
+                return Reply(redacted_data(entry), Usage(cached_calls=1))
+            data, seconds = redacted_data(entry["data"]), float(entry["seconds"])
+            return Reply(data, Usage(cached_calls=1), Usage(*entry["usage"]), seconds)
         except (ValueError, TypeError):
             return None
-        return redacted_data(data) if isinstance(data, dict) else None
 
 
 _LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -263,11 +263,11 @@ class RateLimiter:
             )
 
 
-def required_scope(path: str, paid: Collection[str]) -> Scope | None:
+def required_scope(path: str) -> Scope | None:
     """The scope that every request of a path needs; None for documentation and style.
 
     Writes need the scope ``write`` as well, which their handlers require.
     """
     if path in ("/docs", "/openapi.json") or path.startswith("/static/"):
         return None
-    return "ask" if any(path == p or path.startswith(p + "/") for p in paid) else "read"
+    return "ask" if path == "/ask" or path.startswith("/ask/") else "read"

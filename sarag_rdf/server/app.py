@@ -6,8 +6,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from sarag_rdf.base.resources import query_file, query_names
-from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.server.access import (
     ANONYMOUS,
@@ -30,10 +29,11 @@ from sarag_rdf.server.access import (
     required_scope,
     unauthorized,
 )
-from sarag_rdf.server.answering import OpenGraph, answer_questions
 from sarag_rdf.server.audit import METRICS_TYPE, AuditLog, Metrics, route_label
+from sarag_rdf.server.doors import Door, doors, one_line_response
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import PATH, graph_store
+from sarag_rdf.server.graphs import OpenGraph
 from sarag_rdf.server.guarded import ORIGIN_ERROR, Admission, check_host, is_cross_origin
 from sarag_rdf.server.http import (
     RECORD,
@@ -44,22 +44,18 @@ from sarag_rdf.server.http import (
     settings_of,
 )
 from sarag_rdf.server.jobs import RequestError
-from sarag_rdf.server.openai_door import OPENAI_ROUTES, is_openai_path, openai_error
 from sarag_rdf.server.openapi import openapi_document
-from sarag_rdf.server.pool import Target, WorkerPool
+from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.questions import ask, search
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.server.settings import ServeSettings, is_loopback
 from sarag_rdf.server.sparql import sparql, update
-from sarag_rdf.server.worker import run_sparql_jobs
 
 log = logging.getLogger(__name__)
 
 MAX_REQUESTS = 256
 """The maximum number of concurrent requests; idle connections do not count."""
-_GRACE = 1.0
-"""Seconds for a question to finish after its client disconnected, so that models stay loaded."""
 _MAX_LOGGED_PATH = 200
 _STORE_METHODS = ["GET", "PUT", "POST", "DELETE"]
 _CONTENT_SECURITY_POLICY = (
@@ -68,7 +64,7 @@ _CONTENT_SECURITY_POLICY = (
 )
 
 
-def routes() -> list[BaseRoute]:
+def routes(doors: Sequence[Door] = ()) -> list[BaseRoute]:
     """All routes with their methods."""
     return [
         Route("/", explorer),
@@ -83,7 +79,7 @@ def routes() -> list[BaseRoute]:
         Route(PATH + "/{path:path}", graph_store, methods=_STORE_METHODS),
         Route("/search", search, methods=["GET", "POST"]),
         Route("/ask", ask, methods=["GET", "POST"]),
-        *OPENAI_ROUTES,
+        *(route for door in doors for route in door.routes),
         Route("/graph/neighbours", neighbours),
         Route("/graph/complete", complete),
         Route("/graph/prefixes", prefixes),
@@ -100,52 +96,22 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Reque
     `base` is the base IRI of the graph; `open_graph` opens the graph in a worker for questions.
     """
 
+    workers = Workers(settings, open_graph)
+    all_doors = doors(settings, workers)
+
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        with ScratchFolder("serve") as scratch, ExitStack() as pools:
-            folder = scratch.path
-
-            def start(target: Target, *arguments: object, **options: Any) -> WorkerPool:
-                pool = WorkerPool(
-                    target,
-                    folder,
-                    settings,
-                    *arguments,
-                    queue=settings.queue,
-                    max_memory=settings.worker_memory,
-                    **options,
-                )
-                pools.callback(pool.close)
-                return pool
-
-            state = app.state
-            state.settings, state.folder, state.base = settings, folder, base
-            state.readers = start(
-                run_sparql_jobs,
-                size=settings.workers,
-                seconds=settings.timeout,
-                option="--timeout",
-            )
-            state.writer = start(
-                run_sparql_jobs,
-                size=int(settings.writable),
-                seconds=settings.write_timeout,
-                option="--write-timeout",
-            )
-            state.questions = start(
-                answer_questions,
-                open_graph,
-                size=settings.question_workers,
-                seconds=settings.question_timeout,
-                option="--question-timeout",
-                lazy=True,
-                grace=_GRACE,
-            )
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(workers)
+            for door in all_doors:
+                await stack.enter_async_context(door.lifespan())
             yield
 
     handlers: dict[Any, Any] = {RequestError: error_response, HTTPException: _http_error_response}
-    app = Starlette(routes=routes(), lifespan=lifespan, exception_handlers=handlers)
+    app = Starlette(routes=routes(all_doors), lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
+    state = app.state
+    state.settings, state.base, state.workers, state.doors = settings, base, workers, all_doors
     return RequestMiddleware(app, settings, AuditLog(settings.audit))
 
 
@@ -182,6 +148,7 @@ class RequestMiddleware:
         self._metrics = app.state.metrics = Metrics()
         self._labels = frozenset(_first_segment(route) for route in app.routes)
         self._active = app.state.active = ActiveRequests()
+        self.doors: list[Door] = app.state.doors
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -236,7 +203,9 @@ class RequestMiddleware:
 
         Writes and their scope are up to the handlers, since a query may be sent by POST.
         """
-        needed = required_scope(scope["path"], _PAID_PATHS)
+        path = scope["path"]
+        door = next((door for door in self.doors if door.has(path)), None)
+        needed = door.scope if door else required_scope(path)
         if needed is None:
             return None
         headers = dict(scope["headers"])
@@ -244,9 +213,7 @@ class RequestMiddleware:
             record.access = access = self._admission.access(scope, headers)
             access.require(needed)
         except RequestError as error:
-            if is_openai_path(scope["path"]):
-                return openai_error(error)
-            return _text_response(str(error), error.status, **error.headers)
+            return (door.error if door else one_line_response)(error)
         return None
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
@@ -286,7 +253,7 @@ class RequestMiddleware:
             return _text_response(
                 "unsupported Content-Encoding: send the body without compression", 415
             )
-        if not is_origin_allowed(scope, headers, self._settings):
+        if not self._is_origin_allowed(scope, headers):
             return _text_response(
                 f"{ORIGIN_ERROR}: see --cors; if you followed a link, paste its URL into the "
                 "address bar",
@@ -301,6 +268,25 @@ class RequestMiddleware:
             response_headers["Access-Control-Allow-Headers"] = "Accept, Authorization, Content-Type"
             response_headers["Access-Control-Max-Age"] = "86400"
         return Response(status_code=204, headers=response_headers)
+
+    def _is_origin_allowed(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether a request is from this server's pages, an allowed origin, or outside a page."""
+        path: str = scope["path"]
+        settings = self._settings
+        if (
+            path in _PAGES
+            or path.startswith(_STATIC_PATHS)
+            or not is_cross_origin(headers, settings)
+        ):
+            return True
+        if _is_link(scope, headers) and is_resource_path(path):
+            return True
+        if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
+            return True  # redirects to the editor page
+        if settings.cors == "*":  # opens nothing that may call a model, which costs money
+            may_cost = any(door.may_cost for door in self.doors if door.has(path))
+            return not may_cost and required_scope(path) != "ask"
+        return bool(settings.cors) and headers.get(b"origin") == settings.cors.encode()
 
     def _methods(self, scope: Scope) -> list[str]:
         """The methods of a path; none of an unknown one."""
@@ -365,7 +351,7 @@ async def docs(_: Request) -> Response:
 
 async def openapi(request: Request) -> Response:
     """``/openapi.json``: the OpenAPI description."""
-    return JSONResponse(openapi_document(public_url(request, "")))
+    return JSONResponse(openapi_document(public_url(request, ""), request.app.state.doors))
 
 
 async def metrics(request: Request) -> Response:
@@ -380,7 +366,7 @@ async def metrics(request: Request) -> Response:
     if not state.metrics.is_available:
         raise RequestError(404, "no metrics: install them with  pip install 'sarag-rdf[metrics]'")
     pools = ("readers", "writer", "questions")
-    waiting = {name: getattr(state, name).waiting for name in pools}
+    waiting = {name: getattr(state.workers, name).waiting for name in pools}
     return Response(state.metrics.text(state.active.number, waiting), media_type=METRICS_TYPE)
 
 
@@ -417,24 +403,6 @@ def _page(name: str) -> str:
 
 _PAGES = ("/", "/sparql-editor")
 _STATIC_PATHS = ("/docs", "/openapi.json", "/static/")
-_PAID_PATHS = ("/ask", "/v1")
-"""May incur costs of a model endpoint, so ``--cors *`` does not open them to all origins."""
-
-
-def is_origin_allowed(
-    scope: Scope, headers: Mapping[bytes, bytes], settings: ServeSettings
-) -> bool:
-    """Whether a request comes from this server's pages, an allowed origin, or outside a page."""
-    path: str = scope["path"]
-    if path in _PAGES or path.startswith(_STATIC_PATHS) or not is_cross_origin(headers, settings):
-        return True
-    if _is_link(scope, headers) and is_resource_path(path):
-        return True
-    if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
-        return True  # redirects to the editor page
-    if settings.cors == "*":
-        return required_scope(path, _PAID_PATHS) != "ask"
-    return bool(settings.cors) and headers.get(b"origin") == settings.cors.encode()
 
 
 def _is_link(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyoxigraph as ox
 
 from sarag_rdf.base.vocab import DCTERMS, PREFIXES, RDF, SARAG, VOID, XSD, Namespace
+from sarag_rdf.server.graphs import Fingerprint, StoreSnapshot
 from sarag_rdf.server.http import RDF_TYPES, content_type, negotiate
-from sarag_rdf.server.jobs import DescribeJob, JobReply
+from sarag_rdf.server.jobs import JobReply
 from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.snapshot import Fingerprint, StoreSnapshot
+from sarag_rdf.server.worker import Worker
 
 SD = Namespace("http://www.w3.org/ns/sparql-service-description#")
 FORMATS = Namespace("http://www.w3.org/ns/formats/")
@@ -24,23 +26,27 @@ _COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDE
 _counts_cache: dict[Fingerprint | None, list[tuple[Any, int]]] = {}
 
 
-def describe(
-    snapshot: StoreSnapshot,
-    job: DescribeJob,
-    settings: ServeSettings,
-    readable: frozenset[str] | None = None,
-) -> JobReply:
-    """The description in the requested format, with the `readable` graphs, by default all."""
-    media_type = negotiate(job.accept, RDF_TYPES)
-    graphs = _graphs(snapshot)
-    if readable is not None:
-        graphs = [(graph, count) for graph, count in graphs if graph.value in readable]
-    union = settings.union and snapshot.default_graphs((), readable) is None
-    triples = list(_service(job.endpoint, settings, union=union))
-    triples += _dataset(snapshot, job.endpoint, graphs, union=union)
-    prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}
-    data = ox.serialize(triples, format=RDF_TYPES[media_type], prefixes=prefixes)
-    return JobReply(200, content_type(media_type), data or b"")
+@dataclass(frozen=True, slots=True)
+class DescribeJob:
+    """Describe the service at the URL `endpoint`."""
+
+    endpoint: str
+    accept: str
+    text = ""
+
+    def run(self, worker: Worker) -> JobReply:
+        """The description in the requested format, with the graphs that the client may read."""
+        snapshot, settings, readable = worker.snapshot, worker.settings, worker.readable
+        media_type = negotiate(self.accept, RDF_TYPES)
+        graphs = _graphs(snapshot)
+        if readable is not None:
+            graphs = [(graph, count) for graph, count in graphs if graph.value in readable]
+        union = settings.union and snapshot.default_graphs((), readable) is None
+        triples = list(_service(self.endpoint, settings, union=union))
+        triples += _dataset(snapshot, self.endpoint, graphs, union=union)
+        prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}
+        data = ox.serialize(triples, format=RDF_TYPES[media_type], prefixes=prefixes)
+        return worker.reply(content_type(media_type), data or b"")
 
 
 def _graphs(snapshot: StoreSnapshot) -> list[tuple[Any, int]]:

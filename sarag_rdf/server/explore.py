@@ -11,9 +11,10 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, Self, get_args
+from typing import IO, Any, Final, Literal, Self
 
 import pyoxigraph as ox
 from starlette.requests import Request
@@ -23,33 +24,20 @@ from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.temporary import replacing
-from sarag_rdf.base.vocab import COMMON, OWL, PREFIXES, RDFS, SARAG
-from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
-from sarag_rdf.server.http import query_string, read_body, run
-from sarag_rdf.server.jobs import (
-    CompletionKind,
-    ExploreJob,
-    JobReply,
-    QueryJob,
-    RequestError,
-)
-from sarag_rdf.server.read import evaluate
-from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.snapshot import Fingerprint, StoreSnapshot
-from sarag_rdf.server.sparql import check_iri
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG
+from sarag_rdf.server.graphs import Fingerprint
+from sarag_rdf.server.http import check_iri, run
+from sarag_rdf.server.jobs import JSON, JobReply, RequestError
+from sarag_rdf.server.parameters import MAX_NODES, Complete, Neighbours, Parameters, json_body
+from sarag_rdf.server.read import QueryJob, evaluate, known_prefixes
+from sarag_rdf.server.worker import Worker
 
-MAX_NODES: Final = 500
-"""Nodes of an answer at most."""
-DEFAULT_NEIGHBOURS: Final = 40
-MAX_TERMS: Final = 30
-"""Completions of an answer at most."""
-MAX_PREFIX: Final = 200
-KINDS: Final[tuple[CompletionKind, ...]] = get_args(CompletionKind)
+CompletionKind = Literal["class", "property", "entity"]
+"""What is completed."""
 _LEAST_ROWS = 500
 """Statements that are read around a node, or three for each neighbour that is asked for, if those
 are more. Further ones are left out, and their number is a lower bound: a node with tens of
 thousands would else take seconds."""
-_MAX_BODY = 1 << 20
 _NAME_LENGTH = 120
 _LOCAL = re.compile(r"[^/#]+(?=[/#]?$)")
 _CACHED = 16
@@ -63,127 +51,82 @@ _terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
 
 async def neighbours(request: Request) -> Response:
     """``/graph/neighbours?iri=...``: the statements around a node, or the instances of a class."""
-    values = await _values(request, ("iri", "limit"))
-    iri = check_iri(_required(values, "iri"), "iri")
-    limit = _limit(values, DEFAULT_NEIGHBOURS, MAX_NODES)
-    return await run(request, ExploreJob("neighbours", (iri,), limit, over=tuple(values["over"])))
+    asked = await Neighbours.of(request)
+    return await run(request, ExploreJob("neighbours", (asked.iri,), asked.limit, over=asked.over))
 
 
 async def complete(request: Request) -> Response:
     """``/graph/complete?prefix=...&kind=...``: classes, properties or entities by their names."""
-    values = await _values(request, ("prefix", "kind", "limit"))
-    prefix = "".join(values["prefix"])
-    if len(prefix) > MAX_PREFIX:
-        raise RequestError(400, f"'prefix' is longer than {MAX_PREFIX} characters")
-    requested = _required(values, "kind") if values["kind"] else "entity"
-    kind = next((kind for kind in KINDS if kind == requested), None)
-    if kind is None:
-        raise RequestError(400, f"'kind' must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    limit = _limit(values, MAX_TERMS, MAX_TERMS)
-    job = ExploreJob("complete", (), limit, kind, prefix, tuple(values["over"]))
+    asked = await Complete.of(request)
+    job = ExploreJob("complete", (), asked.limit, asked.kind, asked.prefix, asked.over)
     return await run(request, job)
 
 
 async def names(request: Request) -> Response:
     """``POST /graph/names`` with a list of IRIs: their names and classes."""
-    values = await _values(request, ())
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise RequestError(415, "send the IRIs as application/json")
-    try:
-        iris = json.loads(await read_body(request, _MAX_BODY))
-    except (ValueError, RecursionError) as error:
-        raise RequestError(400, f"the body is not JSON: {error}") from error
+    iris = await json_body(request)
     if not isinstance(iris, list) or not all(isinstance(iri, str) for iri in iris):
         raise RequestError(400, "the body must be a list of IRIs")
     if len(iris) > MAX_NODES:
         raise RequestError(400, f"the body has more than {MAX_NODES} IRIs")
     checked = tuple(check_iri(iri, "iris") for iri in dict.fromkeys(iris))
-    return await run(request, ExploreJob("names", checked, over=tuple(values["over"])))
+    asked = await Parameters.of(request, has_body=False)
+    return await run(request, ExploreJob("names", checked, over=asked.over))
 
 
 async def prefixes(request: Request) -> Response:
     """``/graph/prefixes``: prefixes of common vocabularies, of the graph, and of its ontologies."""
-    await _values(request, ())
+    await Parameters.of(request)
     return await run(request, ExploreJob("prefixes"))
-
-
-async def _values(request: Request, known: Sequence[str]) -> dict[str, list[str]]:
-    values: dict[str, list[str]] = {name: [] for name in (*known, "over")}
-    for name, value in await query_string(request):
-        if name not in values:
-            raise RequestError(400, f"unknown: {name}; the parameters are {', '.join(values)}")
-        values[name].append(value)
-    for name in known:
-        if len(values[name]) > 1:
-            raise RequestError(400, f"'{name}' is given more than once")
-    return values
-
-
-def _required(values: dict[str, list[str]], name: str) -> str:
-    if not values[name]:
-        raise RequestError(400, f"the parameter '{name}' is missing")
-    return values[name][0]
-
-
-def _limit(values: dict[str, list[str]], default: int, most: int) -> int:
-    text = "".join(values["limit"])
-    if not text:
-        return default
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most:
-        raise RequestError(400, f"'limit' must be a number from 1 to {most}")
-    return int(text)
 
 
 # ------------------------------------------------------------------------------ In a worker
 
 
-def run_explore_job(
-    snapshot: StoreSnapshot,
-    job: ExploreJob,
-    settings: ServeSettings,
-    readable: frozenset[str] | None = None,
-) -> JobReply:
-    """The reply to a job over the `readable` graphs, by default all; raises `RequestError`."""
-    view = GraphPart(snapshot, job.over, settings, readable)
-    if job.action == "neighbours":
-        result = view.neighbours(job.iris[0], job.limit)
-        rows = len(result["edges"])
-    elif job.action == "complete":
-        result = {"terms": view.complete(job.kind, job.prefix, job.limit)}
-        rows = len(result["terms"])
-    elif job.action == "names":
-        result = {"nodes": view.nodes(job.iris)}
-        rows = len(result["nodes"])
-    else:
-        result = {"prefixes": known_prefixes(snapshot, readable)}
-        rows = len(result["prefixes"])
-    data = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
-    return JobReply(200, "application/json", data, rows=rows)
+@dataclass(frozen=True, slots=True)
+class ExploreJob:
+    """Read neighbours of a node, names of nodes, terms that begin with a prefix, or prefixes.
 
+    `over` names the parts of the graph; empty for those of the server.
+    """
 
-def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
-    """Prefix -> namespace; those of ontologies only for clients that may read all graphs."""
-    meta = snapshot.meta()
-    if meta is None:
-        return dict(PREFIXES)
-    known = {"common": COMMON.base}
-    if readable is None:
-        known = ontology_prefixes(snapshot.port, meta.base)
-    return known | prefixes_under(meta.base)
+    action: Literal["neighbours", "complete", "names", "prefixes"]
+    iris: tuple[str, ...] = ()
+    limit: int = 0
+    kind: CompletionKind = "entity"
+    prefix: str = ""
+    over: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What it is about, for the audit log."""
+        return self.prefix or (self.iris[0] if self.iris else "")
+
+    def run(self, worker: Worker) -> JobReply:
+        """The result as JSON; raises `RequestError`."""
+        view = GraphPart(worker, self.over)
+        if self.action == "neighbours":
+            result = view.neighbours(self.iris[0], self.limit)
+            rows = len(result["edges"])
+        elif self.action == "prefixes":
+            result = {"prefixes": known_prefixes(worker.snapshot, worker.readable)}
+            rows = len(result["prefixes"])
+        elif self.action == "names":
+            result = {"nodes": view.nodes(self.iris)}
+            rows = len(result["nodes"])
+        else:
+            result = {"terms": view.complete(self.kind, self.prefix, self.limit)}
+            rows = len(result["terms"])
+        data = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
+        return worker.reply(JSON, data, rows)
 
 
 class GraphPart:
     """The graphs that a client asks, and may read."""
 
-    def __init__(
-        self,
-        snapshot: StoreSnapshot,
-        over: tuple[str, ...],
-        settings: ServeSettings,
-        readable: frozenset[str] | None,
-    ) -> None:
-        self._snapshot, self._over = snapshot, over
-        self._settings, self._readable = settings, readable
+    def __init__(self, worker: Worker, over: tuple[str, ...]) -> None:
+        self._snapshot, self._over = worker.snapshot, over
+        self._settings, self._readable = worker.settings, worker.readable
 
     def neighbours(self, iri: str, limit: int) -> _Json:
         """Up to `limit` neighbours: those of sentences first, documents last."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,14 +20,16 @@ from sarag_rdf.server.http import (
     base_type,
     body_file,
     charset,
+    check_iri,
     public_url,
     query_string,
     read_body,
     require_write,
     run,
 )
-from sarag_rdf.server.jobs import Payload, ReadGraphJob, RequestError, WriteGraphJob
-from sarag_rdf.server.sparql import check_iri
+from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.read import ReadGraphJob
+from sarag_rdf.server.write import Payload, WriteGraphJob
 
 PATH = "/rdf-graph-store"
 _ACTIONS: dict[str, Literal["replace", "merge", "drop"]]
@@ -83,8 +86,9 @@ async def _payloads(request: Request) -> AsyncIterator[tuple[Payload, ...]]:
         async with body_file(request) as path:
             yield (Payload(str(path), media_type),)
         return
-    parts = _form_parts(content_type, await read_body(request))
-    with tempfile.TemporaryDirectory(dir=request.app.state.folder) as folder:
+    body = await read_body(request)
+    parts = await anyio.to_thread.run_sync(_form_parts, content_type, body)
+    with tempfile.TemporaryDirectory(dir=request.app.state.workers.folder) as folder:
         payloads = []
         for number, (media_type, content) in enumerate(parts):
             path = Path(folder, str(number))

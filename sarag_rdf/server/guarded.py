@@ -1,7 +1,4 @@
-"""Which requests are admitted by their headers: host, origin, and token.
-
-They hold for `sarag serve` and for applications of other libraries (`server.serve_to_clients`).
-"""
+"""Which requests are admitted by their headers: host, origin, and token."""
 
 from __future__ import annotations
 
@@ -9,16 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
-from sarag_rdf.base.errors import one_line
 from sarag_rdf.server.access import ANONYMOUS, Access, RateLimiter
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.settings import ServeSettings
 
-ACCESS: Final = "sarag.access"
-"""Key of the `Access` in the scope of a request."""
 ORIGIN_ERROR: Final = "requests from pages of other origins are not allowed"
 
 
@@ -43,11 +36,6 @@ def is_cross_origin(headers: Mapping[bytes, bytes], settings: ServeSettings) -> 
         return site not in (b"same-origin", b"none")
     origin = headers.get(b"origin")
     return origin is not None and not _is_own(origin, headers.get(b"host", b""), settings)
-
-
-def _check_origin(headers: Mapping[bytes, bytes], settings: ServeSettings) -> None:
-    if is_cross_origin(headers, settings):
-        raise RequestError(403, ORIGIN_ERROR)
 
 
 def _is_own(origin: bytes, host: bytes, settings: ServeSettings) -> bool:
@@ -75,25 +63,3 @@ class Admission:
             who = f"{who} {scope['client'][0]}"
         self._limiter.admit(who, access.per_minute)
         return access
-
-
-class AccessMiddleware:
-    """Admits clients that may read, from this server's own pages or outside a page."""
-
-    def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
-        self._app, self._settings = app, settings
-        self._admission = Admission(settings)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = dict(scope["headers"])
-            try:
-                check_host(headers, self._settings)
-                _check_origin(headers, self._settings)
-                access = scope[ACCESS] = self._admission.access(scope, headers)
-                access.require("read")
-            except RequestError as error:
-                text = f"{one_line(str(error))}\n"
-                await PlainTextResponse(text, error.status, error.headers)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
 import anyio
 import numpy as np
@@ -22,9 +22,9 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from sarag_rdf.base.errors import one_line
 from sarag_rdf.server.access import Access
-from sarag_rdf.server.jobs import JobReply, LimitedJob, Progress, RequestError
+from sarag_rdf.server.jobs import CHUNK, JobReply, Progress, RequestError
 from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.spool import CHUNK
+from sarag_rdf.server.worker import Job
 
 log = logging.getLogger(__name__)
 _DRAIN_BYTES, _DRAIN_SECONDS = 16 << 20, 2.0
@@ -138,6 +138,15 @@ def require_write(request: Request) -> None:
     record_of(request).access.require("write")
 
 
+def check_iri(value: str, name: str) -> str:
+    """Return the value; raises `RequestError` if it is not an absolute IRI."""
+    try:
+        ox.NamedNode(value)
+    except ValueError as error:
+        raise RequestError(400, f"the value of '{name}' is not an absolute IRI") from error
+    return value
+
+
 async def read_body(request: Request, limit: int | None = None) -> bytes:
     """The body; raises `RequestError` (413) if it is larger than the limit."""
     chunks: list[bytes] = []
@@ -149,7 +158,7 @@ async def read_body(request: Request, limit: int | None = None) -> bytes:
 @asynccontextmanager
 async def body_file(request: Request) -> AsyncIterator[Path]:
     """The body in a file that is deleted at the end of the block."""
-    descriptor, name = tempfile.mkstemp(dir=request.app.state.folder)
+    descriptor, name = tempfile.mkstemp(dir=request.app.state.workers.folder)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             async for chunk in _stream_body(request, None):
@@ -231,57 +240,41 @@ PAUSE = 15.0
 """Seconds of silence after which a stream says that it goes on."""
 
 
-async def run(
-    request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
-) -> Response:
+Pool = Literal["readers", "writer", "questions"]
+
+
+async def run(request: Request, job: Job, *, pool: Pool = "readers") -> Response:
     """The response for a job; a job that does not write is stopped if the client disconnects."""
     return to_response(await run_job(request, job, pool=pool))
 
 
-async def run_job(
-    request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
-) -> JobReply:
+async def run_job(request: Request, job: Job, *, pool: Pool = "readers") -> JobReply:
     """The reply to a job; see `run`."""
-    client = request.client.host if request.client else ""
-    record = record_of(request)
-    record.what = _what(job)
-    if record.access.graphs.is_limited:
-        job = LimitedJob(job, record.access.graphs)
-    reply = asyncio.ensure_future(getattr(request.app.state, pool).run(job, client))
-    disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
-    try:
-        await asyncio.wait({reply, disconnect}, return_when=asyncio.FIRST_COMPLETED)
-        if not reply.done() and pool != "writer":
-            raise RequestError(499, "the client disconnected")
-        result: JobReply = await reply
-        record.rows = result.rows
-        return result
-    finally:
-        disconnect.cancel()
-        reply.cancel()
+    async for event in job_events(request, job, pool=pool):
+        if isinstance(event, JobReply):
+            return event
+    raise RequestError(500, "the server failed")
 
 
 async def job_events(
-    request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
+    request: Request, job: Job, *, pool: Pool = "readers"
 ) -> AsyncGenerator[Progress | JobReply | None]:
     """What happens while a job runs, and its reply last; None after each `PAUSE` of silence.
 
-    The job is stopped if the client disconnects, or if the generator is closed. Raises
-    `RequestError`.
+    A job that does not write is stopped if the client disconnects, or if the generator is closed.
+    Raises `RequestError`.
     """
     client = request.client.host if request.client else ""
     record = record_of(request)
-    record.what = _what(job)
-    if record.access.graphs.is_limited:
-        job = LimitedJob(job, record.access.graphs)
+    record.what = job.text
     events: asyncio.Queue[Progress | None] = asyncio.Queue()
-    run = getattr(request.app.state, pool).run
-    reply = asyncio.ensure_future(run(job, client, events.put_nowait))
+    run = getattr(request.app.state.workers, pool).run
+    reply = asyncio.ensure_future(run(job, record.access.graphs, client, events.put_nowait))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
     for task in (reply, disconnect):
         task.add_done_callback(lambda _: events.put_nowait(None))
     try:
-        while True:
+        while not reply.done() or not events.empty():
             try:
                 event = await asyncio.wait_for(events.get(), PAUSE)
             except TimeoutError:
@@ -289,9 +282,7 @@ async def job_events(
                 continue
             if event is not None:
                 yield event
-            elif reply.done():
-                break
-            elif disconnect.done():
+            elif disconnect.done() and not reply.done() and pool != "writer":
                 raise RequestError(499, "the client disconnected")
         result: JobReply = await reply
         record.rows = result.rows
@@ -299,12 +290,6 @@ async def job_events(
     finally:
         disconnect.cancel()
         reply.cancel()
-
-
-def _what(job: Any) -> str:
-    """What a job is about: its query, question, graph or resource."""
-    names = ("text", "question", "graph", "resource")
-    return next((str(value) for name in names if (value := getattr(job, name, None))), "")
 
 
 async def _wait_for_disconnect(request: Request) -> None:

@@ -1,20 +1,69 @@
-"""Jobs for worker processes and their replies, which are sent through a pipe."""
+"""What worker processes send back: replies, large ones as files, progress, and errors."""
 
 from __future__ import annotations
 
+import os
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, cast
 
-from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.errors import (
+    EmptyGraphError,
+    EndpointError,
+    ModelError,
+    SaragError,
+    StoreError,
+    StoreLockedError,
+    UsageError,
+)
+
+JSON = "application/json"
+_CODES = {
+    401: "unauthorized", 403: "forbidden",
+    408: "timeout", 409: "empty_graph", 413: "too_large", 415: "wrong_media_type", 500: "internal",
+    502: "model_endpoint", 503: "busy", 504: "timeout", 507: "memory",
+}  # fmt: skip
+_KINDS: tuple[tuple[type[SaragError], int, str], ...] = (
+    (UsageError, 400, "bad_request"),
+    (EmptyGraphError, 409, "empty_graph"),
+    (EndpointError, 502, "model_endpoint"),
+    (ModelError, 500, "model"),
+    (StoreLockedError, 503, "busy"),
+    (StoreError, 500, "store"),
+)
+"""Error of the library -> status and code."""
 
 
 class RequestError(SaragError):
-    """A request that cannot be served, with an HTTP status and a message of one line."""
+    """A request that cannot be served, with an HTTP status and a message of one line.
 
-    def __init__(self, status: int, message: str, **headers: str) -> None:
+    `code` is what programs read.
+    """
+
+    def __init__(self, status: int, message: str, *, code: str = "", **headers: str) -> None:
         super().__init__(message)
         self.status = status
+        self.code = code or _CODES.get(status, "bad_request")
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    @classmethod
+    def of(cls, error: SaragError) -> RequestError:
+        """The error for one of the library."""
+        if isinstance(error, RequestError):
+            return error
+        status, code = next(((s, c) for kind, s, c in _KINDS if isinstance(error, kind)), (500, ""))
+        headers = {"Retry_After": "5"} if status == 503 else {}
+        return RequestError(status, str(error), code=code, **headers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _request_error, (self.status, str(self), self.code, self.headers)
+
+
+def _request_error(status: int, message: str, code: str, headers: dict[str, str]) -> RequestError:
+    return RequestError(status, message, code=code, **headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,143 +82,6 @@ class AccessibleGraphs:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryJob:
-    """A query; `default_graphs` and `named_graphs` are None if the request names no dataset.
-
-    `over` names the parts of the graph to query in that case; empty for those of the server.
-    `help_url` is the URL of the documentation of the row limit.
-    """
-
-    text: str
-    accept: str
-    base: str
-    help_url: str = ""
-    over: tuple[str, ...] = ()
-    default_graphs: tuple[str, ...] | None = None
-    named_graphs: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateJob:
-    """An update; `using` and `using_named` are the dataset of the request."""
-
-    text: str
-    base: str
-    using: tuple[str, ...] = ()
-    using_named: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReadGraphJob:
-    """Read the triples of a graph; None for the default graph."""
-
-    graph: str | None
-    accept: str
-
-
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """A file with RDF, and its media type."""
-
-    path: str
-    media_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class WriteGraphJob:
-    """`replace` a graph, `merge` into it, or `drop` it; None for the default graph."""
-
-    action: Literal["replace", "merge", "drop"]
-    graph: str | None
-    base: str
-    payloads: tuple[Payload, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DescribeJob:
-    """Describe the service at the URL `endpoint`."""
-
-    endpoint: str
-    accept: str
-
-
-CompletionKind = Literal["class", "property", "entity"]
-"""What is completed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExploreJob:
-    """Read neighbours of a node, names of nodes, terms that begin with a prefix, or prefixes.
-
-    `over` names the parts of the graph; empty for those of the server.
-    """
-
-    action: Literal["neighbours", "complete", "names", "prefixes"]
-    iris: tuple[str, ...] = ()
-    limit: int = 0
-    kind: CompletionKind = "entity"
-    prefix: str = ""
-    over: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """What it is about, for the audit log."""
-        return self.prefix or (self.iris[0] if self.iris else "")
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceJob:
-    """Describe a resource as `media_type`, or with `redirect` lead to its description.
-
-    `iris` are spellings of its IRI, of which the first that exists counts; `url` is that of the
-    descriptions, `store_url` that of the graph store; `page` counts instances from 1. `known` are
-    entity tags of representations that the client has.
-    """
-
-    iris: tuple[str, ...]
-    media_type: str
-    url: str
-    store_url: str
-    page: int = 1
-    redirect: bool = False
-    known: frozenset[str] = frozenset()
-
-    @property
-    def resource(self) -> str:
-        """What the job is about."""
-        return next(iter(self.iris), "")
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionJob:
-    """A question for the method `search` or `ask` of a graph, with keyword arguments.
-
-    With `trace`, the result of a search has the frames of its activation; with `stream`, what
-    happens while an answer is made is reported as `Progress`. `over` names parts of the graph;
-    empty for those of the server.
-    """
-
-    method: Literal["search", "ask"]
-    question: str
-    options: dict[str, Any]
-    trace: bool = False
-    stream: bool = False
-    over: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LimitedJob:
-    """A job of a client that may read some graphs only."""
-
-    job: Any
-    graphs: AccessibleGraphs
-
-
-ReadJob = QueryJob | ReadGraphJob | DescribeJob | ResourceJob | ExploreJob
-Job = ReadJob | UpdateJob | WriteGraphJob
-
-
-@dataclass(frozen=True, slots=True)
 class JobReply:
     """A response; the body is `head`, followed by the content of the file at `path`, if any.
 
@@ -182,6 +94,15 @@ class JobReply:
     path: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     rows: int | None = None
+
+    def body(self) -> bytes:
+        """The whole body; its file is deleted."""
+        if not self.path:
+            return self.head
+        path = Path(self.path)
+        data = self.head + path.read_bytes()
+        path.unlink()
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +118,80 @@ class Stop:
     """Tells a worker that nobody waits for its reply any more; it looks at each `Progress`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorReply:
-    """A `RequestError` in a form that can be pickled."""
+IN_MEMORY = 1 << 16
+"""Replies of up to this many bytes are sent through the pipe."""
+CHUNK = 1 << 17
+"""Bytes read from a spooled response at a time."""
 
-    status: int
-    message: str
-    headers: dict[str, str] = field(default_factory=dict)
+
+class Spool:
+    """Buffers bytes in memory up to `IN_MEMORY`, beyond that in a file in `folder`.
+
+    Use it as a context manager: unless `finish` was called, the file is closed and deleted at the
+    end of the block.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts: list[bytes] = []
+        self._buffered = 0
+        self._descriptor = -1
+        self._path = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            Path(self._path).unlink(missing_ok=True)
+        self._descriptor, self._parts = -1, []
+
+    def write(self, data: bytes) -> int:
+        self._parts.append(bytes(data))
+        self._buffered += len(data)
+        if self._buffered > IN_MEMORY:
+            self._spill()
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: `finish` flushes."""
+
+    @property
+    def stream(self) -> IO[bytes]:
+        """The spool as a stream, for code that only writes to it."""
+        return cast("IO[bytes]", self)
+
+    def extend(self, parts: Iterable[bytes]) -> None:
+        """Write all parts."""
+        for part in parts:
+            self.write(part)
+
+    def finish(self) -> tuple[bytes, str]:
+        """The content and an empty path, or no bytes and the path of the file."""
+        if self._descriptor < 0:
+            return b"".join(self._parts), ""
+        self._spill()
+        os.close(self._descriptor)
+        self._descriptor = -1
+        return b"", self._path
+
+    def _spill(self) -> None:
+        if self._descriptor < 0:
+            prefix = f"{os.getpid()}-"
+            self._descriptor, self._path = tempfile.mkstemp(prefix=prefix, dir=self._folder)
+        data = b"".join(self._parts)
+        self._parts, self._buffered = [], 0
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+
+def remove_spools(folder: Path, process: int) -> None:
+    """Delete the files that a killed process has left behind."""
+    for path in folder.glob(f"{process}-*"):
+        path.unlink(missing_ok=True)

@@ -1,62 +1,337 @@
-"""The OpenAPI 3.1 description of all paths; parameters of strategies come from their options.
+"""The paths of the server as data, and their OpenAPI 3.1 description, which is made of it.
 
-`openapi_document` is generated for each request. Strategies declare their options as data (see
-`sarag_rdf.base.options`), and so a new option or strategy is described without a change here.
+Parameters are declared in `sarag_rdf.server.parameters`, from which requests are also read. Doors
+declare their own paths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from sarag_rdf import __version__
-from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_TOKENS, Option, declared_options
-from sarag_rdf.kg.registry import strategies
+from sarag_rdf.server import parameters as takes
+from sarag_rdf.server.doors import Door
 from sarag_rdf.server.graph_store import PATH
-from sarag_rdf.server.openapi_parts import (
-    DATASET,
-    INTEGER,
-    IRI,
-    IRIS,
-    NUMBER,
-    OBJECT,
-    OBJECTS,
-    OPENAI_ERROR,
-    RDF_MEDIA_TYPES,
-    TABLE_MEDIA_TYPES,
-    TEXT,
-    TOKEN,
-    Json,
-    content,
-    openai_paths,
-    page_paths,
-    parameter,
-    responses,
-)
-from sarag_rdf.server.questions import (
-    MAX_LIMIT,
-    MAX_PARTS,
-    MAX_TEXT,
-    MAX_WEIGHTS,
-    RETRIEVER_PARAMETERS,
-    parameter_names,
-)
+from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES
+from sarag_rdf.server.jobs import JSON
 from sarag_rdf.server.sparql import FORM, QUERY, UPDATE
 
+Json = dict[str, Any]
+TEXT: Final[Json] = {"type": "string"}
+IRI: Final[Json] = {"type": "string", "format": "uri"}
+INTEGER: Final[Json] = {"type": "integer"}
+NUMBER: Final[Json] = {"type": "number"}
+OBJECT: Final[Json] = {"type": "object"}
+OBJECTS: Final[Json] = {"type": "array", "items": OBJECT}
+_IRIS: Final[Json] = {"type": "array", "items": IRI}
+_RDF, _TABLE = list(RDF_TYPES)[:7], list(RESULT_TYPES)[:4]
+"""Media types without their aliases."""
+_NAMED: Final[Mapping[str, tuple[Json, str]]] = {
+    "query": (TEXT, "A SPARQL 1.1 query."),
+    "update": (TEXT, "A SPARQL 1.1 update."),
+    "over": (
+        {"type": "array", "items": TEXT},
+        "Parts of the graph: documents, names of imported graphs, or all.",
+    ),
+    "default-graph-uri": (_IRIS, "Graphs of which the default graph of the query consists."),
+    "named-graph-uri": (_IRIS, "Named graphs of the query."),
+    "using-graph-uri": (_IRIS, "Graphs of which the default graph of WHERE consists."),
+    "using-named-graph-uri": (_IRIS, "Named graphs of WHERE."),
+    "graph": (IRI, "IRI of the graph."),
+    "default": (TEXT, "The default graph, instead of an IRI."),
+    "path": (TEXT, "Rest of the URL, which is the IRI or what follows the base in it."),
+    "If-None-Match": (TEXT, "Entity tags of representations that the client has."),
+}
+"""Parameters that are not in `parameters`, with schema and description."""
+_ERRORS: Final[Mapping[str, str]] = {
+    "400": "The request or a text in it is not valid.",
+    "401": "The token is missing or wrong.",
+    "403": "Not allowed on this server.",
+    "404": "Not found.",
+    "405": "Another method is needed.",
+    "406": "None of the offered formats is acceptable.",
+    "408": "The body did not arrive in time.",
+    "409": "The graph is empty, or would violate its constraints.",
+    "413": "The body is too large.",
+    "415": "The media type of the body is not supported.",
+    "429": "More requests a minute than the token permits.",
+    "500": "The server failed.",
+    "502": "The endpoint of the model failed.",
+    "503": "Busy, or a writer is at work: try again.",
+    "504": "Stopped at the time limit.",
+    "507": "Stopped at the memory limit.",
+}
+_LIMITS: Final = {
+    "X-SPARQL-MaxRows": (INTEGER, "Maximum number of rows or triples."),
+    "X-SPARQL-Truncated": ({"enum": ["true", "false"]}, "Whether the result was cut there."),
+}
+_LINKS: Final = {
+    "Link": (TEXT, "What is described (describes), where (describedby), and formats (alternate).")
+}
+_TAGGED: Final = {"ETag": (TEXT, "Another for each state of the graph."), **_LINKS}
+_MOVED: Final = {"Location": (IRI, "Where the description is."), **_LINKS}
+Kind = type[takes.Declared]
 
-def openapi_document(url: str) -> Json:
-    """The description of the server at a URL."""
-    document = _document(url)
-    for item in document["paths"].values():
-        for name, operation in item.items():
-            if name != "parameters":
-                limits = responses({}, "E401 E403 E429")
-                operation["responses"] = limits | operation["responses"]
-                operation.setdefault("security", [{}, {"token": []}, {"password": []}])
-    return document
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of a path.
+
+    `query` has parameters, or names some of `_NAMED`. `body` has the media types of a body, the
+    parameters of a JSON object, or a schema; `form` names the parameters of a form. `gives` are
+    media types, the name of a schema of `_RESULTS`, or nothing; `headers` are of the result.
+    `more` maps further statuses to their meaning, and `fails` are statuses of `_ERRORS`.
+    """
+
+    name: str
+    text: str
+    query: str | Kind = ""
+    body: Sequence[str] | Kind | Json = ()
+    form: str = ""
+    gives: Sequence[str] | str = ()
+    headers: Mapping[str, tuple[Json, str]] = field(default_factory=dict)
+    more: Mapping[int, str] = field(default_factory=dict)
+    fails: str = ""
+    writes: bool = False
 
 
-def _document(url: str) -> Json:
+_DATASET = "over default-graph-uri named-graph-uri"
+_USING = "using-graph-uri using-named-graph-uri"
+_READ = "400 503 504 507"
+_WRITE = "400 408 409 413 415 503 504 507"
+_QUESTION = "400 408 409 413 415 500 502 503 504 507"
+_SEARCH = "Documents and relationships for a question, as sarag search --json prints them."
+_ASK = (
+    "An answer with its evidence, as sarag ask --json prints it; the evidence alone if the server "
+    "was started without a model."
+)
+_BODY = " The question and its options are a JSON object."
+
+
+def _graph(name: str, by: str, new: str) -> dict[str, Operation]:
+    body = [*_RDF, "multipart/form-data"]
+    created = {201: "The graph was created.", 204: "The graph was changed."}
+    return {
+        "get": Operation(
+            f"{name}Get",
+            "Returns all triples of a graph, without a limit.",
+            by,
+            gives=_RDF,
+            fails=f"404 406 {_READ}",
+        ),
+        "put": Operation(
+            f"{name}Put", "Creates or replaces a graph.", by, body, more=created, fails=_WRITE,
+            writes=True,
+        ),
+        "post": Operation(
+            f"{name}Post", f"Adds triples to a graph.{new}", by, body, more=created, fails=_WRITE,
+            writes=True,
+        ),
+        "delete": Operation(
+            f"{name}Delete",
+            "Deletes a graph.",
+            by,
+            more={204: "The graph was deleted."},
+            fails=f"404 409 {_READ}",
+            writes=True,
+        ),
+    }  # fmt: skip
+
+
+_OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
+    "/sparql": {
+        "get": Operation(
+            "query",
+            "Runs a query, or returns the service description if there is none.",
+            f"query {_DATASET}",
+            gives=[*_TABLE, *_RDF],
+            headers=_LIMITS,
+            fails=f"405 406 413 {_READ}",
+        ),
+        "post": Operation(
+            "queryPost",
+            "Runs a query; on a writable server also an update, as /update does.",
+            f"{_DATASET} {_USING}",
+            [QUERY, UPDATE],
+            f"query update {_DATASET} {_USING}",
+            [*_TABLE, *_RDF],
+            _LIMITS,
+            {204: "The update was applied."},
+            f"406 {_WRITE}",
+        ),
+    },
+    "/update": {
+        "post": Operation(
+            "update",
+            "Applies a SPARQL 1.1 update as one transaction.",
+            _USING,
+            [UPDATE],
+            f"update {_USING}",
+            more={204: "The update was applied."},
+            fails=_WRITE,
+            writes=True,
+        )
+    },
+    PATH: _graph("graph", "graph default", " Without a graph, creates one; Location is its IRI."),
+    PATH + "/{path}": _graph("graphByPath", "path", ""),
+    "/resource": {
+        "get": Operation(
+            "resource",
+            "The description of a resource: the statements about it and those that lead to it, or "
+            "a page that shows them.",
+            takes.Resource,
+            gives=[*_RDF, "text/html"],
+            headers=_TAGGED,
+            more={
+                303: "The resource was merged into another: see Location.",
+                304: "The client has this representation already.",
+            },
+            fails=f"404 406 {_READ}",
+        )
+    },
+    "/{path}": {
+        "get": Operation(
+            "resourceByPath",
+            "A resource of the graph, such as /entity/NAME: its IRI, or what follows the base in "
+            "its IRI.",
+            "path",
+            headers=_MOVED,
+            more={303: "Its description, as Location."},
+            fails=f"404 {_READ}",
+        )
+    },
+    "/graph/neighbours": {
+        "get": Operation(
+            "neighbours",
+            "The statements around a node, with the sentences that state them, or the instances of "
+            "a class; and how many neighbours are left out.",
+            takes.Neighbours,
+            gives="Part",
+            fails=_READ,
+        )
+    },
+    "/graph/complete": {
+        "get": Operation(
+            "complete",
+            "Classes, properties or entities of the graph whose names begin with a text.",
+            takes.Complete,
+            gives="Terms",
+            fails=_READ,
+        )
+    },
+    "/graph/names": {
+        "post": Operation(
+            "names",
+            "Names and classes of nodes; the body is a list of IRIs.",
+            takes.Parameters,
+            {**_IRIS, "maxItems": takes.MAX_NODES},
+            gives="Nodes",
+            fails=f"408 413 415 {_READ}",
+        )
+    },
+    "/graph/prefixes": {
+        "get": Operation(
+            "prefixes",
+            "Prefixes of common vocabularies, of the graph, and of its ontologies.",
+            takes.Parameters,
+            gives="Prefixes",
+            fails=_READ,
+        )
+    },
+    "/search": {
+        "get": Operation("search", _SEARCH, takes.Search, gives="Found", fails=_QUESTION),
+        "post": Operation(
+            "searchPost", _SEARCH + _BODY, body=takes.Search, gives="Found", fails=_QUESTION
+        ),
+    },
+    "/ask": {
+        "get": Operation("ask", _ASK, takes.Ask, gives="Answer", fails=_QUESTION),
+        "post": Operation("askPost", _ASK + _BODY, body=takes.Ask, gives="Answer", fails=_QUESTION),
+    },
+    "/metrics": {
+        "get": Operation(
+            "metrics",
+            "Metrics in the format of Prometheus, for clients on the server's machine, and for "
+            "those with a token.",
+            gives=["text/plain"],
+            fails="404",
+        )
+    },
+}
+
+
+def closed(**properties: Json) -> Json:
+    """The schema of an object that always has these properties."""
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _list_of(schema: str) -> Json:
+    return {"type": "array", "items": {"$ref": f"#/components/schemas/{schema}"}}
+
+
+_DOCUMENT = closed(rank=INTEGER, iri=IRI, source=IRI, title=TEXT, text=TEXT, score=NUMBER)
+_DOCUMENT["properties"] |= dict.fromkeys(("begin", "end"), INTEGER)
+_DOCUMENT["properties"] |= dict.fromkeys(("similarity", "activation"), NUMBER)
+_DOCUMENT["properties"] |= dict.fromkeys(("language", "entity", "entity_name"), TEXT)
+_DOCUMENT["properties"] |= dict.fromkeys(("measures", "parts"), OBJECT)
+_DOCUMENT["properties"] |= dict.fromkeys(("arrivals", "chain"), OBJECTS)
+_FOUND = closed(
+    question=TEXT, retriever=TEXT, relationships=OBJECTS, documents=_list_of("Document")
+)
+_FOUND["properties"] |= {
+    "settings": OBJECT,
+    "calibration": OBJECT,
+    "seeds": OBJECTS,
+    "entities": OBJECTS,
+    "paths": _list_of("Path"),
+    "trace": closed(nodes=OBJECTS, edges=OBJECTS, frames=OBJECTS, left_out=OBJECT),
+}
+_ANSWER = closed(
+    outcome={"enum": ["answered", "insufficient", "evidence"]},
+    answer=TEXT,
+    evidence={"$ref": "#/components/schemas/Found"},
+)
+_ANSWER["properties"] |= dict.fromkeys(("reasoning", "model"), TEXT)
+_ANSWER["properties"] |= {"usage": OBJECT}
+_ANSWER["properties"] |= dict.fromkeys(("citations", "contexts", "trace", "activations"), OBJECTS)
+_RESULTS: Final[Mapping[str, Json]] = {
+    "Found": _FOUND,
+    "Document": _DOCUMENT,
+    "Path": closed(
+        topic=IRI,
+        topic_name=TEXT,
+        text=TEXT,
+        score=NUMBER,
+        hops=OBJECTS,
+        sparql=TEXT,
+        answers=OBJECTS,
+        is_cut={"type": "boolean"},
+    ),
+    "Answer": _ANSWER,
+    "Part": closed(nodes=OBJECTS, edges=OBJECTS, left_out=OBJECT),
+    "Terms": closed(terms=OBJECTS),
+    "Nodes": closed(nodes=OBJECTS),
+    "Prefixes": closed(prefixes=OBJECT),
+    "Error": closed(error=closed(code=TEXT, message=TEXT)),
+}
+
+
+def openapi_document(url: str, doors: Sequence[Door] = ()) -> Json:
+    """The description of the server with these doors at a URL."""
+    paths: Json = {
+        path: {method: _operation(path, each) for method, each in methods.items()}
+        for path, methods in _OPERATIONS.items()
+    }
+    for door in doors:
+        paths |= door.paths
+    for item in paths.values():
+        for operation in item.values():
+            limits = {each: _error("Line", each) for each in ("401", "403", "429")}
+            operation["responses"] = limits | operation["responses"]
+            operation.setdefault("security", [{}, {"token": []}, {"password": []}])
+    bodies = {"Line": ("text/plain", TEXT), "Json": (JSON, {"$ref": "#/components/schemas/Error"})}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -67,535 +342,94 @@ def _document(url: str) -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": url}],
-        "paths": {
-            "/sparql": {"get": _query_by_get(), "post": _query_by_post()},
-            "/update": {"post": _update()},
-            PATH: {
-                "parameters": [
-                    parameter("graph", "IRI of the graph.", IRI),
-                    parameter("default", "The default graph, instead of an IRI.", TEXT)
-                    | {"allowEmptyValue": True},
-                ],
-                **_graph_operations("graph"),
-            },
-            PATH + "/{path}": {
-                "parameters": [
-                    {
-                        "name": "path",
-                        "in": "path",
-                        "required": True,
-                        "description": "Rest of the URL, which is the IRI of the graph.",
-                        "schema": TEXT,
-                    }
-                ],
-                **_graph_operations("graphByPath"),
-            },
-            **page_paths(),
-            "/search": _question_operations("search"),
-            "/ask": _question_operations("ask"),
-            **openai_paths(
-                _strategy_schema("reasoner", "single"),
-                {**question_parameters("ask"), "weights": _WEIGHTS_IN_BODY},
-            ),
-            "/metrics": {
-                "get": {
-                    "operationId": "metrics",
-                    "description": "Metrics in the format of Prometheus, for clients on the "
-                    "server's machine, and for those with a token.",
-                    "responses": responses(
-                        {200: {"description": "The metrics.", "content": content(["text/plain"])}},
-                        "E404",
-                    ),
-                }
-            },
-        },
+        "paths": paths,
         "components": {
-            "schemas": _SCHEMAS,
-            "responses": _error_responses(),
+            "schemas": {**_RESULTS, **{k: v for door in doors for k, v in door.schemas.items()}},
+            "responses": {
+                f"{kind}{status}": {"description": text, "content": content([type_], schema)}
+                for kind, (type_, schema) in bodies.items()
+                for status, text in _ERRORS.items()
+            },
             "securitySchemes": {
-                "token": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "A token of the server's --tokens, or that in its environment "
-                    "variable SARAG_SERVE_TOKEN.",
-                },
-                "password": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "A token as the password, with any user name, as browsers send "
-                    "it.",
-                },
+                name: {"type": "http", "scheme": scheme, "description": text}
+                for name, scheme, text in (
+                    ("token", "bearer", "A token of --tokens, or that of SARAG_SERVE_TOKEN."),
+                    ("password", "basic", "A token as the password, as browsers send it."),
+                )
             },
         },
     }
 
 
-# ------------------------------------------------------------------ SPARQL 1.1 Protocol
-
-_USING: dict[str, tuple[str, Json]] = {
-    "using-graph-uri": ("Graphs of which the default graph of WHERE consists.", IRIS),
-    "using-named-graph-uri": ("Named graphs of WHERE.", IRIS),
-}
-_QUERY_TEXT = {"query": ("A SPARQL 1.1 query.", TEXT)}
-_UPDATE_TEXT = {"update": ("A SPARQL 1.1 update.", TEXT)}
+def content(media_types: Iterable[str], schema: Json = TEXT) -> Json:
+    """A schema by media type."""
+    return {media_type: {"schema": schema} for media_type in media_types}
 
 
-def _parameters(declared: Mapping[str, tuple[str, Json]]) -> list[Json]:
-    return [parameter(name, *declaration) for name, declaration in declared.items()]
+def _error(kind: str, status: str) -> Json:
+    return {"$ref": f"#/components/responses/{kind}{status}"}
 
 
-def _form(declared: Mapping[str, tuple[str, Json]], **more: Any) -> Json:
-    properties = {
-        name: schema | {"description": description}
-        for name, (description, schema) in declared.items()
+def _operation(path: str, each: Operation) -> Json:
+    kind = "Json" if path in ("/search", "/ask") else "Line"
+    headers = {n: {"schema": schema, "description": t} for n, (schema, t) in each.headers.items()}
+    given: dict[str, Json] = {str(n): {"description": text} for n, text in each.more.items()}
+    if isinstance(each.gives, str):
+        schema = {"$ref": f"#/components/schemas/{each.gives}"}
+        given["200"] = {"description": "The result.", "content": content([JSON], schema)}
+    elif each.gives:
+        given["200"] = {"description": "The result.", "content": content(each.gives)}
+    for response in given.values():
+        if headers and "headers" not in response:
+            response["headers"] = headers
+    described: Json = {
+        "operationId": each.name,
+        "description": each.text,
+        "parameters": list(_parameters(each.query)),
+        "responses": given | {status: _error(kind, status) for status in each.fails.split()},
     }
-    return {FORM: {"schema": {"type": "object", "properties": properties, **more}}}
+    if each.writes:
+        described["security"] = [{"token": []}, {"password": []}]
+    if each.body:
+        described["requestBody"] = {"required": True, "content": _body(each)}
+    return described
 
 
-def _result() -> Json:
-    return {
-        "description": "The result: a table for SELECT and ASK, RDF for CONSTRUCT and DESCRIBE.",
-        "headers": {
-            "X-SPARQL-MaxRows": {
-                "description": "Maximum number of rows or triples.",
-                "schema": INTEGER,
-            },
-            "X-SPARQL-Truncated": {
-                "description": "Whether the result was cut there.",
-                "schema": {"type": "string", "enum": ["true", "false"]},
-            },
-        },
-        "content": content((*TABLE_MEDIA_TYPES, *RDF_MEDIA_TYPES)),
-    }
+def _body(each: Operation) -> Json:
+    if isinstance(each.body, dict):
+        return content([JSON], each.body)
+    if isinstance(each.body, type):
+        return content([JSON], each.body.schema_of())
+    contents = content(each.body)
+    if each.form:
+        properties = {n: {**_NAMED[n][0], "description": _NAMED[n][1]} for n in each.form.split()}
+        contents[FORM] = {"schema": {"type": "object", "properties": properties}}
+    return contents
 
 
-def _query_by_get() -> Json:
-    return {
-        "operationId": "query",
-        "description": "Runs a query, or returns the service description if there is none.",
-        "parameters": _parameters(_QUERY_TEXT | DATASET),
-        "responses": responses({200: _result()}, "E400 E403 E405 E406 E413 E503 E504 E507"),
-    }
-
-
-def _query_by_post() -> Json:
-    either = [{"required": ["query"]}, {"required": ["update"]}]
-    return {
-        "operationId": "queryPost",
-        "description": "Runs a query; on a writable server also an update, as /update does.",
-        "parameters": _parameters(DATASET | _USING),
-        "requestBody": {
-            "required": True,
-            "content": _form(_QUERY_TEXT | DATASET | _UPDATE_TEXT | _USING, oneOf=either)
-            | content((QUERY, UPDATE)),
-        },
-        "responses": responses(
-            {200: _result(), 204: {"description": "The update was applied."}},
-            "E400 E401 E403 E406 E408 E409 E413 E415 E503 E504 E507",
-        ),
-    }
-
-
-def _update() -> Json:
-    return {
-        "operationId": "update",
-        **TOKEN,
-        "description": "Applies a SPARQL 1.1 update as one transaction.",
-        "parameters": _parameters(_USING),
-        "requestBody": {
-            "required": True,
-            "content": _form(_UPDATE_TEXT | _USING, required=["update"]) | content((UPDATE,)),
-        },
-        "responses": responses(
-            {204: {"description": "The update was applied."}},
-            "E400 E401 E403 E408 E409 E413 E415 E503 E504 E507",
-        ),
-    }
-
-
-# ---------------------------------------------------------------- Graph Store Protocol
-
-
-def _graph_operations(name: str) -> Json:
-    body = {
-        "required": True,
-        "content": content(RDF_MEDIA_TYPES) | content(("multipart/form-data",), OBJECT),
-    }
-    writing = "E400 E401 E403 E408 E409 E413 E415 E503 E504 E507"
-    new = "" if name == "graphByPath" else " Without a graph, creates one; Location is its IRI."
-    created = {"description": "The graph was created."}
-    return {
-        "get": {
-            "operationId": f"{name}Get",
-            "description": "Returns all triples of a graph, without a limit.",
-            "responses": responses(
-                {200: {"description": "The graph.", "content": content(RDF_MEDIA_TYPES)}},
-                "E400 E403 E404 E406 E503 E504 E507",
-            ),
-        },
-        "put": {
-            "operationId": f"{name}Put",
-            **TOKEN,
-            "description": "Creates or replaces a graph.",
-            "requestBody": body,
-            "responses": responses(
-                {201: created, 204: {"description": "The graph was replaced."}}, writing
-            ),
-        },
-        "post": {
-            "operationId": f"{name}Post",
-            **TOKEN,
-            "description": f"Adds triples to a graph.{new}",
-            "requestBody": body,
-            "responses": responses(
-                {201: created, 204: {"description": "The triples were added."}}, writing
-            ),
-        },
-        "delete": {
-            "operationId": f"{name}Delete",
-            **TOKEN,
-            "description": "Deletes a graph.",
-            "responses": responses(
-                {204: {"description": "The graph was deleted."}},
-                "E400 E401 E403 E404 E409 E503 E504 E507",
-            ),
-        },
-    }
-
-
-# ---------------------------------------------------------------------------- Questions
-
-_SUMMARIES = {
-    "search": "Documents and relationships for a question, as sarag search --json prints them.",
-    "ask": "An answer with its evidence, as sarag ask --json prints it; the evidence alone if the "
-    "server was started without a model.",
-}
-
-
-def _question_operations(method: Literal["search", "ask"]) -> Json:
-    schemas = question_parameters(method)
-    summary = _SUMMARIES[method]
-    result = {"$ref": f"#/components/schemas/{'Found' if method == 'search' else 'Answer'}"}
-    common = {
-        "summary": summary,
-        "responses": responses(
-            {
-                200: {
-                    "description": "The result.",
-                    "content": content(["application/json"], result),
-                }
-            },
-            "J400 E403 J408 J409 J413 J415 J500 J502 J503 J504 J507",
-        ),
-    }
-    parameters = [
-        parameter(
-            name,
-            schema["description"],
-            {key: value for key, value in schema.items() if key != "description"},
-            required=name == "q",
-        )
-        for name, schema in schemas.items()
-    ]
-    body = {
-        "type": "object",
-        "required": ["q"],
-        "properties": {**schemas, "weights": _WEIGHTS_IN_BODY},
-        "additionalProperties": False,
-    }
-    return {
-        "get": {
-            "operationId": method,
-            "description": summary,
-            "parameters": parameters,
-            **common,
-        },
-        "post": {
-            "operationId": f"{method}Post",
-            "description": f"{summary} The question and its options are a JSON object.",
-            "requestBody": {"required": True, "content": content(["application/json"], body)},
-            **common,
-        },
-    }
-
-
-def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
-    """Parameter -> JSON Schema with a description."""
-    presets = {
-        name: class_.presets for name, class_ in strategies("retriever").items() if class_.presets
-    }
-    schemas: dict[str, Json] = {
-        "q": {"type": "string", "description": "The question."},
-        "retriever": _strategy_schema("retriever", "sarag"),
-        "preset": {
-            "type": "string",
-            "enum": sorted({preset for named in presets.values() for preset in named}),
-            "description": f"Named values of other options ({', '.join(presets)}).",
-        },
-        **{name: _merged(declared) for name, declared in RETRIEVER_PARAMETERS.items()},
-        "weights": _WEIGHTS,
-        "trace": {
-            "type": "boolean",
-            "default": False,
-            "description": "Also return the activation after each round, as frames.",
-        },
-        "reasoner": _strategy_schema("reasoner", "single"),
-        "context": _strategy_schema("context", "whole"),
-        "budget": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MAX_TOKENS,
-            "description": "Maximum size of the context in tokens, unless context sets it.",
-        },
-    }
-    schemas["over"] = {
-        "type": "array",
-        "items": {"type": "string", "maxLength": MAX_TEXT},
-        "maxItems": MAX_PARTS,
-        "description": "Parts to search: documents, names of imported graphs, or all; by default "
-        "those of the server.",
-    }
-    schemas["stream"] = {
-        "type": "boolean",
-        "default": False,
-        "description": "Answer as server-sent events: call, step, text, withdrawn, and at the end "
-        "result (the JSON without a stream) or error.",
-    }
-    schemas["limit"] |= {"maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
-    return {name: schemas[name] for name in parameter_names(method)}
-
-
-_WEIGHTS_TEXT: Json = {"type": "string", "maxLength": MAX_TEXT}
-_WEIGHTS: Json = {
-    "type": "array",
-    "items": _WEIGHTS_TEXT,
-    "maxItems": MAX_WEIGHTS,
-    "description": "Activation weights of properties and classes as TERM=WEIGHT, from 0 to 4, "
-    "where 0 cuts; repeated or with commas between them. A comma that follows no weight is part "
-    "of a term.",
-}
-_WEIGHTS_IN_BODY: Json = {
-    "anyOf": [
-        {
-            "type": "object",
-            "additionalProperties": {"type": "number", "minimum": 0, "maximum": 4},
-            "maxProperties": MAX_WEIGHTS,
-        },
-        {key: value for key, value in _WEIGHTS.items() if key != "description"},
-        _WEIGHTS_TEXT,
-    ],
-    "description": f"{_WEIGHTS['description']} Also an object with the weight of each term.",
-}
-
-
-def _strategy_schema(kind: str, default: str) -> Json:
-    """A name with options: ``NAME:KEY=VALUE:KEY=VALUE``."""
-    table = strategies(kind)
-    options = [
-        f"{name} ({', '.join(each.name for each in declared_options(class_))})"
-        for name, class_ in table.items()
-    ]
-    return {
-        "type": "string",
-        "maxLength": MAX_TEXT,
-        "pattern": rf"^\s*({'|'.join(table)})(:[^:=]+=[^:]+)*\s*$",
-        "default": default,
-        "description": f"NAME or NAME:KEY=VALUE:KEY=VALUE. Names with their keys: "
-        f"{'; '.join(options)}.",
-    }
-
-
-def _merged(declared: Mapping[str, Option]) -> Json:
-    """One schema for an option that several strategies declare: all kinds, the widest range.
-
-    The range of the strategy in question is checked with the request.
-    """
-    schemas = [option_schema(option) for option in declared.values()]
-    kinds = {schema["type"] for schema in schemas}
-    if "number" in kinds:
-        kinds.discard("integer")
-    merged: Json = {"type": kinds.pop() if len(kinds) == 1 else sorted(kinds)}
-    if all("enum" in schema for schema in schemas):
-        merged["enum"] = list(dict.fromkeys(one for schema in schemas for one in schema["enum"]))
-    for bound, widest in (
-        ("minimum", min),
-        ("exclusiveMinimum", min),
-        ("maximum", max),
-        ("exclusiveMaximum", max),
-    ):
-        values = [schema[bound] for schema in schemas if bound in schema]
-        if len(values) == len(schemas):
-            merged[bound] = widest(values)
-    by_meaning: dict[str, list[str]] = {}
-    for name, option in declared.items():
-        by_meaning.setdefault(option.meaning, []).append(name)
-    if len(by_meaning) == 1 and len(declared) == len(strategies("retriever")):
-        return merged | {"description": next(iter(by_meaning))}
-    descriptions = [f"{', '.join(names)}: {meaning}" for meaning, names in by_meaning.items()]
-    return merged | {"description": " ".join(descriptions)}
-
-
-def option_schema(option: Option) -> Json:
-    """The JSON Schema of an option."""
-    kinds = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    bounds = {
-        "minimum": option.ge,
-        "exclusiveMinimum": option.gt,
-        "maximum": option.le,
-        "exclusiveMaximum": option.lt,
-    }
-    schema: Json = {"type": kinds[option.kind]}
-    schema |= {name: bound for name, bound in bounds.items() if bound is not None}
-    return schema | ({"enum": list(option.choices)} if option.choices else {})
-
-
-# --------------------------------------------------------------------------- Components
-
-
-def _error_responses() -> Json:
-    """Errors as one line of text (``E``), of questions as JSON (``J``), as OpenAI's (``O``)."""
-    line = content(["text/plain"], {"type": "string", "description": "One line."})
-    error = content(["application/json"], {"$ref": "#/components/schemas/Error"})
-    openai = content(["application/json"], {"$ref": "#/components/schemas/OpenAIError"})
-    texts = {
-        400: "The request or a text in it is not valid.",
-        401: "The token is missing or wrong.",
-        403: "Not allowed on this server.",
-        404: "Not found.",
-        405: "Another method is needed.",
-        406: "None of the offered formats is acceptable.",
-        408: "The body did not arrive in time.",
-        409: "The graph would violate its constraints.",
-        413: "The body is too large.",
-        415: "The media type of the body is not supported.",
-        429: "More requests a minute than the token permits.",
-        503: "Busy, or a writer is at work: try again.",
-        504: "Stopped at the time limit.",
-        507: "Stopped at the memory limit.",
-    }
-    of_questions = {
-        400: texts[400],
-        408: texts[408],
-        409: "The graph is empty.",
-        413: texts[413],
-        415: texts[415],
-        500: "The server failed.",
-        502: "The endpoint of the model failed.",
-        503: "Busy: try again.",
-        504: texts[504],
-        507: texts[507],
-    }
-    return (
-        {f"E{status}": {"description": text, "content": line} for status, text in texts.items()}
-        | {
-            f"J{status}": {"description": text, "content": error}
-            for status, text in of_questions.items()
+def _parameters(query: str | Kind) -> Iterable[Json]:
+    """Parameters of a URL: an array is given by repeating its parameter."""
+    if isinstance(query, str):
+        places = {"path": "path", "If-None-Match": "header"}
+        for name in query.split():
+            schema, text = _NAMED[name]
+            place = places.get(name, "query")
+            required = place == "path"
+            yield {
+                "name": name, "in": place, "required": required, "description": text,
+                "schema": schema,
+            }  # fmt: skip
+        return
+    if query is takes.Resource:
+        yield from _parameters("If-None-Match")
+    declared = query.schema_of()
+    for name, property_ in declared["properties"].items():
+        schema = {key: value for key, value in property_.items() if key != "description"}
+        lists = [form for form in schema.get("anyOf", ()) if "items" in form]
+        yield {
+            "name": name,
+            "in": "query",
+            "required": name in declared.get("required", ()),
+            "description": property_["description"],
+            "schema": lists[0] if lists else schema,
         }
-        | {
-            f"O{status}": {"description": text, "content": openai}
-            for status, text in {
-                **texts,
-                **of_questions,
-                404: "No such model, or no model endpoint.",
-            }.items()
-        }
-    )
-
-
-def _object(required: str, properties: Mapping[str, Json]) -> Json:
-    return {"type": "object", "required": required.split(), "properties": dict(properties)}
-
-
-_CODES = (
-    *("bad_request", "too_large", "wrong_media_type", "busy", "empty_graph", "model_endpoint"),
-    *("model", "store", "timeout", "memory", "internal"),
-)
-_SCHEMAS: Json = {
-    "Found": _object(
-        "question retriever documents relationships",
-        {
-            "question": TEXT,
-            "retriever": TEXT,
-            "settings": OBJECT,
-            "calibration": OBJECT,
-            "seeds": OBJECTS,
-            "entities": OBJECTS,
-            "documents": {"type": "array", "items": {"$ref": "#/components/schemas/Document"}},
-            "relationships": OBJECTS,
-            "paths": {
-                "type": "array",
-                "items": _object(
-                    "topic topic_name text score hops sparql answers is_cut",
-                    {
-                        "topic": IRI,
-                        "topic_name": TEXT,
-                        "text": TEXT,
-                        "score": NUMBER,
-                        "hops": OBJECTS,
-                        "sparql": TEXT,
-                        "answers": OBJECTS,
-                        "is_cut": {"type": "boolean"},
-                    },
-                ),
-            },
-            "trace": _object(
-                "nodes edges frames left_out",
-                {
-                    "nodes": OBJECTS,
-                    "edges": OBJECTS,
-                    "frames": OBJECTS,
-                    "left_out": OBJECT,
-                },
-            ),
-        },
-    ),
-    "Part": _object(
-        "nodes edges left_out", {"nodes": OBJECTS, "edges": OBJECTS, "left_out": OBJECT}
-    ),
-    "Document": _object(
-        "rank iri source title text score",
-        {
-            "rank": INTEGER,
-            "iri": IRI,
-            "source": IRI,
-            "title": TEXT,
-            "text": TEXT,
-            "begin": INTEGER,
-            "end": INTEGER,
-            "language": TEXT,
-            "score": NUMBER,
-            "similarity": NUMBER,
-            "activation": NUMBER,
-            "entity": TEXT,
-            "entity_name": TEXT,
-            "measures": OBJECT,
-            "parts": OBJECT,
-            "arrivals": OBJECTS,
-            "chain": OBJECTS,
-        },
-    ),
-    "Answer": _object(
-        "outcome answer evidence",
-        {
-            "outcome": {"type": "string", "enum": ["answered", "insufficient", "evidence"]},
-            "answer": TEXT,
-            "reasoning": TEXT,
-            "citations": OBJECTS,
-            "usage": OBJECT,
-            "evidence": {"$ref": "#/components/schemas/Found"},
-            "contexts": OBJECTS,
-            "trace": OBJECTS,
-            "activations": OBJECTS,
-            "model": TEXT,
-        },
-    ),
-    "Error": _object(
-        "error",
-        {
-            "error": _object(
-                "code message", {"code": {"type": "string", "enum": list(_CODES)}, "message": TEXT}
-            )
-        },
-    ),
-    "OpenAIError": OPENAI_ERROR,
-}

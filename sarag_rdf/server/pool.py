@@ -9,26 +9,36 @@ import sys
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sarag_rdf.base.sandbox import process_memory
-from sarag_rdf.server.jobs import ErrorReply, JobReply, Progress, RequestError, Stop
-from sarag_rdf.server.spool import remove_spools
+from sarag_rdf.base.temporary import ScratchFolder
+from sarag_rdf.server.graphs import OpenGraph
+from sarag_rdf.server.jobs import (
+    AccessibleGraphs,
+    JobReply,
+    Progress,
+    RequestError,
+    Stop,
+    remove_spools,
+)
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.worker import Job, work
 
-Target = Callable[..., None]
-"""The main function of a process: takes its end of the pipe, the scratch folder, and arguments."""
 OnProgress = Callable[[Progress], None]
 """Called with what happens before the reply to a job."""
 _STARTUP_TIMEOUT = 60.0
 """Seconds until a new process must be ready."""
 _EXIT_TIMEOUT = 5.0
 """Seconds until a process whose pipe is closed must have ended."""
+_GRACE = 1.0
+"""Seconds for a question to finish after its client disconnected, so that models stay loaded."""
 _MEMORY_PERIOD = 0.1
 """Seconds between two looks at the memory of a process that runs a job."""
 
@@ -36,11 +46,9 @@ _MEMORY_PERIOD = 0.1
 class _WorkerProcess:
     """A process and the pipe to it; `run` starts the process if necessary."""
 
-    def __init__(
-        self, target: Target, folder: Path, arguments: tuple[Any, ...], max_memory: int
-    ) -> None:
-        self._target, self._folder, self._arguments = target, folder, arguments
-        self._max_memory = max_memory
+    def __init__(self, folder: Path, settings: ServeSettings, open_graph: OpenGraph) -> None:
+        self._folder, self._arguments = folder, (settings, open_graph)
+        self._max_memory = settings.worker_memory
         self._pipe: Connection | None = None
         self._process: BaseProcess
         self._ready = False
@@ -54,7 +62,7 @@ class _WorkerProcess:
             context = _context()
             pipe, child_end = context.Pipe()
             arguments = (child_end, str(self._folder), *self._arguments)
-            self._process = context.Process(target=self._target, args=arguments, daemon=True)
+            self._process = context.Process(target=work, args=arguments, daemon=True)
             try:
                 self._process.start()
             except OSError as error:
@@ -70,8 +78,8 @@ class _WorkerProcess:
         return self._pipe
 
     async def run(
-        self, job: object, seconds: float, on_progress: OnProgress | None = None
-    ) -> JobReply | ErrorReply:
+        self, message: tuple[Job, AccessibleGraphs], seconds: float, on_progress: OnProgress | None
+    ) -> JobReply | RequestError:
         """The reply to a job; raises `TimeoutError`, or `RequestError`: 507 (memory), 500 (crash).
 
         After an exception, the process must be replaced.
@@ -81,18 +89,16 @@ class _WorkerProcess:
             if not self._ready:
                 await self._receive(pipe, _STARTUP_TIMEOUT)
                 self._ready = True
-            pipe.send((job, seconds))
+            pipe.send(message)
             end = time.monotonic() + seconds
-            while isinstance(
-                message := await self._receive(pipe, end - time.monotonic()), Progress
-            ):
+            while isinstance(event := await self._receive(pipe, end - time.monotonic()), Progress):
                 if on_progress is not None:
-                    on_progress(message)
+                    on_progress(event)
         except (EOFError, OSError) as error:
             if isinstance(error, TimeoutError):
                 raise
             raise self._death() from None
-        reply: JobReply | ErrorReply = message
+        reply: JobReply | RequestError = event
         return reply
 
     async def _receive(self, pipe: Connection, seconds: float) -> Any:
@@ -149,8 +155,8 @@ class _WorkerProcess:
                 pass
         except (EOFError, OSError, RequestError):
             return False
-        if isinstance(reply, JobReply) and reply.path:
-            Path(reply.path).unlink(missing_ok=True)
+        if isinstance(reply, JobReply):
+            reply.body()
         return True
 
     def kill(self) -> None:
@@ -173,7 +179,7 @@ def _context() -> SpawnContext | ForkServerContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sarag_rdf.server.answering"])
+    context.set_forkserver_preload(["sarag_rdf.server.app"])  # with all jobs
     return context
 
 
@@ -182,28 +188,27 @@ class WorkerPool:
 
     def __init__(
         self,
-        target: Target,
         folder: Path,
-        *arguments: Any,
+        settings: ServeSettings,
+        open_graph: OpenGraph,
+        *,
         size: int,
-        queue: int,
         seconds: float,
         option: str,
-        max_memory: int,
         lazy: bool = False,
         grace: float = 0.0,
     ) -> None:
-        """Each process runs ``target(pipe, folder, *arguments)``; arguments must be picklable.
+        """`open_graph` must be picklable.
 
         `seconds` is the time limit of a job, and `option` the command line option that sets it.
-        A process that uses more than `max_memory` bytes is killed.
+        A process that uses more memory than the settings permit is killed.
         `lazy` processes are started by their first job. A job whose client has disconnected may
         finish within `grace` seconds, which is cheaper than restarting its process.
         """
-        self._new_worker = partial(_WorkerProcess, target, folder, arguments, max_memory)
+        self._new_worker = partial(_WorkerProcess, folder, settings, open_graph)
         self._seconds, self._option, self._grace = seconds, option, grace
-        self._max_memory = max_memory
-        self._queue = FairQueue(size, queue)
+        self._max_memory = settings.worker_memory
+        self._queue = FairQueue(size, settings.queue)
         self._idle = [self._new_worker() for _ in range(size)]
         self._workers = set(self._idle)
         self._cancellations: set[asyncio.Task[None]] = set()
@@ -216,9 +221,13 @@ class WorkerPool:
         return self._queue.waiting
 
     async def run(
-        self, job: object, client: str = "", on_progress: OnProgress | None = None
+        self,
+        job: Job,
+        graphs: AccessibleGraphs,
+        client: str = "",
+        on_progress: OnProgress | None = None,
     ) -> JobReply:
-        """The reply to a job.
+        """The reply to a job of a client that may read these graphs.
 
         Raises `RequestError`: that of the job, 503 (busy), 504 (time), 507 (memory) or 500 (crash).
         If the task is cancelled, the job is stopped as well.
@@ -235,7 +244,7 @@ class WorkerPool:
             ) from None
         worker = self._idle.pop()
         try:
-            reply = await worker.run(job, self._seconds, on_progress)
+            reply = await worker.run((job, graphs), self._seconds, on_progress)
         except RequestError:
             self._release(worker, is_usable=False)
             raise
@@ -253,8 +262,8 @@ class WorkerPool:
             raise
         # a large process is replaced, to return its memory, unless it may hold models
         self._release(worker, is_usable=bool(self._grace) or worker.memory < self._max_memory / 2)
-        if isinstance(reply, ErrorReply):
-            raise RequestError(reply.status, reply.message, **reply.headers)
+        if isinstance(reply, RequestError):
+            raise reply
         return reply
 
     async def _cancel(self, worker: _WorkerProcess) -> None:
@@ -351,3 +360,51 @@ class FairQueue:
             queue.remove(slot)
             if not queue:
                 del self._queues[client]
+
+
+class Workers:
+    """The worker processes of a server and their scratch folder, from `__enter__` on.
+
+    `readers` run queries, `writer` updates one after the other, and `questions` searches and
+    answers. Those of `lazy` workers are started by their first job.
+    """
+
+    folder: Path
+    readers: WorkerPool
+    writer: WorkerPool
+    questions: WorkerPool
+
+    def __init__(
+        self, settings: ServeSettings, open_graph: OpenGraph, *, lazy: bool = False
+    ) -> None:
+        """`open_graph` opens the graph in a process; it must be picklable."""
+        self._settings, self.open_graph, self._lazy = settings, open_graph, lazy
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        settings = self._settings
+        self.folder = self._stack.enter_context(ScratchFolder("serve")).path
+        self.readers = self._start(
+            size=settings.workers, seconds=settings.timeout, option="--timeout", lazy=self._lazy
+        )
+        self.writer = self._start(
+            size=int(settings.writable),
+            seconds=settings.write_timeout,
+            option="--write-timeout",
+        )
+        self.questions = self._start(
+            size=settings.question_workers,
+            seconds=settings.question_timeout,
+            option="--question-timeout",
+            lazy=True,
+            grace=_GRACE,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _start(self, **options: Any) -> WorkerPool:
+        pool = WorkerPool(self.folder, self._settings, self.open_graph, **options)
+        self._stack.callback(pool.close)
+        return pool

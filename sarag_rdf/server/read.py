@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -11,19 +12,19 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE
-from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.base.vocab import COMMON, PREFIXES
 from sarag_rdf.graph.skolem import Unskolemizer
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.query_guard import dataset_clauses, inspect_query, refuse_network
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
+from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.kg.export.rdf import check_rdfxml
+from sarag_rdf.kg.query import prologue_for
+from sarag_rdf.server.graphs import StoreSnapshot
 from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
-from sarag_rdf.server.jobs import JobReply, QueryJob, ReadGraphJob, RequestError
+from sarag_rdf.server.jobs import JobReply, RequestError, Spool
 from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.snapshot import StoreSnapshot
-from sarag_rdf.server.spool import Spool
+from sarag_rdf.server.worker import Worker
 
 MAX_ROWS = "X-SPARQL-MaxRows"
 TRUNCATED = "X-SPARQL-Truncated"
@@ -51,25 +52,41 @@ class Limited(Iterable[_Item]):
         self.truncated = bool(self._limit) and next(self._items, None) is not None
 
 
-def run_query(
-    snapshot: StoreSnapshot,
-    job: QueryJob,
-    settings: ServeSettings,
-    spool: Spool,
-    readable: frozenset[str] | None = None,
-) -> JobReply:
-    """The reply to a query over the `readable` graphs, by default all.
+@dataclass(frozen=True, slots=True)
+class QueryJob:
+    """A query; `default_graphs` and `named_graphs` are None if the request names no dataset.
 
-    Raises `RequestError`, `StoreError`.
+    `over` names the parts of the graph to query in that case; empty for those of the server.
+    `help_url` is the URL of the documentation of the row limit, and `max_rows` the limit in place
+    of the server's. A query that `is_bare` need not declare the prefixes of the graph.
     """
-    result = evaluate(snapshot, job, settings, readable)
-    if isinstance(result, ox.QueryBoolean):
-        media_type = negotiate(job.accept, RESULT_TYPES)
-        data = encode_boolean(bool(result), RESULT_TYPES[media_type])
-        return JobReply(200, content_type(media_type), data, rows=1)
-    if isinstance(result, ox.QueryTriples):
-        return _triples(result, job, settings, spool)
-    return _rows(result, job, settings, spool)
+
+    text: str
+    accept: str
+    base: str
+    help_url: str = ""
+    over: tuple[str, ...] = ()
+    default_graphs: tuple[str, ...] | None = None
+    named_graphs: tuple[str, ...] | None = None
+    max_rows: int | None = None
+    is_bare: bool = False
+
+    def run(self, worker: Worker) -> JobReply:
+        """The result; raises `RequestError`, `StoreError`."""
+        settings, snapshot, readable = worker.settings, worker.snapshot, worker.readable
+        if self.is_bare:
+            prologue = prologue_for(self.text, lambda: known_prefixes(snapshot, readable))
+            self = replace(self, text=prologue + self.text)
+        limit = settings.max_rows if self.max_rows is None else self.max_rows
+        result = evaluate(snapshot, self, settings, readable)
+        if isinstance(result, ox.QueryBoolean):
+            media_type = negotiate(self.accept, RESULT_TYPES)
+            data = encode_boolean(bool(result), RESULT_TYPES[media_type])
+            return JobReply(200, content_type(media_type), data, rows=1)
+        with worker.spool() as spool:
+            if isinstance(result, ox.QueryTriples):
+                return _triples(result, self, limit, spool)
+            return _rows(result, self, limit, spool)
 
 
 def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
@@ -137,30 +154,26 @@ def _dataset_of(job: QueryJob) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raise RequestError(403, str(error)) from error
 
 
-def _rows(
-    solutions: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spool: Spool
-) -> JobReply:
+def _rows(solutions: ox.QuerySolutions, job: QueryJob, limit: int, spool: Spool) -> JobReply:
     media_type = negotiate(job.accept, RESULT_TYPES)
     format_ = RESULT_TYPES[media_type]
     variables = [variable.value for variable in solutions.variables]
-    limited = Limited(map(tuple, _iterate(solutions)), settings.max_rows)
+    limited = Limited(map(tuple, _iterate(solutions)), limit)
     spool.extend(encode_rows(variables, limited, format_))
     spool.write(encode_footer(format_))
     head = encode_header(variables, format_, job.help_url if limited.truncated else "")
     rest, path = spool.finish()
-    headers = _limit_headers(settings, limited.truncated)
+    headers = _limit_headers(limit, limited.truncated)
     media_type = content_type(media_type)
     return JobReply(200, media_type, head + rest, path, headers, limited.count)
 
 
-def _triples(
-    triples: ox.QueryTriples, job: QueryJob, settings: ServeSettings, spool: Spool
-) -> JobReply:
+def _triples(triples: ox.QueryTriples, job: QueryJob, limit: int, spool: Spool) -> JobReply:
     media_type = negotiate(job.accept, RDF_TYPES)
-    limited = Limited(_iterate(triples), settings.max_rows)
+    limited = Limited(_iterate(triples), limit)
     write_triples(limited, media_type, spool)
     data, path = spool.finish()
-    headers = _limit_headers(settings, limited.truncated)
+    headers = _limit_headers(limit, limited.truncated)
     return JobReply(200, content_type(media_type), data, path, headers, limited.count)
 
 
@@ -172,10 +185,21 @@ def _iterate(results: Iterator[_Item]) -> Iterator[_Item]:
         raise evaluation_error(error) from error
 
 
-def _limit_headers(settings: ServeSettings, truncated: bool) -> dict[str, str]:
-    if not settings.max_rows:
+def _limit_headers(limit: int, truncated: bool) -> dict[str, str]:
+    if not limit:
         return {}
-    return {MAX_ROWS: str(settings.max_rows), TRUNCATED: "true" if truncated else "false"}
+    return {MAX_ROWS: str(limit), TRUNCATED: "true" if truncated else "false"}
+
+
+def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
+    """Prefix -> namespace; those of ontologies only for clients that may read all graphs."""
+    meta = snapshot.meta()
+    if meta is None:
+        return dict(PREFIXES)
+    known = {"common": COMMON.base}
+    if readable is None:
+        known = ontology_prefixes(snapshot.port, meta.base)
+    return known | prefixes_under(meta.base)
 
 
 def graph_exists(store: ox.Store, graph: str | None) -> bool:
@@ -183,28 +207,35 @@ def graph_exists(store: ox.Store, graph: str | None) -> bool:
     return graph is None or store.contains_named_graph(ox.NamedNode(graph))
 
 
-def read_graph(
-    store: ox.Store,
-    job: ReadGraphJob,
-    settings: ServeSettings,
-    spool: Spool,
-    readable: frozenset[str] | None = None,
-) -> JobReply:
-    """All triples of a graph, without a row limit; raises `RequestError` (404, 406).
+@dataclass(frozen=True, slots=True)
+class ReadGraphJob:
+    """Read all triples of a graph, without a row limit; None for the default graph."""
 
-    To a client that may not read it, a graph does not exist.
-    """
-    media_type = negotiate(job.accept, RDF_TYPES)
-    is_hidden = readable is not None and job.graph is not None and job.graph not in readable
-    if is_hidden or not graph_exists(store, job.graph):
-        raise RequestError(404, f"no such graph: {job.graph}")
-    meta = read_meta(OxigraphStore(store, writable=False))
-    unskolemizer = Unskolemizer(meta.base if meta else DEFAULT_BASE)
-    all_triples = _graph_triples(store, job.graph, readable, union=settings.union)
-    limited = Limited(map(unskolemizer.triple, all_triples), 0)
-    write_triples(limited, media_type, spool)
-    data, path = spool.finish()
-    return JobReply(200, content_type(media_type), data, path, rows=limited.count)
+    graph: str | None
+    accept: str
+
+    @property
+    def text(self) -> str:
+        return self.graph or ""
+
+    def run(self, worker: Worker) -> JobReply:
+        """The triples; raises `RequestError` (404, 406).
+
+        To a client that may not read it, a graph does not exist.
+        """
+        media_type = negotiate(self.accept, RDF_TYPES)
+        store, readable = worker.snapshot.store, worker.readable
+        is_hidden = readable is not None and self.graph is not None and self.graph not in readable
+        if is_hidden or not graph_exists(store, self.graph):
+            raise RequestError(404, f"no such graph: {self.graph}")
+        meta = worker.snapshot.meta()
+        unskolemizer = Unskolemizer(meta.base if meta else DEFAULT_BASE)
+        all_triples = _graph_triples(store, self.graph, readable, union=worker.settings.union)
+        limited = Limited(map(unskolemizer.triple, all_triples), 0)
+        with worker.spool() as spool:
+            write_triples(limited, media_type, spool)
+            data, path = spool.finish()
+            return JobReply(200, content_type(media_type), data, path, rows=limited.count)
 
 
 def _graph_triples(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes
 
 import pyoxigraph as ox
@@ -18,20 +19,21 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.server.description import Description, Resources, describe_resource
-from sarag_rdf.server.explore import known_prefixes
 from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
+from sarag_rdf.server.graphs import StoreSnapshot
 from sarag_rdf.server.http import (
     RDF_TYPES,
     content_type,
     negotiate,
     public_url,
-    query_string,
     run,
     settings_of,
 )
-from sarag_rdf.server.jobs import JobReply, RequestError, ResourceJob
+from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.pages import resource_page
-from sarag_rdf.server.snapshot import StoreSnapshot
+from sarag_rdf.server.parameters import Resource
+from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.worker import Worker
 
 PATH = "/resource"
 HTML = "text/html"
@@ -60,7 +62,6 @@ _SINGLE = (
     *(f"graph/{n}" for n in ("decisions", "entailed", "kg", "links", "meta", "runs")),
 )
 """The other IRIs below the base."""
-MAX_PAGE = 1000
 _MAX_IRI = 8192
 _ESCAPED = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
 _TAG = re.compile(r'"[^"]*"|\*')
@@ -80,21 +81,12 @@ register_url_convertor("resource", ResourcePath())
 
 async def resource(request: Request) -> Response:
     """``/resource?iri=IRI``: the description of a resource, as data or as a page."""
-    parameters = dict(await query_string(request))
-    iri = parameters.get("iri", "")
-    if len(iri) > _MAX_IRI or not is_iri(iri):
-        raise RequestError(400, "give the absolute IRI of a resource as the parameter 'iri'")
-    page = parameters.get("page", "1")
-    if not page.isascii() or not page.isdigit() or not 1 <= int(page[:7]) <= MAX_PAGE:
-        raise RequestError(400, f"'page' must be a number from 1 to {MAX_PAGE}")
-    format_ = parameters.get("format", "")
-    if format_ and format_ not in FORMATS:
-        raise RequestError(400, f"unknown format '{format_[:40]}': use one of {', '.join(FORMATS)}")
+    asked = await Resource.of(request)
     accept = ", ".join(request.headers.getlist("accept"))
-    media_type = FORMATS[format_] if format_ else negotiate(accept, MEDIA_TYPES)
+    media_type = FORMATS[asked.format] if asked.format else negotiate(accept, MEDIA_TYPES)
     url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
     known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
-    job = ResourceJob((iri,), media_type, url, store_url, int(page), known=known)
+    job = ResourceJob((asked.iri,), media_type, url, store_url, asked.page, known=known)
     response = await run(request, job)
     if "etag" in response.headers:
         has_tokens = bool(settings_of(request).access.tokens)
@@ -149,42 +141,65 @@ def _unescaped(match: re.Match[str]) -> str:
         return match.group()
 
 
-def run_resource_job(
-    snapshot: StoreSnapshot, job: ResourceJob, readable: frozenset[str] | None = None
-) -> JobReply:
-    """The reply for a resource in the `readable` graphs; raises `RequestError` (404, 406)."""
-    resources = Resources(snapshot.store, readable)
-    meta = snapshot.meta()
-    iri = next((iri for iri in job.iris if resources.exists(iri)), "")
-    if not iri and (merged := _merged_into(resources, job.iris, meta)):
-        format_ = next(
-            (f"&format={n}" for n, type_ in FORMATS.items() if type_ == job.media_type), ""
-        )
-        return JobReply(303, headers={"Location": f"{_description_url(merged, job.url)}{format_}"})
-    graph = next((graph for graph in job.iris if resources.has_graph(graph)), "")
-    if graph and not iri:
-        return JobReply(303, headers={"Location": f"{job.store_url}?graph={quote(graph, safe='')}"})
-    if not iri and not any(map(resources.below, job.iris)):
-        named = next(iter(job.iris), "this path")
-        raise RequestError(404, f"not found: no statement of this graph is about {named}")
-    iri = iri or job.iris[0]
-    if job.redirect:
-        headers = {"Location": _description_url(iri, job.url)}
-        return JobReply(303, headers=headers | _links(iri, job.url, described=True))
-    tag = _entity_tag(snapshot, job, iri, readable)
-    if job.known & {tag, "*"}:
-        return JobReply(304, headers={"ETag": tag})
-    description = describe_resource(resources, iri, job.page)
-    prefixes = _prefixes(snapshot, description, readable)
-    headers = _links(iri, job.url) | {"ETag": tag}
-    format_ = next((name for name, type_ in FORMATS.items() if type_ == job.media_type), "")
-    if format_:
-        headers["Content-Location"] = f"{_description_url(iri, job.url)}&format={format_}"
-    if job.media_type == HTML:
-        page = resource_page(resources, description, jsonld(description, prefixes), meta)
-        return JobReply(200, content_type(HTML), page.encode(), headers=headers)
-    data = serialize(description, job.media_type, prefixes)
-    return JobReply(200, content_type(job.media_type), data, headers=headers)
+@dataclass(frozen=True, slots=True)
+class ResourceJob:
+    """Describe a resource as `media_type`, or with `redirect` lead to its description.
+
+    `iris` are spellings of its IRI, of which the first that exists counts; `url` is that of the
+    descriptions, `store_url` that of the graph store; `page` counts instances from 1. `known` are
+    entity tags of representations that the client has.
+    """
+
+    iris: tuple[str, ...]
+    media_type: str
+    url: str
+    store_url: str
+    page: int = 1
+    redirect: bool = False
+    known: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        return next(iter(self.iris), "")
+
+    def run(self, worker: Worker) -> JobReply:
+        """The reply for a resource; raises `RequestError` (404, 406)."""
+        resources = Resources(worker.snapshot.store, worker.readable)
+        meta = worker.snapshot.meta()
+        iri = next((iri for iri in self.iris if resources.exists(iri)), "")
+        if not iri and (merged := _merged_into(resources, self.iris, meta)):
+            format_ = next(
+                (f"&format={n}" for n, type_ in FORMATS.items() if type_ == self.media_type), ""
+            )
+            return JobReply(
+                303, headers={"Location": f"{_description_url(merged, self.url)}{format_}"}
+            )
+        graph = next((graph for graph in self.iris if resources.has_graph(graph)), "")
+        if graph and not iri:
+            return JobReply(
+                303, headers={"Location": f"{self.store_url}?graph={quote(graph, safe='')}"}
+            )
+        if not iri and not any(map(resources.below, self.iris)):
+            named = next(iter(self.iris), "this path")
+            raise RequestError(404, f"not found: no statement of this graph is about {named}")
+        iri = iri or self.iris[0]
+        if self.redirect:
+            headers = {"Location": _description_url(iri, self.url)}
+            return JobReply(303, headers=headers | _links(iri, self.url, described=True))
+        tag = _entity_tag(worker.snapshot, self, iri, worker.readable)
+        if self.known & {tag, "*"}:
+            return JobReply(304, headers={"ETag": tag})
+        description = describe_resource(resources, iri, self.page)
+        prefixes = _prefixes(worker.snapshot, description, worker.readable)
+        headers = _links(iri, self.url) | {"ETag": tag}
+        format_ = next((name for name, type_ in FORMATS.items() if type_ == self.media_type), "")
+        if format_:
+            headers["Content-Location"] = f"{_description_url(iri, self.url)}&format={format_}"
+        if self.media_type == HTML:
+            page = resource_page(resources, description, jsonld(description, prefixes), meta)
+            return JobReply(200, content_type(HTML), page.encode(), headers=headers)
+        data = serialize(description, self.media_type, prefixes)
+        return JobReply(200, content_type(self.media_type), data, headers=headers)
 
 
 def _entity_tag(

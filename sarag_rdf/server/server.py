@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sarag_rdf.base.errors import EmptyGraphError, UsageError
-from sarag_rdf.server.answering import OpenGraph
 from sarag_rdf.server.app import make_app
-from sarag_rdf.server.guarded import AccessMiddleware
+from sarag_rdf.server.doors import Door
+from sarag_rdf.server.graphs import OpenGraph
 from sarag_rdf.server.settings import ServeSettings
 
 _STOP_SECONDS, _SHUTDOWN_SECONDS = 1.0, 3
@@ -62,24 +62,20 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is called with the URL when the server accepts requests.
+def serve(
+    settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str, Sequence[Door]], None]
+) -> None:
+    """Serve until interrupted; `ready` is called with URL and doors when the server listens.
 
     `open_graph` is called once here and in each worker for questions, so it must be picklable.
     Raises `UsageError`, `StoreError`.
     """
-    base = _base_iri(open_graph)
+    app = make_app(settings, _base_iri(open_graph), open_graph)
     listener = listen(settings)
     port = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    app = make_app(settings, base, open_graph)
-    ready(f"http://{host}:{port}")
+    ready(f"http://{host}:{port}", app.doors)
     run_app(app, settings, listener, app.stop)
-
-
-def serve_to_clients(app: ASGIApp, settings: ServeSettings) -> None:
-    """Serve an application of another library, which has no rules of its own, until interrupted."""
-    run_app(AccessMiddleware(app, settings), settings, listen(settings))
 
 
 def run_app(

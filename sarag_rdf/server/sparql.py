@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sarag_rdf.server.describe import DescribeJob
 from sarag_rdf.server.http import (
     RDF_TYPES,
     base_type,
     charset,
+    check_iri,
     choose_media_type,
     may_write,
     public_url,
@@ -22,7 +23,9 @@ from sarag_rdf.server.http import (
     run,
     settings_of,
 )
-from sarag_rdf.server.jobs import DescribeJob, QueryJob, RequestError, UpdateJob
+from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.read import QueryJob
+from sarag_rdf.server.write import UpdateJob
 
 FORM = "application/x-www-form-urlencoded"
 QUERY = "application/sparql-query"
@@ -155,12 +158,3 @@ def _graphs(parameters: Parameters, name: str) -> tuple[str, ...] | None:
     for value in values:
         check_iri(value, name)
     return values or None
-
-
-def check_iri(value: str, name: str) -> str:
-    """Return the value; raises `RequestError` if it is not an absolute IRI."""
-    try:
-        ox.NamedNode(value)
-    except ValueError as error:
-        raise RequestError(400, f"the value of '{name}' is not an absolute IRI") from error
-    return value

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, Literal, TypeVar, cast
 
 import pyoxigraph as ox
 
@@ -32,15 +32,76 @@ from sarag_rdf.graph.store.update_guard import UpdateTraits, inspect_update, is_
 from sarag_rdf.graph.store.writer_lock import COPY
 from sarag_rdf.kg.session import Session
 from sarag_rdf.server.http import RDF_TYPES
-from sarag_rdf.server.jobs import JobReply, Payload, RequestError, UpdateJob, WriteGraphJob
+from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.read import evaluation_error, graph_exists
 from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.worker import Worker
 
 _DEFAULT_IS_UNION = (
     "the default graph is the union of all graphs here and cannot be written or read by itself: "
     "name graphs with GRAPH, WITH or USING, or start the server with --default-graph empty"
 )
 _TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateJob:
+    """An update; `using` and `using_named` are the dataset of the request."""
+
+    text: str
+    base: str
+    using: tuple[str, ...] = ()
+    using_named: tuple[str, ...] = ()
+
+    def run(self, worker: Worker) -> JobReply:
+        """Apply the update; raises `RequestError`, `StoreError`."""
+        if worker.client.is_limited:
+            raise RequestError(
+                403,
+                "this token is for some graphs only, and an update can read all: write by the "
+                "graph store protocol",
+            )
+        worker.has_written = True
+        return update(self, worker.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A file with RDF, and its media type."""
+
+    path: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteGraphJob:
+    """`replace` a graph, `merge` into it, or `drop` it; None for the default graph."""
+
+    action: Literal["replace", "merge", "drop"]
+    graph: str | None
+    base: str
+    payloads: tuple[Payload, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.graph or ""
+
+    def run(self, worker: Worker) -> JobReply:
+        """Write the graph; raises `RequestError`, `StoreError`."""
+        if worker.client.is_limited:
+            self._check(worker)
+        worker.has_written = True
+        return write_graph(self, worker.settings)
+
+    def _check(self, worker: Worker) -> None:
+        """Raise `RequestError` (403) for a graph that the client may not write to."""
+        snapshot, client, graph = worker.snapshot, worker.client, self.graph
+        accessible = worker.readable or frozenset()
+        is_new = graph is not None and not graph_exists(snapshot.store, graph)
+        is_own = graph is not None and not snapshot.manages(graph)
+        may_create = is_new and is_own and client.allow is None and graph not in client.deny
+        if graph not in accessible and not may_create and graph not in (client.allow or ()):
+            raise RequestError(403, f"this token may not write to {graph or 'the default graph'}")
 
 
 def update(job: UpdateJob, settings: ServeSettings) -> JobReply:

@@ -411,7 +411,7 @@ async def over_http(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]:
             await asyncio.sleep(0.1)
         url = f"http://127.0.0.1:{port}/mcp"
         for header in ({}, {"Authorization": "Bearer of-no-one-at-all"}):
-            refused = httpx.post(url, json={}, headers=header)
+            refused = httpx.post(url, json={}, headers=header, timeout=60)
             assert (refused.status_code, refused.text.count("\n")) == (401, 1)
             assert refused.headers["www-authenticate"].startswith("Bearer")
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:

@@ -155,7 +155,7 @@ def parsed(data: bytes) -> set[ox.Quad]:
 def test_namespaces_as_entities_are_read_as_editors_write_them() -> None:
     short = (
         '<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n    <!ENTITY e "urn:e:" >\n'
-        '    <!ENTITY ea "&e;a" >\n    <!ENTITY e "not this" >\n]>\n'
+        '    <!ENTITY ea "&e;a" >\n]>\n'
         + RDF.format(
             '<e:A rdf:about="&ea;">\n<!-- c --><e:p>&lt;&e;&amp;&#233;\n</e:p><?x y?>'
             '<e:q rdf:parseType="Literal"><e:b x="&quot;1&#10;">k&lt;</e:b></e:q></e:A>'
@@ -167,12 +167,28 @@ def test_namespaces_as_entities_are_read_as_editors_write_them() -> None:
     assert parsed(short.encode()) == parsed(full.encode()) == expected
 
 
+def test_an_entity_that_is_declared_twice_is_refused() -> None:
+    """Its first declaration counts in XML, and its last one for the RDF parser."""
+    twice = '<!DOCTYPE r [<!ENTITY e "Ada"><!ENTITY e "Eve">]>'
+    with pytest.raises(InputError, match=r"an entity is declared twice \(e\): remove one"):
+        parsed((twice + LABELLED.format("&e;")).encode())
+    once = '<!DOCTYPE r [<!-- <!ENTITY e "Eve"> -->\n<!ELEMENT r ANY> <?x y?><!ENTITY e "Ada">]>'
+    assert len(parsed((once + LABELLED.format("&e;")).encode())) == 2
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"])
 def test_encodings_that_xml_may_have(encoding: str) -> None:
     declared = encoding.removesuffix("-sig")
     text = f'<?xml version="1.0" encoding="{declared}"?>' + LABELLED.format("é" * 50_000)
     (label,) = (q.object for q in parsed(text.encode(encoding)) if isinstance(q.object, ox.Literal))
     assert label.value == "é" * 50_000
+
+
+@pytest.mark.parametrize("encoding", ["zlib_codec", "rot13", "base64", "no-such"])
+def test_encodings_that_are_none(encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?>' + LABELLED.format("Ada")
+    with pytest.raises(InputError, match="invalid XML"):
+        parsed(text.encode())
 
 
 def test_a_long_head_without_a_declaration_passes_whole() -> None:

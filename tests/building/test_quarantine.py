@@ -477,13 +477,13 @@ def test_validation_leaves_out_imported_graphs_and_quarantine(tmp_path: Path) ->
     store = OxigraphStore.open(tmp_path / "kg" / "store", writable=True)
     spoiled = (NamedNode("urn:x"), RDF.type, SARAG.Document)
     for graph in (MINTER.imported_graph("other"), MINTER.quarantine_graph("urn:other")):
-        store._open_store.add(Quad(*spoiled, NamedNode(graph)))
+        store.inner.add(Quad(*spoiled, NamedNode(graph)))
     store.close()
     with opened(tmp_path / "kg") as kg:
         assert kg.validate().conforms
         assert kg.validate("pyshacl").triples == kg.validate().triples
     store = OxigraphStore.open(tmp_path / "kg" / "store", writable=True)
-    store._open_store.add(Quad(*spoiled, NamedNode(MINTER.links_graph)))
+    store.inner.add(Quad(*spoiled, NamedNode(MINTER.links_graph)))
     store.close()
     with opened(tmp_path / "kg") as kg:
         found, cross = kg.validate(), kg.validate("pyshacl")

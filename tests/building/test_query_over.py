@@ -14,8 +14,9 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.store import dataset
+from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.sparql_tokens import uses_graph
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
@@ -96,12 +97,12 @@ def test_graph_reaches_what_it_names(kg: KnowledgeGraph) -> None:
     assert names(kg, text=beside) == OWN
 
 
-@pytest.mark.parametrize("most", [0, dataset.MOST_COPIED])
+@pytest.mark.parametrize("most", [0, oxigraph.MOST_COPIED])
 def test_a_list_of_graphs_gives_what_their_union_gives(
     kg: KnowledgeGraph, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows and how often each comes, whether the graphs are copied or passed to the engine."""
-    monkeypatch.setattr(dataset, "MOST_COPIED", most)
+    monkeypatch.setattr(oxigraph, "MOST_COPIED", most)
     text = "SELECT ?s ?p ?o { ?s ?p ?o }"
     found = sorted(map(str, kg.query(text).rows))  # type: ignore[union-attr]
     own = ox.Store()
@@ -132,13 +133,13 @@ def test_graph_is_a_keyword_and_not_part_of_a_term(text: str, *, uses: bool) -> 
     store.add(ox.Quad(node, node, node, graph))
     if "FILTER" not in text:
         assert bool(list(store.query(text))) == uses  # type: ignore[arg-type]
-    assert dataset.uses_graph(text) == uses
+    assert uses_graph(text) == uses
 
 
 def test_what_is_written_later_is_seen() -> None:
     """A copy of the graphs is not used once the store has changed."""
     store = OxigraphStore.in_memory()
-    graphs = [f"https://example.org/g{n}" for n in range(dataset.FEW_GRAPHS + 1)]
+    graphs = [f"https://example.org/g{n}" for n in range(oxigraph.FEW_GRAPHS + 1)]
     node = ox.NamedNode("https://example.org/s")
     for count, graph in enumerate(graphs):
         store.load([ox.Quad(node, node, ox.Literal(graph), ox.NamedNode(graph))])

@@ -739,3 +739,48 @@ def test_index(
     piped = sarag("index", "-", "--extractor", "spacy", stdin=b"Boris met Ada in Ulm.")
     assert (piped.code, piped.complaints) == (0, [])
     assert piped.out.startswith("1 added")
+
+
+@pytest.mark.parametrize(("command", "is_saved"), [("search", False), ("index", True)])
+def test_an_interrupt_says_whether_work_is_saved(
+    sarag: Sarag, kg: Path, monkeypatch: pytest.MonkeyPatch, command: str, is_saved: bool
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sarag_rdf.open", broken)
+    (done := sarag(command, "kg")).fails(130, "interrupted")
+    assert ("completed work is saved" in done.err) is is_saved
+
+
+def test_the_exit_code_of_a_plug_in_is_its_own(
+    sarag: Sarag, kg: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exits(*_: object, **__: object) -> None:
+        raise SystemExit(7)
+
+    monkeypatch.setattr("sarag_rdf.open", exits)
+    assert sarag("stats").code == 7
+
+
+def test_a_variable_does_not_write(sarag: Sarag, kg: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SARAG_TITLE", "Rivers")
+    assert "Rivers" not in sarag("describe").out
+
+
+def test_a_settings_file_imports_no_other_command(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, sys; pathlib.Path('sarag.toml').write_text('words = 5')\n"
+        "from sarag_rdf.cli.main import _run; _run(['sync', '--help'])\n"
+        "print([m for m in sys.modules if m.startswith('sarag_rdf.cli.')], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
+        cwd=tmp_path,
+    )
+    assert "cli.documents" in done.stderr
+    assert "cli.questions" not in done.stderr

@@ -6,15 +6,14 @@ import json
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import click
 import pytest
 
 from sarag_rdf.base import plugins
 from sarag_rdf.base.errors import PluginError
 from sarag_rdf.base.options import declared_options
-from sarag_rdf.cli.main import cli, command_names
 from sarag_rdf.kg.registry import strategies, strategy
 from sarag_rdf.testing.fakes import HashEmbedder
+from tests import reference
 from tests.command import Sarag
 from tests.sample_graph import make_graph
 from tests.strategies import STRATEGIES
@@ -140,7 +139,7 @@ MODEL_COMMANDS = {
     "qa",
     "retrieval",
     "sweep",
-    "table1",
+    "table",
     "compare",
     "extraction",
     "preferences",
@@ -153,15 +152,9 @@ MODEL_COMMANDS = {
 
 
 def test_only_commands_that_call_a_model_have_its_options() -> None:
-    having = set()
-    with click.Context(cli) as context:
-        for name in command_names():
-            command = cli.get_command(context, name)
-            assert command is not None
-            inner = command.commands.values() if isinstance(command, click.Group) else [command]
-            having |= {
-                str(each.name)
-                for each in inner
-                if MODEL_OPTIONS & {parameter.name for parameter in each.params}
-            }
+    having = {
+        name.rpartition(" ")[2]
+        for name, command in reference.commands()
+        if MODEL_OPTIONS & {parameter.name for parameter in command.params}
+    }
     assert having == MODEL_COMMANDS

@@ -78,7 +78,7 @@ def test_what_is_not_harmless_is_one_line(sarag: Sarag, key: str) -> None:
     write(f"# mine\n{key} = 1\n")
     command = {
         "activation": "search", "picture": "search", "tokenizer": "ask", "model": "ask",
-        "embedder": "search", "base-url": "search", "endpoint": "stats", "max-reply": "stats",
+        "embedder": "search", "base-url": "ask", "endpoint": "stats", "max-reply": "stats",
     }.get(key, "index")  # fmt: skip
     arguments = ("stats",) if command == "stats" else (command, "x")
     sarag(*arguments).fails(2, f"sarag.toml, line 2: {key} = ", "run sarag trust")
@@ -225,3 +225,27 @@ def test_facts_and_items_elsewhere_get_no_credentials(monkeypatch: pytest.Monkey
     with sarag_rdf.open(here, facts=there) as kg, pytest.raises(RemoteDownError):
         kg.links.remote_candidates(SparqlEndpoint(there))
     assert beside == [f"{there} beside at {here}"] * 2
+
+
+def test_settings_that_a_search_does_not_need(sarag: Sarag, home: Path) -> None:
+    write(f'base-url = "{EVIL}"\n')
+    make_graph(Path("kg"))
+    assert sarag("stats").code == 0
+    assert sarag("search", "Who founded Orbis?", "--retriever", "bm25").code == 0
+    sarag("ask", "Who founded Orbis?").fails(2, "base-url", "only if you trust this file")
+
+
+def test_trust_with_other_problems(
+    sarag: Sarag, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("words = 300\n")
+    assert sarag("trust").code == 0
+    write("wrods = 300\n")
+    assert "(changed or missing)" in sarag("trust", "--list").out
+    sarag("stats").fails(2, "unknown setting: wrods")
+    Path("sarag.toml").write_bytes(b'kg = "\xff"\n')
+    sarag("stats").fails(2, "sarag.toml: it is not UTF-8 text: save it as UTF-8")
+    write("words = 300\n")
+    Path("file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(Path("file").resolve()))
+    sarag("trust").fails(1, "cannot write ", "XDG_STATE_HOME")

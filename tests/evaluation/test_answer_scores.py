@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.plugins.evaluation.scores import (
+from sarag_rdf.plugins.evaluation.measures import (
     contains_answer,
     exact_match,
     matches,

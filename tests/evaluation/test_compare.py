@@ -10,8 +10,8 @@ import pytest
 
 from sarag_rdf.base.errors import EndpointDownError, UnparsableReplyError
 from sarag_rdf.kg import registry
+from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.plugins.evaluation.compare import CRITERIA
-from sarag_rdf.plugins.evaluation.runner import RowFile
 from tests.command import Result, Sarag
 from tests.evaluation.scripted import Scripted
 
@@ -74,23 +74,30 @@ def script(name: str, prompt: str) -> dict[str, str]:
 
 
 class Compare:
-    """Runs the command over a file of rows, with a judge that is scripted."""
+    """Runs the command over files of results, with a judge that is scripted."""
 
     def __init__(self, sarag: Sarag, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sarag, self.folder = sarag, folder
-        self.llm = Scripted(script)
-        monkeypatch.setattr(registry, "make_llm", lambda *_: self.llm)
-        self.keep(*ROWS)
+        self.llm, self.files = Scripted(script), tuple[str, ...]()
+        monkeypatch.setattr(registry, "make_llm", self.model)
+        self.keep(*(row for row in ROWS if row["run"] == "one"))
+        self.keep(*(row for row in ROWS if row["run"] == "two"), file="more.json")
 
-    def keep(self, *rows: dict[str, Any]) -> None:
-        path = self.folder / "rows.jsonl"
-        with RowFile(path) as kept:
-            before = len(list(kept))
-            for number, found in enumerate(rows, before):
-                kept.put(f"k{number}", found)
+    def model(self, endpoint: object, replies: Path | None) -> CachedLLM:
+        return CachedLLM(self.llm, replies or self.folder / "replies.sqlite")
+
+    def keep(self, *rows: dict[str, Any], file: str = "answers.json") -> None:
+        """Write results of ``evaluate qa`` with these rows."""
+        questions: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            asked = {"id": row["id"], "question": row["question"], "systems": {}}
+            question = questions.setdefault(row["id"], asked)
+            question["systems"][row["system"]] = row
+        (self.folder / file).write_text(json.dumps({"questions": [*questions.values()]}))
+        self.files = tuple(dict.fromkeys((*self.files, file)))
 
     def __call__(self, *arguments: str, systems: str = f"{OURS},{THEIRS}") -> Result:
-        options = ("--rows", "rows.jsonl", "--systems", systems, "--concurrency", "1")
+        options = (*self.files, "--systems", systems, "--concurrency", "1")
         return self.sarag("evaluate", "compare", *options, *arguments)
 
     def json(self, *arguments: str, **options: str) -> dict[str, Any]:
@@ -173,7 +180,7 @@ def test_it_goes_on_where_it_was(compare: Compare, tmp_path: Path) -> None:
         return KeyboardInterrupt() if len(compare.llm.calls) > 4 else script(name, prompt)
 
     compare.llm.script = interrupted
-    compare().fails(130, "completed work is saved")
+    compare("--replies", "replies.sqlite").fails(130, "completed work is saved")
     compare.llm.script = lambda name, prompt: EndpointDownError("it is down")
     compare().fails(1, "it is down")
     compare.llm = said
@@ -200,7 +207,8 @@ def test_a_pair_without_a_verdict_is_left_out(compare: Compare) -> None:
 
 
 def test_the_last_answer_counts(compare: Compare) -> None:
-    compare.keep(row(OURS, "q2", "better and better"), row(THEIRS, "q2", "worse"))
+    rows = row(OURS, "q2", "better and better"), row(THEIRS, "q2", "worse")
+    compare.keep(*rows, file="last.json")
     assert compare.json()["results"]["overall"]["win"] == 0.75
 
 
@@ -225,16 +233,19 @@ def test_wrong_systems(compare: Compare, code: int, systems: str, words: list[st
 
 def test_wrong_files(compare: Compare, tmp_path: Path) -> None:
     compare("--output", "nowhere/a.json").fails(2, "nowhere/a.json")
-    (tmp_path / "rows.jsonl").write_text("hello\n")
-    compare().fails(1, "line 1: not a row")
-    (tmp_path / "rows.jsonl").write_text("")
-    compare().fails(1, f"no answers of {OURS}", "no system")
-    (tmp_path / "rows.jsonl").unlink()
-    compare().fails(1, "no such file: rows.jsonl")
-    assert not (tmp_path / "rows.jsonl").exists()
+    path = tmp_path / "answers.json"
+    for text in ('[{"id": 1}]', '{"questions": [{"id": "q1", "systems": {}}]}', '{"questions": 3}'):
+        path.write_text(text)
+        compare().fails(1, "answers.json has no answers: name a file")
+    path.write_text("hello\n")
+    compare().fails(1, "answers.json is not valid JSON")
+    compare.keep()
+    compare().fails(1, f"no answers of {OURS}")
+    path.unlink()
+    compare().fails(1, "cannot read answers.json")
 
 
 def test_no_pair(compare: Compare, tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").unlink()
+    compare.files = ()
     compare.keep(row(OURS, "q1", "a"), row(THEIRS, "q2", "b"))
     compare().fails(1, "no question was answered by both")

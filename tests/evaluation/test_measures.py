@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from math import isclose
+from math import isclose, log2
 
 import numpy as np
 import pytest
@@ -12,8 +12,15 @@ import scipy.stats
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document
-from sarag_rdf.plugins.evaluation.scores import fits_budget, normalize_answer, words_to_answer
-from sarag_rdf.plugins.evaluation.statistics import figures, mean, paired_interval, support_ranks
+from sarag_rdf.plugins.evaluation.measures import (
+    figures,
+    fits_budget,
+    mean,
+    normalize_answer,
+    paired_interval,
+    support_ranks,
+    words_to_answer,
+)
 
 
 def test_figures_of_one_question() -> None:
@@ -38,7 +45,10 @@ def test_a_further_chunk_of_a_passage_keeps_its_place() -> None:
 
 
 def test_nothing_returned_and_nothing_to_find() -> None:
-    assert figures([[4], []], [[], [4]], [2]) == [{"R@2": 0.0, "P@2": 0.0, "all@2": 0.0}, {}]
+    assert figures([[4], []], [[], [4]], [2]) == [
+        dict.fromkeys(("R@2", "P@2", "nDCG@2", "all@2"), 0.0),
+        {},
+    ]
     assert figures([[4], [5]], [[], [5]], [1])[0]["R@1"] == 0.0
     assert figures([[]], [[1, 2]], [2]) == [{}]
 
@@ -63,6 +73,9 @@ def test_figures_are_what_their_definitions_say() -> None:
             assert isclose(found[f"R@{k}"], hits / len(passages))
             assert isclose(found[f"P@{k}"], hits / k)
             assert found[f"all@{k}"] == (hits == len(passages))
+            gains = [1 / log2(rank + 1) for rank, p in enumerate(ranking[:k], 1) if p in passages]
+            best = sum(1 / log2(rank + 1) for rank in range(1, min(k, len(passages)) + 1))
+            assert isclose(found[f"nDCG@{k}"], sum(gains) / best, abs_tol=1e-9)
 
 
 def test_mean_is_over_what_has_the_figure() -> None:

@@ -18,9 +18,8 @@ from sarag_rdf.plugins.evaluation.path_questions import (
     WritingReport,
     write_questions,
 )
-from sarag_rdf.plugins.evaluation.paths import read_questions as read_path_questions
 from sarag_rdf.plugins.evaluation.paths import relation_paths
-from sarag_rdf.plugins.evaluation.questions import read_questions
+from sarag_rdf.plugins.evaluation.questions import read_path_questions, read_questions
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -28,14 +30,12 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.resources import CORE_PROMPTS
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg import registry
-from sarag_rdf.plugins.evaluation.judge import ANSWER_PROMPTS
-from sarag_rdf.plugins.evaluation.plots import write_answer_plot
+from sarag_rdf.models.caches import CachedLLM
+from sarag_rdf.plugins.evaluation.plots import write_plot
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
-from sarag_rdf.plugins.evaluation.tables import WIDTH
-from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.evaluation.report import WIDTH
 from tests.command import Result, Sarag, environment, interruptible, run_sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
@@ -88,8 +88,8 @@ class Evaluate:
 
     def __init__(self, sarag: Sarag, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sarag, self.folder = sarag, folder
-        self.llm = Scripted(script)
-        monkeypatch.setattr(registry, "make_llm", lambda *_: self.llm)
+        self.llm, self.judge = Scripted(script), Scripted(script)
+        monkeypatch.setattr(registry, "make_llm", self.model)
         write(folder / "corpus.json", CORPUS)
         questions = musique()
         for question in questions:
@@ -109,9 +109,12 @@ class Evaluate:
     def bytes(self) -> bytes:
         return (self.folder / "out.json").read_bytes()
 
-    def rows(self, name: str = "rows.jsonl") -> list[dict[str, Any]]:
-        text = (self.folder / name).read_text("utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+    def model(self, endpoint: ModelEndpoint | None, replies: Path | None) -> CachedLLM:
+        """The model behind a cache, as the registry makes it; of another name if one is asked."""
+        if endpoint is not None and endpoint.model:
+            self.judge.model = endpoint.model
+            return CachedLLM(self.judge, replies or ":memory:")
+        return CachedLLM(self.llm, replies or ":memory:")
 
 
 @pytest.fixture
@@ -203,7 +206,7 @@ def test_differences(evaluate: Evaluate) -> None:
 
 
 def test_rows_of_questions(evaluate: Evaluate) -> None:
-    data = evaluate.json("--systems", SYSTEMS, "--rows", "rows.jsonl")
+    data = evaluate.json("--systems", SYSTEMS)
     one, two, three = data["questions"]
     assert one["id"] == "q1"
     assert one["answers"] == ["Danube", "the Danube"]
@@ -211,6 +214,7 @@ def test_rows_of_questions(evaluate: Evaluate) -> None:
     assert one["systems"][NEAR] == {
         "outcome": "answered",
         "answer": "The Danube.",
+        "reasoning": "",
         "exact_match": 1.0,
         "f1": 1.0,
         "matched": True,
@@ -236,13 +240,6 @@ def test_rows_of_questions(evaluate: Evaluate) -> None:
     failed = three["systems"][NONE]
     assert (failed["outcome"], failed["error"]) == ("failed", "failed")
     assert failed["problem"] == "TruncatedReplyError"
-    kept = evaluate.rows()
-    assert [(row["id"], row["system"]) for row in kept] == [
-        (id_, system) for id_ in TEXTS for system in (NEAR, FAR, NONE)
-    ]
-    assert kept[1]["reasoning"] == "D1."
-    assert kept[-1]["problem"] == "TruncatedReplyError: too long"
-    assert all(row["seconds"] >= 0 for row in kept)
 
 
 def test_what_was_gathered_counts_where_a_call_fails(
@@ -289,8 +286,8 @@ def test_a_sub_question_adds_to_the_context_and_not_to_what_is_covered(
     """The order of documents depends on the question here: Graz comes for Carla alone."""
     retrieve = Fixed.retrieve
 
-    def by_question(fixed: Fixed, query: Any) -> Any:
-        found = retrieve(fixed, query)
+    def by_question(fixed: Fixed, view: Any, query: Any) -> Any:
+        found = retrieve(fixed, view, query)
         first = "Graz" if query.text.startswith("Where did Carla") else "Ulm"
         best = tuple(d for d in found.documents if d.document.title == first)
         return replace(found, documents=best)
@@ -309,31 +306,13 @@ def test_a_sub_question_adds_to_the_context_and_not_to_what_is_covered(
 
 
 def test_another_full_context(evaluate: Evaluate) -> None:
-    """One that no budget cuts; stored answers are used, and judged anew."""
-    arguments = ("--systems", SHORT, "--rows", "rows.jsonl", "--budget", "15")
+    """One that no budget cuts; replies in the file are used."""
+    arguments = ("--systems", SHORT, "--replies", "replies.sqlite", "--budget", "15")
     [before] = evaluate.json(*arguments, "--full-context", "whole:documents=1")["results"]
     [after] = evaluate.json(*arguments)["results"]
     assert (before["coverage"], after["coverage"]) == (0.333333, 0.666667)
     assert len(evaluate.llm.calls) == 3
-    assert [row["full_context"] for row in evaluate.rows()] == 3 * [
-        "fixed:order=Ulm|Linz+whole:documents=1"
-    ]
     evaluate("--full-context", "half").fails(2, "unknown context 'half'")
-
-
-def test_rows_of_earlier_versions(evaluate: Evaluate) -> None:
-    """They have what the model was given as covered; nothing is asked again."""
-    arguments = ("--systems", f"{NEAR},{SHORT}", "--rows", "rows.jsonl")
-    data = evaluate.json(*arguments)
-    old = [
-        {k: v for k, v in row.items() if k not in ("context_covered", "full_context")}
-        | {"covered": row["context_covered"]}
-        for row in evaluate.rows()
-    ]
-    text = "".join(json.dumps(row) + "\n" for row in old)
-    (evaluate.folder / "rows.jsonl").write_text(text, "utf-8")
-    assert evaluate.json(*arguments) == data
-    assert len(evaluate.llm.calls) == 6
 
 
 def test_setting(evaluate: Evaluate) -> None:
@@ -342,12 +321,12 @@ def test_setting(evaluate: Evaluate) -> None:
     assert setting["systems"] == [NEAR, FAR]
     assert setting["baseline"] == NEAR
     assert (setting["budget"], setting["limit"], setting["seed"]) == (50, 2, 1)
-    assert (setting["model"], setting["judge"]) == ("scripted", False)
+    assert (setting["model"], setting["judge"]) == ("scripted", None)
     assert setting["settings"] == {"temperature": "0.0", "seed": "0"}
     assert setting["extractor"] == ["capitals"]
     assert setting["embedder"] == "hash-64"
     assert setting["questions"]["count"] == 2
-    assert set(setting["trouble"].values()) == {0}
+    assert set(setting["problems"].values()) == {0}
 
 
 def test_questions_without_an_answer_are_left_out(evaluate: Evaluate, tmp_path: Path) -> None:
@@ -357,8 +336,8 @@ def test_questions_without_an_answer_are_left_out(evaluate: Evaluate, tmp_path: 
     write(tmp_path / "questions.json", questions)
     data = evaluate.json("--systems", NEAR)
     assert [question["id"] for question in data["questions"]] == ["q1", "q2", "q3", "q5"]
-    assert data["setting"]["trouble"]["questions_without_answer"] == 1
-    assert data["setting"]["trouble"]["questions_answered_yes_or_no"] == 1
+    assert data["setting"]["problems"]["questions_without_answer"] == 1
+    assert data["setting"]["problems"]["questions_answered_yes_or_no"] == 1
     assert data["results"][0]["accuracy"] == 0.25
     assert list(data["results"][0]["by_hops"]) == ["2", "3"]
     assert data["results"][0]["by_type"] == {}
@@ -414,10 +393,10 @@ def test_the_judge_is_asked_once_about_the_same_answer(evaluate: Evaluate) -> No
         {"correct": False} if name == "judge" else brief("Rome")
     )
     systems = "fixed+single:brief=true,fixed:limit=1+single:brief=true"
-    data = evaluate.json("--systems", systems, "--judge", "--rows", "rows.jsonl")
+    data = evaluate.json("--systems", systems, "--judge", "--replies", "replies.sqlite")
     assert evaluate.llm.names.count("judge") == 3
     assert data["judge"]["unmatched"] == 3
-    again = evaluate.json("--systems", systems, "--judge", "--rows", "rows.jsonl")
+    again = evaluate.json("--systems", systems, "--judge", "--replies", "replies.sqlite")
     assert again == data
     assert evaluate.llm.names.count("judge") == 3
 
@@ -442,35 +421,31 @@ def test_a_verdict_that_is_none(evaluate: Evaluate) -> None:
 def test_what_is_done_is_not_asked_again(
     evaluate: Evaluate, after: int, kg: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Interrupted after so many rows, and with its last row torn."""
-    arguments = ("--systems", SYSTEMS, "--rows", "rows.jsonl", *kg)
+    """Interrupted after so many replies; the last call of all fails, and is asked again."""
+    arguments = ("--systems", SYSTEMS, "--replies", "replies.sqlite", *kg)
     whole = Scripted(script)
 
     def interrupted(name: str, prompt: str) -> PresentedAnswer:
         return KeyboardInterrupt() if len(evaluate.llm.calls) > after else script(name, prompt)
 
     evaluate.llm.script = interrupted
-    stopped = evaluate(*arguments)
-    stopped.fails(130, "interrupted: completed work is saved")
-    assert len(evaluate.rows() if after else []) == after
-    if after:
-        with (tmp_path / "rows.jsonl").open("ab") as file:
-            file.write(b'{"key": "0123", "syst')
+    evaluate(*arguments).fails(130, "interrupted: completed work is saved")
     evaluate.llm = whole
     data = evaluate.json(*arguments)
     assert len(whole.calls) == 9 - after
     once = evaluate.bytes()
     assert evaluate.json(*arguments) == data
-    assert len(whole.calls) == 9 - after
-    (tmp_path / "rows.jsonl").unlink()
+    assert len(whole.calls) == 9 - after + 1
+    (tmp_path / "replies.sqlite").unlink()
     evaluate.json(*arguments)
-    assert len(whole.calls) == 18 - after
     assert evaluate.bytes() == once
 
 
-def test_without_rows_an_interruption_keeps_nothing_and_says_so(evaluate: Evaluate) -> None:
+def test_an_interruption_without_a_file_of_replies_loses_them(
+    evaluate: Evaluate,
+) -> None:
     evaluate.llm.script = lambda name, prompt: KeyboardInterrupt()
-    evaluate("--systems", NEAR).fails(130, "no answers were saved")
+    evaluate("--systems", NEAR).fails(130, "no replies were saved: name a file with --replies")
 
 
 @pytest.mark.parametrize(
@@ -483,10 +458,10 @@ def test_an_endpoint_that_is_down_ends_the_run(
     evaluate.llm.script = lambda name, prompt: (
         error("it is down") if TEXTS["q2"] in prompt else script(name, prompt)
     )
-    evaluate("--systems", NEAR, "--rows", "rows.jsonl").fails(1, "it is down")
-    assert [row["id"] for row in evaluate.rows()] == ["q1"]
+    evaluate("--systems", NEAR, "--replies", "replies.sqlite").fails(1, "it is down")
+    assert len(evaluate.llm.calls) == 2
     evaluate.llm.script = script
-    data = evaluate.json("--systems", NEAR, "--rows", "rows.jsonl")
+    data = evaluate.json("--systems", NEAR, "--replies", "replies.sqlite")
     assert data["results"][0]["accuracy"] == 0.666667
     assert len(evaluate.llm.calls) == 4
 
@@ -507,25 +482,22 @@ def test_an_error_of_one_question_fails_it_alone(
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "calls"),
     [
-        lambda e: ("--budget", "40"),
-        lambda e: ("--kg", "other"),
-        lambda e: setattr(e.llm, "model", "newer"),
-        lambda e: e.llm.settings.update(temperature="0.7"),
-        lambda e: write(e.folder / "corpus.json", CORPUS[:-1]),
-        lambda e: write(e.folder / "questions.json", musique((*QUESTIONS[:2], _other()))),
+        (lambda e: ("--budget", "15"), 6),
+        (lambda e: setattr(e.llm, "model", "newer"), 6),
+        (lambda e: e.llm.settings.update(temperature="0.7"), 6),
+        (lambda e: ("--kg", "other"), 3),
+        (lambda e: write(e.folder / "questions.json", musique((*QUESTIONS[:2], _other()))), 3),
     ],
-    ids=["budget", "graph", "model", "temperature", "corpus", "question"],
+    ids=["budget", "model", "temperature", "another graph of the corpus", "another known answer"],
 )
-def test_what_answers_depend_on(evaluate: Evaluate, change: Any) -> None:
-    arguments = ("--systems", NEAR, "--rows", "rows.jsonl")
+def test_what_replies_depend_on(evaluate: Evaluate, change: Any, calls: int) -> None:
+    arguments = ("--systems", NEAR, "--replies", "replies.sqlite")
     evaluate.json(*arguments)
-    before = evaluate.rows()
     changed = change(evaluate)
     evaluate.json(*arguments, *(changed if isinstance(changed, tuple) else ()))
-    assert len(evaluate.llm.calls) in (4, 6)
-    assert evaluate.rows()[:3] == before
+    assert len(evaluate.llm.calls) == calls
 
 
 def _other() -> tuple[str, str, str, list[str]]:
@@ -535,22 +507,32 @@ def _other() -> tuple[str, str, str, list[str]]:
 
 
 def test_other_prices_and_a_judge_ask_nothing_anew(evaluate: Evaluate) -> None:
-    arguments = ("--systems", NEAR, "--rows", "rows.jsonl")
+    arguments = ("--systems", NEAR, "--replies", "replies.sqlite")
     [before] = evaluate.json(*arguments)["results"]
     [after] = evaluate.json(*arguments, "--price-in", "3", "--judge")["results"]
     assert (before["dollars"], after["dollars"]) == (0.0, 0.0003)
     assert [name for name in evaluate.llm.names if name != "judge"] == 3 * ["answer_brief"]
 
 
-def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
-    """A new prompt of a reasoner belongs to what answers depend on."""
-    folders = CORE_PROMPTS.folder, PROMPTS.folder
-    prompts = {path.stem for folder in folders for path in folder.glob("*.j2")}
-    assert prompts - set(ANSWER_PROMPTS) == {
-        "entities", "relationships", "statements", "judge", "judge_notes", "judge_pair",
-        "curate_cluster", "relabel_entities", "write_article", "write_question",
-    }  # fmt: skip
-    assert set(ANSWER_PROMPTS) <= prompts
+def test_another_model_judges(evaluate: Evaluate) -> None:
+    endpoint = ("--base-url", "http://127.0.0.1:9/v1")
+    data = evaluate.json("--systems", SYSTEMS, "--judge-model", "large", *endpoint)
+    assert data["setting"]["judge"] == "large"
+    assert set(evaluate.judge.names) == {"judge"}
+    assert "judge" not in evaluate.llm.names
+    assert data["judge"]["calls"] == 6
+
+
+def test_a_graph_without_a_corpus(evaluate: Evaluate) -> None:
+    """Coverage needs none; only the passages of a corpus are not counted."""
+    whole = evaluate.json("--systems", NEAR, "--kg", "kg")
+    files = ("--questions", "questions.json", "--systems", NEAR, "--output", "out.json")
+    done = evaluate.sarag("evaluate", "qa", *files, "--kg", "kg", "--concurrency", "1")
+    assert done.code == 0, done
+    data = json.loads(evaluate.bytes())
+    assert (data["results"], data["setting"]["corpus"]) == (whole["results"], None)
+    assert "passages_not_in_graph" not in data["setting"]["problems"]
+    evaluate.sarag("evaluate", "qa", *files).fails(2, "--corpus", "--kg")
 
 
 # ------------------------------------------------------------- Screen, files, threads
@@ -605,9 +587,9 @@ def test_a_plot_without_tokens(evaluate: Evaluate, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("count", "length"), [(1, 4), (5, 40), (40, 120)])
 def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> None:
     """Whatever their labels are, the picture is drawn, and the same each time."""
-    points = {f"$_{n}".ljust(length, "x"): (100.0 * n, n / count) for n in range(count)}
+    points = {f"$_{n}".ljust(length, "x"): [(100.0 * n, n / count)] for n in range(count)}
     for name in ("a.png", "b.png"):
-        write_answer_plot(points, "F1", "tokens", tmp_path / name)
+        write_plot(tmp_path / name, "F1", points, "tokens", is_line=False)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
@@ -621,8 +603,9 @@ def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> N
         (["--systems", "dense"], ["invalid system 'dense'", "RETRIEVER+REASONER"]),
         (["--systems", "a+b+c+d"], ["invalid system 'a+b+c+d'"]),
         (["--systems", "dense+"], ["invalid system 'dense+'"]),
-        (["--systems", ""], ["invalid system ''"]),
-        (["--systems", "dense+single,"], ["invalid system ''"]),
+        (["--systems", ""], ["--systems", "empty name"]),
+        (["--systems", "dense+single,"], ["--systems", "empty name"]),
+        (["--systems", "dense+single,+"], ["invalid system '+'"]),
         (["--systems", "other+single"], ["system other+single", "unknown retriever", "dense"]),
         (["--systems", "dense+other"], ["system dense+other", "unknown reasoner", "single"]),
         (["--systems", "dense+other+single"], ["unknown context 'other'", "whole"]),
@@ -630,7 +613,7 @@ def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> N
         (["--systems", "dense+single:colour=red"], ["system dense+single:colour=red"]),
         (["--baseline", "dense+single"], ["--baseline dense+single", "sarag+single"]),
         (["--plot", "a.jpg"], [".png"]),
-        (["--rows", "nowhere/rows.jsonl"], ["nowhere/rows.jsonl"]),
+        (["--replies", "nowhere/a.sqlite"], ["nowhere/a.sqlite"]),
         (["--output", "."], ["."]),
         (["--budget", "0"], ["--budget"]),
         (["--limit", "0"], ["--limit"]),
@@ -666,8 +649,6 @@ def test_an_endpoint_is_needed(sarag: Sarag, tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_used(evaluate: Evaluate, tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text("hello\n")
-    evaluate("--rows", "rows.jsonl").fails(1, "rows.jsonl, line 1: not a row")
     (tmp_path / "questions.json").write_text("[]")
     evaluate().fails(1, "questions.json", "no question")
     (tmp_path / "corpus.json").write_text("[]")
@@ -683,19 +664,30 @@ def test_the_graph_of_another_corpus(evaluate: Evaluate, tmp_path: Path) -> None
 # --------------------------------------------------------------------------- For real
 
 
-def chat(answers: int) -> Callable[[BaseHTTPRequestHandler], None]:
-    """An endpoint that embeds, answers so many questions, and then says nothing more."""
-    left = iter(range(answers))
+def chat(left: list[None]) -> Callable[[BaseHTTPRequestHandler], None]:
+    """An endpoint that embeds, and takes an item of `left` for each answer; then it hangs."""
 
     def act(handler: BaseHTTPRequestHandler) -> None:
         if handler.path.endswith("/embeddings"):
             embeddings(handler)
-        elif next(left, None) is None:
+        elif not left:
             hang(handler)
         else:
+            left.pop()
             data({"final_answer": "Danube"})(handler)
 
     return act
+
+
+def stored(replies: Path) -> int:
+    """The number of replies in the file so far."""
+    if not replies.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(f"file:{replies}?mode=ro", uri=True)) as database:
+            return int(database.execute("SELECT count(*) FROM kept").fetchone()[0])
+    except sqlite3.OperationalError:  # it has just been created
+        return 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
@@ -703,14 +695,15 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) ->
     """In a process of its own; and the same command goes on with the rest."""
     write(tmp_path / "corpus.json", CORPUS)
     write(tmp_path / "questions.json", musique())
-    rows = tmp_path / "rows.jsonl"
-    with playing(chat(2)) as server:
+    replies = tmp_path / "replies.sqlite"
+    left = [None, None]
+    with playing(chat(left)) as server:
         endpoint = ModelEndpoint(server.base_url)
         with sarag_rdf.open(tmp_path / "kg", embedder="openai:hash", endpoint=endpoint) as kg:
             kg.index([Source(**record) for record in CORPUS], extractor=CapitalExtractor())
         arguments = (
             *("evaluate", "qa", "--corpus", "corpus.json", "--questions", "questions.json"),
-            *("--kg", "kg", "--systems", "bm25+single:brief=true", "--rows", rows.name),
+            *("--kg", "kg", "--systems", "bm25+single:brief=true", "--replies", replies.name),
             *("--base-url", server.base_url, "--model", "m", "--embedder", "openai:hash"),
         )
         process = subprocess.Popen(
@@ -720,7 +713,7 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) ->
         )  # fmt: skip
         try:
             deadline = time.monotonic() + 120
-            while not (rows.exists() and rows.read_bytes().count(b"\n") == 2):
+            while stored(replies) < 2:
                 assert time.monotonic() < deadline
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.05)
@@ -728,17 +721,14 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) ->
             out, err = process.communicate(timeout=20)
         finally:
             process.kill()
-    Result(process.returncode, out, err).fails(130, "completed work is saved")
-    assert out == ""
-    kept = rows.read_text("utf-8")
-    with playing(chat(1)) as server:
-        arguments = (*arguments[:-5], server.base_url, *arguments[-4:])
+        Result(process.returncode, out, err).fails(130, "completed work is saved")
+        assert out == ""
+        before = [body for body in server.bodies if "messages" in body]
+        left.append(None)
         done = run_sarag(*arguments, cwd=tmp_path)
         assert done.code == 0, done
-        asked = [body for body in server.bodies if "messages" in body]
-        assert len(asked) == 1
-        [left] = set(TEXTS) - {id_ for id_, text in TEXTS.items() if text in kept}
-        assert TEXTS[left] in asked[0]["messages"][0]["content"]
+        [again] = [body for body in server.bodies if "messages" in body][len(before) :]
+        assert again in before
     assert done.out.startswith("Questions: 3; model: m;")
 
 
@@ -752,7 +742,7 @@ def test_with_a_real_server(
     arguments = (
         *("evaluate", "qa", "--corpus", "corpus.json", "--questions", "questions.json"),
         *("--systems", "fixed:order=Ulm+single:brief=true", "--limit", "1", "--judge"),
-        *("--base-url", llm_server, "--rows", "rows.jsonl", "--output", "out.json"),
+        *("--base-url", llm_server, "--replies", "replies.sqlite", "--output", "out.json"),
     )
     assert sarag(*arguments).code == 0
     data = json.loads((tmp_path / "out.json").read_text("utf-8"))

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.plugins.evaluation.corpus import Corpus, Passage, read_corpus
-from sarag_rdf.plugins.evaluation.problems import locate_support
-from sarag_rdf.plugins.evaluation.questions import read_questions
+from sarag_rdf.plugins.evaluation.questions import (
+    Corpus,
+    Passage,
+    locate_support,
+    read_corpus,
+    read_questions,
+)
 from tests.evaluation.sample import (
     CORPUS,
     PASSAGES,

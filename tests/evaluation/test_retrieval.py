@@ -16,10 +16,10 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
-from sarag_rdf.plugins.evaluation.plots import write_recall_plot
-from sarag_rdf.plugins.evaluation.scores import count_words, words_to_answer
-from sarag_rdf.plugins.evaluation.tables import WIDTH
-from sarag_rdf.retrieval import sarag as strategy
+from sarag_rdf.plugins.evaluation.measures import count_words, words_to_answer
+from sarag_rdf.plugins.evaluation.plots import write_plot
+from sarag_rdf.plugins.evaluation.report import WIDTH
+from sarag_rdf.retrieval.sarag import Sarag as SaragRetriever
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import Fixed, without_models
@@ -111,7 +111,7 @@ def test_setting(evaluate: Evaluate) -> None:
     assert (setting["extractor"], setting["embedder"]) == (["capitals"], "hash-64")
     assert (setting["baseline"], setting["seed"], setting["shuffled"]) == ("sarag", 3, True)
     assert setting["documents_asked_for"] == 100
-    assert set(setting["trouble"].values()) == {0}
+    assert set(setting["problems"].values()) == {0}
     fixed, sarag = data["results"]
     assert sarag["difference"] is None
     difference = fixed["difference"]
@@ -156,7 +156,7 @@ def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
     assert lines[0] == "Questions: 3; with recall: 3; figures in percent"
     heads = lines[2].split()
     assert heads[:7] == ["method", "R@2", "R@5", "R@10", "all@2", "all@5", "all@10"]
-    assert heads[7:12] == ["P@10", "cov@1k", "cov@4k", "cov@10k", "docs"]
+    assert heads[7:12] == ["P@10", "nDCG@10", "cov@1k", "cov@4k", "cov@10k"]
     # times of four digits, on a busy machine, are set below the other columns
     assert [line for line in lines if line.startswith("method") and line.split()[-1] == "ms"]
     assert lines[3].split()[0] == "fixed"
@@ -251,16 +251,16 @@ def test_chunks_of_one_passage(evaluate: Evaluate, tmp_path: Path) -> None:
     data = evaluate.json("--kg", "kg")
     with KnowledgeGraph(Session("kg", embedder=HashEmbedder())) as kg:
         assert kg.stats()["documents"] > kg.stats()["sources"] == 10
-    assert data["setting"]["trouble"]["documents_of_no_passage"] == 0
-    assert data["setting"]["trouble"]["passages_not_in_graph"] == 0
+    assert data["setting"]["problems"]["documents_of_no_passage"] == 0
+    assert data["setting"]["problems"]["passages_not_in_graph"] == 0
 
 
 def test_options_of_a_method() -> None:
     spec = Spec.parse(" sarag:n=1:decay=0.5 ")
     assert (spec.label, spec.name) == ("sarag:n=1:decay=0.5", "sarag")
-    assert spec.read(strategy.Sarag) == strategy.Sarag(n=1, decay=0.5)
-    assert ranking_options(spec.label) == strategy.Sarag(n=1, decay=0.5, explain=False)
-    assert ranking_options("sarag:explain=true") == strategy.Sarag()
+    assert spec.read(SaragRetriever) == SaragRetriever(n=1, decay=0.5)
+    assert ranking_options(spec.label) == SaragRetriever(n=1, decay=0.5, explain=False)
+    assert ranking_options("sarag:explain=true") == SaragRetriever()
 
 
 def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> None:
@@ -275,8 +275,9 @@ def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> 
 
 
 def test_plot(tmp_path: Path) -> None:
-    curves = {f"method {n}": [0.1 + 0.04 * k for k in range(20)] for n in range(8)}
-    write_recall_plot(curves | {"$x_1$": [1.0] * 20}, tmp_path / "a.png")
+    labels = [*(f"method {n}" for n in range(8)), "$x_1$"]
+    curves = {label: [(float(k), 0.1 + 0.04 * k) for k in range(20)] for label in labels}
+    write_plot(tmp_path / "a.png", "Recall", curves, "rank")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -284,7 +285,7 @@ def test_plot(tmp_path: Path) -> None:
 
 
 def trouble(data: dict[str, Any]) -> dict[str, int]:
-    return {kind: count for kind, count in data["setting"]["trouble"].items() if count}
+    return {kind: count for kind, count in data["setting"]["problems"].items() if count}
 
 
 def test_questions_with_answers_alone(evaluate: Evaluate, tmp_path: Path) -> None:
@@ -402,7 +403,7 @@ def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
         (["--limit", "0"], ["--limit"]),
         (["--seed", "-1"], ["--seed"]),
         (["--methods", "other"], ["unknown retriever 'other'", "sarag", "fixed"]),
-        (["--methods", "sarag,"], ["unknown retriever ''"]),
+        (["--methods", "sarag,"], ["--methods", "empty name"]),
         (["--methods", "sarag:gain"], ["'sarag:gain'", "NAME:KEY=VALUE"]),
         (
             ["--methods", "sarag:gain=-1"],

@@ -88,7 +88,7 @@ def test_literals_are_in_the_range(
 ) -> None:
     """By both ways to them: of a candidate with its value, and of an argument that is bound."""
     property_ = property_of(datatype)
-    [value, *_] = [s.value for s in find_values(text) if s.value.text == text] or [None]
+    value = next((s.value for s in find_values(text) if s.value.text == text), None)
     found = literal(property_, text, value)
     assert (found and (found.lexical, found.datatype.removeprefix(XSD))) == expected
     binder = TextBinder(text)

@@ -517,6 +517,6 @@ def test_an_estimate_embeds_nothing() -> None:
 
     built = LLMExtractor(QueuedLLM([]), 1, schema=SCHEMA, embedder=Unused(), examples=EXAMPLES)
     words = "Gull Light stands on Ona. " * 30
-    short, long = (built.estimate([document(text)]) for text in (TEXT, TEXT + words))
+    short, long = (built.estimate([document(text)]) for text in (TEXT, f"{TEXT} {words}"))
     assert (short.calls, long.calls) == (3, 3)
     assert long.tokens_in - short.tokens_in == 3 * 5 * 30 * 4 / 3

@@ -25,7 +25,7 @@ _MAY_ASK = {
     "rdf/writer_lock.py": "since when a graph is being written",
     "http.py": "how long it is until the moment that a Retry-After names",
     "serve/audit.py": "when a request was recorded",
-    "serve/openai_door.py": "when a reply was made, as OpenAI's clients expect it",
+    "plugins/agents/openai_door.py": "when a reply was made, as OpenAI's clients expect it",
 }
 """Modules that ask what time it is, and for what."""
 

@@ -13,7 +13,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.temporary import LOCK
-from sarag_rdf.graph.store import checkpoint
+from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from tests.command import ROOT, environment
 
@@ -155,7 +155,7 @@ def test_what_the_system_lacks_is_done_without(
     missing: str,
 ) -> None:
     if missing == "open files":
-        monkeypatch.setattr(checkpoint, "_OPEN_FILES", temporary / "none")
+        monkeypatch.setattr(oxigraph, "_OPEN_FILES", temporary / "none")
     else:
         temporary.rmdir()
     assert len(list(OxigraphStore.open(folder).quads())) == FLUSHES * QUADS

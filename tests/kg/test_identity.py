@@ -360,7 +360,9 @@ def test_a_rule_merges_only_what_a_reviewer_accepts(
     for decision in ("", "reject"):
         done = sarag("merge", "--accept", decided(decision), *where)
         assert (done.code, done.out.partition(":")[0]) == (0, "0 merged, 1 row skipped")
-    sarag("merge", "--accept", decided("maybe"), *where).fails(1, "line 2: decision is 'maybe'")
+    sarag("merge", "--accept", decided("maybe"), *where).fails(
+        1, "line 2: column decision: 'maybe'"
+    )
     assert stored(people) == before
     accepted = sarag("merge", "--accept", decided("Accept"), *where)
     assert accepted.out == "1 merged, 0 rows skipped\n"
@@ -462,3 +464,9 @@ def test_a_rule_is_followed_without_review_only_if_that_is_said(
     out = sarag("merge", "--rule", "shared-alias", "--unreviewed", *where).out
     assert "merged by shared-alias" in out
     assert "undone" in sarag("merge", "--undo", "shared-alias", *where).out
+
+
+def test_a_note_is_for_a_decision_by_hand(sarag: Sarag) -> None:
+    sarag("merge", "--list", "--note", "x").fails(2, "--note is for a decision by hand")
+    sarag("retype", "--undo", "Ulm", "--note", "x").fails(2, "omit it with --undo")
+    sarag("merge", "Ann").fails(2, "give KEEP and MERGED, or one of --rule")

@@ -5,6 +5,7 @@ import sqlite3
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from sarag_rdf.base.errors import EndpointDownError
 from sarag_rdf.base.ports import LLM, Reply
 from sarag_rdf.base.types import Usage
-from sarag_rdf.models.caches import CachedLLM
+from sarag_rdf.models.caches import CachedLLM, SqliteCache
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.fault_server import data, playing
@@ -62,6 +63,39 @@ def test_the_same_call_is_made_once(tmp_path: Path) -> None:
     assert ask(llm) == Reply({"n": 0}, Usage(cached_calls=1))
     assert ask(CachedLLM(inner, tmp_path / "deep" / "replies.sqlite")).data == {"n": 0}
     assert len(inner.calls) == 1
+
+
+def test_a_cached_reply_has_the_cost_of_its_call(tmp_path: Path) -> None:
+    llm = CachedLLM(numbers(), tmp_path / "c")
+    first, cached = ask(llm), ask(llm)
+    assert first.first_usage is None
+    assert (cached.usage, cached.first_usage) == (Usage(cached_calls=1), first.usage)
+    assert cached.first_seconds >= 0.0
+
+
+def stored(path: Path, value: bytes) -> CachedLLM:
+    """A cache that has this value for the first call of `ask`, and a model that answers 1."""
+    llm = CachedLLM(numbers(), path)
+    ask(llm)
+    llm.close()
+    with closing(sqlite3.connect(path)) as database:
+        [(key,)] = database.execute("SELECT key FROM kept").fetchall()
+    with closing(SqliteCache(path, what="reply cache")) as cache:
+        cache.put_many({key: value})
+    return llm
+
+
+def test_replies_that_an_earlier_version_stored(tmp_path: Path) -> None:
+    reply = ask(stored(tmp_path / "c", b'{"n": 5}'))
+    assert (reply.data, reply.usage, reply.first_usage) == ({"n": 5}, Usage(cached_calls=1), None)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [b'{"data": {"n": 5}, "usage": 1, "seconds": 0}', b'{"data": 1, "usage": [], "seconds": ""}'],
+)
+def test_an_entry_of_another_form_is_asked_again(tmp_path: Path, entry: bytes) -> None:
+    assert ask(stored(tmp_path / "c", entry)).data == {"n": 1}
 
 
 def test_all_that_matters_is_in_the_key(tmp_path: Path) -> None:

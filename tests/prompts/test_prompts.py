@@ -185,10 +185,6 @@ TASKS: dict[str, dict[str, Any]] = {
         "topic": "Ulm",
         "facts": ["Ulm is a city.", "Rivers of Ulm: Danube.", "Inhabitants of Ulm: 128928."],
     },
-    "write_question": {
-        "topic": "Einstein",
-        "question": "What are the rivers of the birth place of Einstein?",
-    },
     "curate_cluster": {
         "centre": Member("urn:1", "Ulm", "geopolitical", "Ulm lies on the Danube."),
         "members": {

@@ -19,7 +19,7 @@ from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationship
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.plugins import papers
-from sarag_rdf.plugins.evaluation.judge import Case, judge_prompt
+from sarag_rdf.plugins.evaluation.grading import Case, judge_prompt
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.fault_server import completion, data, failure, playing
 from tests.prompts.test_prompts import HERE, PROMPTS, rendered, statements_prompt

@@ -19,16 +19,15 @@ from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.paths import (
     Example,
-    PathQuestion,
     evaluate_paths,
     fit_paths,
     fitted,
-    read_questions,
     relation_paths,
-    score,
 )
+from sarag_rdf.plugins.evaluation.questions import PathQuestion, read_path_questions
 from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
 from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
 from sarag_rdf.retrieval.paths import PathSearch
@@ -226,10 +225,10 @@ def test_a_model_that_is_none(kg: KnowledgeGraph, tmp_path: Path) -> None:
 
 
 def test_sets_of_names() -> None:
-    found = score({"a", "b"}, {"b", "c", "d"})
+    found = PRF.of({"a", "b"}, {"b", "c", "d"})
     assert (found.precision, found.recall) == (1 / 2, 1 / 3)
     assert found.f1 == pytest.approx(0.4)
-    assert score(set(), {"a"}).f1 == 0.0
+    assert PRF.of(set(), {"a"}).f1 == 0.0
 
 
 def test_three_accountings(kg: KnowledgeGraph) -> None:
@@ -249,7 +248,7 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
     ]
     file = tmp_path / "questions.tsv"
     file.write_text("\n".join(rows) + "\n")
-    questions = read_questions(file)
+    questions = read_path_questions(file)
     assert questions[0].plain == "who directed Winter Harbour"
     fit = fit_paths(paths_of(kg, explain=False), [questions], "test", "two questions")
     assert fit.all == (1.0,)
@@ -263,7 +262,7 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
 def test_tables_and_files_of_questions(tmp_path: Path) -> None:
     file = tmp_path / "questions.tsv"
     file.write_text("question\tanswers\nwho\tIda|Mia\n", encoding="utf-8-sig")
-    assert read_questions(file) == [PathQuestion("who", "", frozenset({"Ida", "Mia"}))]
+    assert read_path_questions(file) == [PathQuestion("who", "", frozenset({"Ida", "Mia"}))]
     for text, complaint in (
         ("text\n1\n", "question and answers"),
         ("question\tanswers\nwho\tIda\n\nwhere\t\n", "line 4 has no answer"),
@@ -272,15 +271,16 @@ def test_tables_and_files_of_questions(tmp_path: Path) -> None:
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=complaint):
-            read_questions(file)
+            read_path_questions(file)
     file = tmp_path / "questions.json"
     record = {"question": "Who lives in the Weiße Gasse of LINZ?", "path": {"topic_name": "Linz"}}
     file.write_text(json.dumps([{**record, "answer": ["Ida"]}]))
-    assert [q.text for q in read_questions(file)] == ["Who lives in the Weiße Gasse of [LINZ]?"]
+    [question] = read_path_questions(file)
+    assert question.text == "Who lives in the Weiße Gasse of [LINZ]?"
     for records, complaint in (([{**record, "answer": []}], "no answer"), ([], "no questions")):
         file.write_text(json.dumps(records))
         with pytest.raises(InputError, match=complaint):
-            read_questions(file)
+            read_path_questions(file)
 
 
 # A model chooses

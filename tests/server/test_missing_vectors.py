@@ -11,10 +11,11 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.server.answering import EmbeddingSteps, QuestionExecutor
-from sarag_rdf.server.jobs import JobReply, QuestionJob, RequestError
+from sarag_rdf.server.graphs import EmbeddingSteps
+from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, RequestError
 from sarag_rdf.server.questions import job_of
 from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.worker import Worker, attempt
 from sarag_rdf.testing.fakes import HashEmbedder
 
 
@@ -41,23 +42,20 @@ def kg(tmp_path: Path) -> Path:
     return tmp_path / "kg"
 
 
-def answer(executor: QuestionExecutor, job: QuestionJob) -> tuple[JobReply, Any]:
-    reply = executor.answer(job)
-    assert isinstance(reply, JobReply)
-    return reply, json.loads(reply.head)
-
-
 def test_each_request_embeds_on_and_tells_how_far_it_is(kg: Path, tmp_path: Path) -> None:
     """The time limit of zero allows one step in each request; each has a new process."""
     settings = ServeSettings(folder=kg, question_timeout=1e-9)
     job = job_of({"q": "Which number is N 1?", "retriever": "dense"}, "search")
     for done in (2, 4):
-        executor = QuestionExecutor(tmp_path, settings, partial(opened, kg))
-        reply, data = answer(executor, job)
-        assert (reply.status, reply.headers["Retry-After"]) == (503, "1")
-        assert f"embedding document texts, {done} of 5 are done" in data["error"]["message"]
-    reply, data = answer(executor, job)
-    assert (reply.status, len(data["documents"])) == (200, 5)
+        worker = Worker(settings, tmp_path, partial(opened, kg))
+        error = attempt(job, worker)
+        assert isinstance(error, RequestError)
+        assert (error.status, error.headers["Retry-After"]) == (503, "1")
+        assert f"embedding document texts, {done} of 5 are done" in str(error)
+    worker.begin(AccessibleGraphs())
+    reply = attempt(job, worker)
+    assert isinstance(reply, JobReply)
+    assert (reply.status, len(json.loads(reply.body())["documents"])) == (200, 5)
 
 
 def test_the_time_of_a_request_counts_from_its_first_text() -> None:

@@ -1,43 +1,62 @@
-"""Pools of processes, with targets of the tests."""
+"""Pools of processes, with jobs of the tests."""
 
 from __future__ import annotations
 
 import asyncio
+import pickle
 import sys
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from sarag_rdf.server.jobs import JobReply
+from sarag_rdf.base.errors import EmptyGraphError, StoreLockedError
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, RequestError
 from sarag_rdf.server.pool import WorkerPool
+from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.worker import Worker
 
-LOADED = "sarag_rdf.kg.graph"
+LOADED = ("sarag_rdf.kg.graph", "sarag_rdf.server.write")
 
 
-def say_what_is_loaded(pipe: Connection, folder: str) -> None:
-    """Reply to jobs with whether this process has imported a module."""
-    assert folder
-    pipe.send("ready")
-    while True:
-        pipe.recv()
-        pipe.send(JobReply(200, head=str(LOADED in sys.modules).encode()))
+class SayWhatIsLoaded:
+    """Replies whether the process has imported some modules."""
+
+    text = "what is loaded"
+
+    def run(self, worker: Worker) -> JobReply:
+        return worker.reply("text/plain", str(all(name in sys.modules for name in LOADED)).encode())
+
+
+def no_graph() -> KnowledgeGraph:
+    raise AssertionError("no job of these tests opens a graph")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="optional: each process imports by itself")
-def test_the_processes_of_every_pool_begin_with_what_questions_need(tmp_path: Path) -> None:
+def test_the_processes_of_every_pool_begin_with_what_jobs_need(tmp_path: Path) -> None:
     async def case() -> None:
         for _ in range(2):
             pool = WorkerPool(
-                say_what_is_loaded,
                 tmp_path,
+                ServeSettings(tmp_path, queue=1),
+                no_graph,
                 size=1,
-                queue=1,
                 seconds=60,
                 option="--timeout",
-                max_memory=1 << 30,
             )
-            assert (await pool.run("a job")).head == b"True"
+            assert (await pool.run(SayWhatIsLoaded(), AccessibleGraphs())).body() == b"True"
             pool.close()
 
     asyncio.run(case())
+
+
+def test_errors_are_the_same_on_the_other_side_of_the_pipe() -> None:
+    error = RequestError(503, "busy: try again", Retry_After="2")
+    sent = pickle.loads(pickle.dumps(error))
+    assert (sent.status, str(sent), sent.code) == (503, "busy: try again", "busy")
+    assert sent.headers == {"Retry-After": "2"}
+    assert RequestError.of(sent) is sent
+    locked = RequestError.of(StoreLockedError("another process writes"))
+    assert (locked.status, locked.headers) == (503, {"Retry-After": "5"})
+    empty = RequestError.of(EmptyGraphError("nothing is indexed"))
+    assert (empty.status, empty.code) == (409, "empty_graph")

@@ -12,7 +12,6 @@ import rdflib
 from rdflib.compare import isomorphic
 
 import sarag_rdf
-from sarag_rdf.graph.store.writer_lock import UNFINISHED_WRITE as MARK
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
 from tests.server.running import TOKEN, Running, serving
@@ -53,7 +52,6 @@ def is_derived(kg: Path) -> None:
     graph = OxigraphStore.open(kg / "store")
     change = rebuild(GraphReader(graph, Minter(BASE)))
     assert set(change.insert) == set(graph.quads(KG))
-    assert not (kg / MARK).exists()
 
 
 # --------------------------------------------------------------------------------- Token
@@ -180,19 +178,6 @@ def test_blank_nodes_get_iris(server: Running, kg: Path) -> None:
     assert len(found) == 6
     assert not any(isinstance(t, ox.BlankNode) for q in found for t in (q.subject, q.object))
     assert "https://example.org/.well-known/genid/" in str(found)
-
-
-def test_a_write_that_was_cut_off_is_made_whole_before_the_next(kg: Path) -> None:
-    graph = ox.NamedNode(source_graph(kg, "Boris taught Ada"))
-    bare = ox.Store(str(kg / "store"))
-    bare.remove_graph(graph)
-    bare.flush()
-    del bare
-    (kg / MARK).touch()
-    with serving(kg, "--writable") as server:
-        text = f"INSERT DATA {{ GRAPH <{OTHER}> {{ <http://s> <http://p> 1 }} }}"
-        assert server.update(text).status == 204
-    is_derived(kg)
 
 
 REFUSED = (

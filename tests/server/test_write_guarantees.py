@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote
 
-import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
@@ -24,11 +23,11 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.writer_lock import COPY, UNFINISHED_WRITE
+from sarag_rdf.graph.store.writer_lock import COPY
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import run_sarag
 from tests.fault_server import playing, send
-from tests.sample_graph import BASE, graph_of, insert, make_graph, quads_of
+from tests.sample_graph import BASE, graph_of, make_graph, quads_of
 from tests.server.running import Got, Running, all_end, serving
 from tests.server.test_questions import endpoint as model
 
@@ -91,7 +90,6 @@ def is_in_order(kg: Path) -> None:
     with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
         assert graph.fsck().findings == ()
     assert not list(kg.glob(f"{COPY}*"))
-    assert not (kg / UNFINISHED_WRITE).exists()
     with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
         assert graph.search("Who taught Ada?").documents
 
@@ -393,57 +391,6 @@ def _is_derived(kg: Path) -> None:
     graph = OxigraphStore.open(kg / "store")
     wanted = rebuild(GraphReader(graph, Minter(BASE))).insert
     assert set(wanted) == set(graph.quads(KG))
-
-
-# -------------------------------------------------- What earlier versions left unfinished
-
-
-def _leave_unfinished(kg: Path, graph: str) -> None:
-    """Bring a graph into the state that a write of an earlier version had when it was killed."""
-    bare = ox.Store(str(kg / "store"))
-    bare.remove_graph(ox.NamedNode(graph))
-    bare.flush()
-    del bare
-    (kg / UNFINISHED_WRITE).touch()
-    (kg / f"{COPY}left" / "store").mkdir(parents=True)
-
-
-@pytest.mark.fault
-@pytest.mark.parametrize("how", ["search", "query", "serve", "python", "update"])
-def test_an_unfinished_write_is_healed_by_whoever_opens_the_graph(
-    kg: Path, endpoint: dict[str, str], how: str
-) -> None:
-    _leave_unfinished(kg, source_graph(kg, "Boris taught Ada"))
-    if how in ("search", "query"):
-        asked = {"search": "Who taught Ada?", "query": "ASK { ?s ?p ?o }"}[how]
-        done = run_sarag(how, asked, "--kg", kg, cwd=kg.parent, env=endpoint)
-        assert (done.code, done.complaints) == (0, []), done
-    elif how == "python":
-        with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
-            assert graph.search("Who taught Ada?").documents
-    else:
-        with serving(kg, "--writable", env=endpoint) as server:
-            assert server.query(_TORN).json()["boolean"] is False
-            assert server.ask("GET", QUESTION).status == 200
-            if how == "update":
-                assert server.update(f"CLEAR SILENT GRAPH <{OTHER}>").status == 204
-    _is_derived(kg)
-    is_in_order(kg)
-
-
-def test_an_unfinished_write_that_conforms_to_nothing_is_dropped_with_a_warning(
-    kg: Path, endpoint: dict[str, str]
-) -> None:
-    graph = source_graph(kg, "Boris taught Ada")
-    node = ox.NamedNode(BASE + "doc/x")
-    insert(kg, ox.Quad(node, ox.NamedNode(S + "mentions"), ox.Literal("x"), ox.NamedNode(graph)))
-    (kg / UNFINISHED_WRITE).touch()
-    done = run_sarag("search", "Who taught Ada?", "--kg", kg, cwd=kg.parent, env=endpoint)
-    assert done.code == 0, done
-    assert "index its files again" in done.err
-    assert graph not in _contents(kg)
-    assert len(_contents(kg)) == 2
-    is_in_order(kg)
 
 
 # ------------------------------------------------------------------------- Blank nodes

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.base.sandbox.protocol import Kind, Limits
+from sarag_rdf.base.sandbox import DONE, FAILED, ITEM, READY, Limits
 
 _GRACE = 5.0
 """Seconds after the time limit at which a child kills itself, if its parent has not done so."""
@@ -30,7 +30,7 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     _die_with_parent()
     connection = Connection(descriptor)
-    connection.send((Kind.READY, None))
+    connection.send((READY, None))
     with contextlib.suppress(EOFError, OSError):
         while True:
             function, arguments, limits, folder = connection.recv()
@@ -67,7 +67,7 @@ def _run(
     except Exception as error:  # noqa: BLE001 - raised by the parent
         _send_error(connection, error)
     else:
-        connection.send((Kind.DONE, (result, _peak_memory() > _MAX_PEAK)))
+        connection.send((DONE, (result, _peak_memory() > _MAX_PEAK)))
 
 
 def _stream(connection: Connection, items: Iterator[Any], limits: Limits) -> None:
@@ -78,7 +78,7 @@ def _stream(connection: Connection, items: Iterator[Any], limits: Limits) -> Non
             item = next(items, end)
         if item is end:
             return
-        connection.send((Kind.ITEM, item))
+        connection.send((ITEM, item))
 
 
 def _send_error(connection: Connection, error: Exception) -> None:
@@ -86,11 +86,11 @@ def _send_error(connection: Connection, error: Exception) -> None:
         error.add_note(f"in the child process:\n{traceback.format_exc()}")
     error.__traceback__ = error.__cause__ = error.__context__ = None
     try:
-        connection.send((Kind.FAILED, error))
+        connection.send((FAILED, error))
     except BrokenPipeError:
         raise
     except Exception:  # noqa: BLE001 - an exception that cannot be pickled
-        connection.send((Kind.FAILED, RuntimeError(f"{type(error).__name__}: {error}")))
+        connection.send((FAILED, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 @contextlib.contextmanager

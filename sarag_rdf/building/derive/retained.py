@@ -21,6 +21,7 @@ from sarag_rdf.building.derive.decisions import Decisions
 from sarag_rdf.building.derive.derive import (
     ALIAS_MENTION,
     ENTITY_CLASS,
+    ENTITY_TYPE,
     RelationshipEnds,
     SourceEvidence,
     TextMention,
@@ -37,11 +38,14 @@ from sarag_rdf.building.derive.statements import (
 from sarag_rdf.graph.reader import GraphReader
 
 ROW_LIMIT = 200
-"""The LIMIT of ``relationships-from.rq`` and ``stating-graphs.rq``."""
+"""The LIMIT of ``relationships-from.rq``, ``stating-graphs.rq`` and ``graphs-with-value.rq``."""
 _BATCH = 50
 """Subjects or votes in one such query."""
 _MAX_REMEMBERED = 100_000
 """Maximum number of cached votes."""
+
+_TYPES = (ENTITY_TYPE, ENTITY_CLASS)
+"""Properties with values that the uses of many names have."""
 
 Pair = tuple[str, str]
 _Row = tuple[Any, ...]
@@ -145,14 +149,18 @@ class RetainedEvidence:
             return self.count(votes), set()
         known = [vote for vote in votes if vote in self._vote_counts]
         requested = sorted(set(votes).difference(known), key=str)
-        rows, many = _select_bounded(requested, self._graphs_stating, lambda row: _vote(row[:3]))
+        types = [vote for vote in requested if vote[1] in _TYPES]
+        others = [vote for vote in requested if vote[1] not in _TYPES]
+        rows, many = _select_bounded(types, self._stating("stating-graphs"), _stated)
+        more_rows, more = _select_bounded(others, self._stating("graphs-with-value"), _stated)
+        rows, many = [*rows, *more_rows], many | more
         result = self.count(known)
         stating = {(_vote(row[:3]), row[3].value) for row in rows}
         result.update(vote for vote, graph in stating if self._is_retained(graph))
         return result, many
 
-    def _graphs_stating(self, votes: Sequence[Vote]) -> Iterable[_Row]:
-        return self._reader.select_provenance_for_terms("stating-graphs", _triples(votes))
+    def _stating(self, query: str) -> Callable[[Sequence[Vote]], Iterable[_Row]]:
+        return lambda votes: self._reader.select_provenance_for_terms(query, _triples(votes))
 
     def supported(self, votes: Collection[Vote]) -> set[Vote]:
         """The votes that have at least one source."""
@@ -277,6 +285,10 @@ def _counts(reader: GraphReader, votes: Sequence[Vote]) -> Iterator[_Row]:
     if reader.store.is_shared:
         return reader.select_provenance_for("mention-votes", {mention for mention, _, _ in votes})
     return reader.select_provenance_for_terms("vote-counts", _triples(votes))
+
+
+def _stated(row: _Row) -> Vote:
+    return _vote(row[:3])
 
 
 def _vote(row: Sequence[Any]) -> Vote:

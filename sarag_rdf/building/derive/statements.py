@@ -39,7 +39,7 @@ class Statement(NamedTuple):
     relationship: str
     property: str
     is_inverse: bool
-    """Whether the object stands before the subject in the relationship."""
+    """Whether the object comes before the subject in the relationship."""
     subject: str
     object: str | Literal
 

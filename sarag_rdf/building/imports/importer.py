@@ -29,6 +29,9 @@ from sarag_rdf.graph.store.child_parser import (
 from sarag_rdf.graph.store.files import InputFile, unpacked
 from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
 
+SuggestMapping = Callable[[InputFile, Schema, str, Mapping[str, str]], str]
+"""(file, schema, base IRI of the graph, prefixes) -> a mapping for the file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Importer:
@@ -48,7 +51,7 @@ class Importer:
     settings: tuple[Setting, ...] = ()
     check: Callable[[ImportOptions], None] | None = None
     converted: Callable[[Path, int, Progress], AbstractContextManager[Path]] | None = None
-    suggest: Callable[[InputFile, Schema, str, Mapping[str, str]], str] | None = None
+    suggest: SuggestMapping | None = None
 
 
 @dataclass(frozen=True, slots=True)

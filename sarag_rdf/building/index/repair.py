@@ -1,22 +1,15 @@
-"""Repair of a graph after an interrupted write.
+"""Repair of a graph behind an endpoint after an interrupted write.
 
-`repair` is for graphs behind an endpoint: a change removes the revision first and writes it last,
-so that after an interruption the graph is described but has no revision. `recover` is for a graph
-in a folder whose last write, by an earlier version of the library, was killed.
+A change removes the revision first and writes it last, so that after an interruption the graph is
+described but has no revision.
 """
 
 from __future__ import annotations
 
-import logging
-
 from sarag_rdf.base.ports import Change
 from sarag_rdf.building.derive.incremental import rebuild
-from sarag_rdf.building.index.quarantine import validate_evidence
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-
-log = logging.getLogger(__name__)
 
 
 def repair(reader: GraphReader) -> bool:
@@ -29,29 +22,6 @@ def repair(reader: GraphReader) -> bool:
     return True
 
 
-def recover(reader: GraphReader) -> None:
-    """Repair a graph after a write that changed evidence but not derived data.
-
-    Blank nodes are replaced by IRIs. Incomplete source graphs, and those that do not conform, are
-    dropped with a warning. The traversed graph is rebuilt from the rest.
-    """
-    if read_meta(reader.store) is None:
-        return
-    blank = [quad for quad in reader.store.quads() if has_blank_node(quad)]
-    graphs = {quad.graph_name.value: None for quad in blank if hasattr(quad.graph_name, "value")}
-    skolemizer = Skolemizer(reader.minter.base)
-    quads = [quad for graph in graphs for quad in skolemizer.quads(reader.store.quads(graph))]
-    reader.store.apply(Change(drop=tuple(graphs), insert=tuple(quads)))
-    dropped = {*_incomplete(reader), *_invalid(reader)}
-    for graph in sorted(dropped):
-        log.warning(
-            "dropped %s, which does not conform after an interrupted write: index its files again",
-            graph,
-        )
-    reader.store.apply(Change(drop=tuple(dropped)))
-    reader.store.apply(with_revision(reader, rebuild(reader)))
-
-
 def _incomplete(reader: GraphReader) -> list[str]:
     """Source graphs without the description of their source."""
     sources = {source.value for source, *_ in reader.select_provenance("source-states")}
@@ -61,9 +31,3 @@ def _incomplete(reader: GraphReader) -> list[str]:
         for (graph,) in reader.select_provenance("source-graphs")
         if graph.value not in complete
     ]
-
-
-def _invalid(reader: GraphReader) -> list[str]:
-    """Source graphs that do not conform to the shapes."""
-    graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
-    return [g for g in graphs if not validate_evidence(reader.store.quads(g)).conforms]

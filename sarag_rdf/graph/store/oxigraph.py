@@ -1,4 +1,14 @@
-"""The embedded store: Oxigraph in a folder (RocksDB) or in memory."""
+"""The embedded store: Oxigraph in a folder (RocksDB) or in memory.
+
+RocksDB opens most tables of a store when they are first read. A writer deletes tables that it has
+merged into others, and a store that another process has opened for reading fails from then on. A
+`Checkpoint` opens all files first: what is open stays readable until it is closed, deleted or not.
+
+For a query whose default graph is the union of some named graphs, Oxigraph looks up every triple
+pattern in each of them: with one graph per source, a query that takes milliseconds over the union
+of all graphs takes minutes. `DefaultGraphUnion` copies these graphs into a store in memory, whose
+union gives the same solutions.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +16,32 @@ import errno
 import logging
 import os
 import re
+import resource
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyoxigraph as ox
 
-from sarag_rdf.base.cache_errors import lack_of_room
 from sarag_rdf.base.errors import (
     DiskFullError,
     NotAGraphError,
     QueryError,
+    QueryTimeoutError,
     StoreError,
     StoreLockedError,
+    lack_of_room,
     shown_path,
 )
 from sarag_rdf.base.ports import Change, Table, Triples
-from sarag_rdf.graph.store.checkpoint import Checkpoint
-from sarag_rdf.graph.store.dataset import DefaultGraphUnion
-from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
+from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
+from sarag_rdf.base.temporary import ScratchFolder
+from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix, uses_graph
 from sarag_rdf.graph.store.writer_lock import holder_of
 
 log = logging.getLogger(__name__)
@@ -322,3 +336,171 @@ def _abbreviate(text: str) -> str:
     line = " ".join(_PROLOGUE.sub("", text, count=1).split())
     line = _VALUES.sub(r"\1 ... }", line)
     return line if len(line) <= _LOGGED else f"{line[:_LOGGED]} ..."
+
+
+# -------------------------------------------------------- One state of the files of a store
+
+
+_OPEN_FILES = Path("/proc/self/fd")
+"""Where the system names the files that a process has open."""
+_DATA = re.compile(r"\d+\.(sst|log)")
+"""Names of tables, which never change, and of logs, which are only appended to."""
+_ATTEMPTS = 1000
+"""At opening all files while they change; each attempt opens only those that are new."""
+_DESCRIPTORS = 4
+"""File descriptors for each file: this process and RocksDB open it, for two states at a time."""
+
+
+class Checkpoint:
+    """A folder with one state of a store, which can be opened until this object is deleted.
+
+    Tables and logs are links to files that this process has open, so that nothing is copied and
+    nothing need be writable. The manifest, which lists the tables of a state, is a copy. Where the
+    system does not name open files, or has no folder for temporary ones, the folder is the store's.
+    """
+
+    def __init__(self, store: Path) -> None:
+        """Raises `OSError`: `FileNotFoundError` if there is no store."""
+        self.folder = store
+        if not _OPEN_FILES.is_dir():
+            return
+        try:
+            self._scratch = ScratchFolder("read")
+        except OSError:
+            return
+        self.folder = self._scratch.path
+        self._inodes: dict[str, int] = {}
+        self._descriptors: list[int] = []
+        weakref.finalize(self, _close, self._descriptors)
+        manifest = _read_manifest(store)
+        for _ in range(_ATTEMPTS):
+            self._open_new_files(store)
+            before, manifest = manifest, _read_manifest(store)
+            if manifest == before:  # a file is deleted only after a manifest without it was written
+                break
+        else:
+            raise BlockingIOError("the files of the store change all the time")
+        name, content = manifest
+        (self.folder / name).write_bytes(content)
+        (self.folder / "CURRENT").write_text(f"{name}\n")
+
+    def _open_new_files(self, store: Path) -> None:
+        """Open and link the files that are not open yet."""
+        with os.scandir(store) as entries:
+            inodes = {entry.name: entry.inode() for entry in entries if _DATA.fullmatch(entry.name)}
+        _allow_open_files(_DESCRIPTORS * len(inodes))
+        for name, _ in inodes.items() - self._inodes.items():
+            with suppress(FileNotFoundError):  # it belongs to no state any more
+                descriptor = os.open(store / name, os.O_RDONLY | os.O_CLOEXEC)
+                self._descriptors.append(descriptor)
+                self._inodes[name] = os.fstat(descriptor).st_ino
+                (self.folder / name).unlink(missing_ok=True)
+                (self.folder / name).symlink_to(_OPEN_FILES / str(descriptor))
+
+
+def _read_manifest(store: Path) -> tuple[str, bytes]:
+    """The name and content of the current manifest. Raises `FileNotFoundError`."""
+    name = (store / "CURRENT").read_text(encoding="ascii").strip()
+    return name, (store / name).read_bytes()
+
+
+def _allow_open_files(count: int) -> None:
+    """Raise the limit of this process to the count, or as far as it may be raised."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY in (soft, hard) or soft >= count:
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+# ------------------------------------------------------------- Unions of some named graphs
+
+
+FEW_GRAPHS = 8
+"""Up to this many graphs are passed to the engine as a list."""
+MOST_COPIED = 1_000_000
+"""The maximum number of quads to copy, at 100,000 per second; beyond it the list is passed."""
+
+
+class DefaultGraphUnion:
+    """Runs queries over the union of named graphs, and caches the last copy of such graphs."""
+
+    def __init__(self) -> None:
+        self._cached: tuple[frozenset[str], ox.Store | None] | None = None
+
+    def invalidate(self) -> None:
+        """Discard the copy, because the store has changed."""
+        self._cached = None
+
+    def resolve(
+        self, store: ox.Store, text: str, graphs: Sequence[str]
+    ) -> tuple[ox.Store, dict[str, Any]]:
+        """The store to query, and the dataset as keyword arguments of `pyoxigraph.Store.query`.
+
+        A query that may use GRAPH runs on the whole store, because GRAPH ranges over all named
+        graphs.
+        """
+        names = frozenset(graphs)
+        if len(names) > FEW_GRAPHS and not uses_graph(text):
+            copy = self._copy(store, names)
+            if copy is not None:
+                return copy, {"use_default_graph_as_union": True}
+        return store, {"default_graph": [ox.NamedNode(name) for name in sorted(names)]}
+
+    def _copy(self, store: ox.Store, graphs: frozenset[str]) -> ox.Store | None:
+        """A store with only these graphs, or None if they are too large to be copied."""
+        if self._cached is None or self._cached[0] != graphs:
+            self._cached = graphs, _copy_quads(_quads(store, graphs))
+        return self._cached[1]
+
+
+def _quads(store: ox.Store, graphs: frozenset[str]) -> Iterator[ox.Quad]:
+    names = map(ox.NamedNode, sorted(graphs))
+    return chain.from_iterable(store.quads_for_pattern(None, None, None, name) for name in names)
+
+
+def _copy_quads(quads: Iterator[ox.Quad]) -> ox.Store | None:
+    copy = ox.Store()
+    copy.bulk_extend(islice(quads, MOST_COPIED))
+    return None if next(quads, None) is not None else copy
+
+
+# ---------------------------------------------------------------- Queries with a time limit
+
+
+_UNLIMITED: Final = 1e6
+"""Seconds (11 days) that stand for no limit."""
+
+
+def query_in_child(
+    folder: Path, text: str, seconds: float, *, union: bool, default_graphs: Sequence[str] | None
+) -> Table | Triples | bool:
+    """Run a query on the graph in `folder` as it is now; the other arguments are those of `query`.
+
+    `seconds` is the time limit; 0 means none. An interrupt ends the query at once. Raises
+    `QueryTimeoutError`, and what `OxigraphStore.open` and `query` raise.
+    """
+    limits = Limits(seconds or _UNLIMITED, half_of_memory())
+    try:
+        return run(_query, limits, folder, text, union, default_graphs)
+    except EndedError as error:
+        if error.by_time:
+            raise QueryTimeoutError(
+                f"the query took more than {seconds:g} seconds: raise --timeout (in Python: "
+                "timeout), or simplify the query; --explain prints how much each pattern matches"
+            ) from error
+        raise StoreError(
+            "the query needs more memory than is available, or crashed the engine: add a LIMIT, "
+            "or simplify it"
+        ) from error
+
+
+def _query(
+    folder: Path, text: str, union: bool, default_graphs: Sequence[str] | None
+) -> Table | Triples | bool:
+    store = OxigraphStore.open(folder / "store")
+    return store.query(text, union=union, default_graphs=default_graphs)

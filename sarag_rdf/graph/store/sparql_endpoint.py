@@ -17,7 +17,6 @@ from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.terms import iri
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.store.dataset import uses_graph
 from sarag_rdf.graph.store.sparql_client import (
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,
@@ -28,7 +27,7 @@ from sarag_rdf.graph.store.sparql_client import (
     read_rows,
     read_triples,
 )
-from sarag_rdf.graph.store.sparql_tokens import tokens
+from sarag_rdf.graph.store.sparql_tokens import tokens, uses_graph
 
 PAGE = 10_000
 """Rows per page; Virtuoso does not sort more at a time."""

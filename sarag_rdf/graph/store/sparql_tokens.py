@@ -64,6 +64,11 @@ def keywords(text: str) -> set[str]:
     return {word.upper() for word in words}
 
 
+def uses_graph(text: str) -> bool:
+    """Whether a query may contain a GRAPH pattern."""
+    return "GRAPH" in keywords(text)
+
+
 def undeclared_prefix(text: str) -> str | None:
     """An error message for the first prefix that is used without a declaration, or None."""
     declared: set[str] = set()

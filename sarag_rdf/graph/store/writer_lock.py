@@ -16,11 +16,6 @@ from pathlib import Path
 NAME = "writer.json"
 COPY = "write-"
 """Prefix of the names of working copies of a store, in the graph's folder."""
-UNFINISHED_WRITE = "unfinished-write"
-"""A file that earlier versions created in the graph's folder during a write over HTTP.
-
-If it exists, evidence may have changed without its derived data.
-"""
 _MAX_COMMAND = 80
 """Characters of a command that are shown."""
 

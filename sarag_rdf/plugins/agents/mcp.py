@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Annotated, Any, Final
 
@@ -14,13 +13,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import Field
+from starlette.applications import Starlette
 
 from sarag_rdf import __version__
 from sarag_rdf.base.errors import SaragError, one_line
 from sarag_rdf.base.resources import render_prompt
-from sarag_rdf.base.temporary import ScratchFolder
-from sarag_rdf.kg.query import prologue_for
-from sarag_rdf.plugins.agents.mcp_tools import ToolJob, run_tools
+from sarag_rdf.plugins.agents.mcp_tools import ToolJob
 from sarag_rdf.plugins.agents.mcp_values import (
     AnswerResult,
     EntityResult,
@@ -30,21 +28,19 @@ from sarag_rdf.plugins.agents.mcp_values import (
     QueryResult,
     SchemaResult,
     SearchResult,
-    query_result,
 )
 from sarag_rdf.server.access import Access
-from sarag_rdf.server.answering import OpenGraph
-from sarag_rdf.server.guarded import ACCESS
-from sarag_rdf.server.jobs import ExploreJob, JobReply, LimitedJob, QueryJob
-from sarag_rdf.server.pool import WorkerPool
-from sarag_rdf.server.questions import body_of
-from sarag_rdf.server.server import serve_to_clients
+from sarag_rdf.server.graphs import OpenGraph
+from sarag_rdf.server.http import record_of
+from sarag_rdf.server.pool import Workers
+from sarag_rdf.server.read import QueryJob
 from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.worker import run_sparql_jobs
 
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50
 """Passages of a search."""
+MAX_ROWS = 1000
+"""Rows or triples of the result of a query."""
 _INSTRUCTIONS = (
     "A knowledge graph made from documents. Use 'search' for passages that answer a question, "
     "'entity' and 'neighbours' to follow what a passage names, and 'schema' before 'query' for "
@@ -78,78 +74,6 @@ Over = Annotated[
 ]
 
 
-class GraphTools:
-    """The tools; each reads the graph as it is now, in worker processes with time limits.
-
-    Queries have the limits of `sarag serve`: time, rows, no SERVICE. A client that may read some
-    graphs only gets nothing of the others.
-    """
-
-    def __init__(self, open_graph: OpenGraph, settings: ServeSettings) -> None:
-        self._open_graph = open_graph
-        self._settings = settings
-        self._queries: WorkerPool
-        self._tools: WorkerPool
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """A block in which tools can be run."""
-        settings = self._settings
-        with ScratchFolder("mcp") as scratch, ExitStack() as pools:
-            folder = scratch.path
-            self._tools = WorkerPool(
-                run_tools,
-                folder,
-                settings,
-                self._open_graph,
-                size=settings.question_workers,
-                queue=settings.queue,
-                max_memory=settings.worker_memory,
-                seconds=settings.question_timeout,
-                option="--question-timeout",
-                lazy=True,
-                grace=1.0,
-            )
-            pools.callback(self._tools.close)
-            self._queries = WorkerPool(
-                run_sparql_jobs,
-                folder,
-                settings,
-                size=settings.workers,
-                queue=settings.queue,
-                max_memory=settings.worker_memory,
-                seconds=settings.timeout,
-                option="--timeout",
-                lazy=True,
-            )
-            pools.callback(self._queries.close)
-            yield
-
-    async def run(self, tool: str, **arguments: Any) -> bytes:
-        """The result of a tool as JSON; raises `ToolError`."""
-        with errors_told():
-            access = _access.get()
-            if tool == "ask":
-                access.require("ask")
-            job = _limited(ToolJob(tool, arguments), access)
-            return body_of(await self._tools.run(job, access.name))
-
-    async def query(self, text: str, over: tuple[str, ...]) -> QueryResult:
-        """The result of a query; raises `ToolError`."""
-        with errors_told():
-            access = _access.get()
-            known = await self._queries.run(_limited(ExploreJob("prefixes"), access), access.name)
-            prefixes = json.loads(body_of(known))["prefixes"]
-            prologue = prologue_for(text, lambda: prefixes)
-            job = QueryJob(prologue + text, _ACCEPT, "urn:sarag:mcp", over=over)
-            reply = await self._queries.run(_limited(job, access), access.name)
-            return _query_result(reply, self._settings.max_rows)
-
-
-def _limited(job: Any, access: Access) -> Any:
-    return LimitedJob(job, access.graphs) if access.graphs.is_limited else job
-
-
 _access: ContextVar[Access] = ContextVar("access")
 """What the client may do whose request is being answered."""
 
@@ -160,15 +84,46 @@ async def with_access(ctx: ServerRequestContext[Any, Any], call_next: CallNext) 
     It is that of the HTTP request; over standard input and output, all that the tools offer.
     """
     request = ctx.request
-    token = _access.set(_LOCAL if request is None else request.scope[ACCESS])
+    token = _access.set(_LOCAL if request is None else record_of(request).access)
     try:
         return await call_next(ctx)
     finally:
         _access.reset(token)
 
 
+class GraphTools:
+    """The tools; each reads the graph as it is now, in the workers, with their time limits.
+
+    Queries have the limits of `sarag serve`: time, rows, no SERVICE. A client that may read some
+    graphs only gets nothing of the others.
+    """
+
+    def __init__(self, workers: Workers, max_rows: int) -> None:
+        self._workers, self._max_rows = workers, max_rows
+
+    async def run(self, tool: str, **arguments: Any) -> bytes:
+        """The result of a tool as JSON; raises `ToolError`."""
+        with errors_as_tool_errors():
+            access = _access.get()
+            if tool == "ask":
+                access.require("ask")
+            job = ToolJob(tool, arguments)
+            reply = await self._workers.questions.run(job, access.graphs, access.name)
+            return reply.body()
+
+    async def query(self, text: str, over: tuple[str, ...]) -> QueryResult:
+        """The result of a query; raises `ToolError`."""
+        with errors_as_tool_errors():
+            access = _access.get()
+            job = QueryJob(
+                text, _ACCEPT, "urn:sarag:mcp", over=over, max_rows=self._max_rows, is_bare=True
+            )
+            reply = await self._workers.readers.run(job, access.graphs, access.name)
+            return QueryResult.of(reply, self._max_rows)
+
+
 @contextmanager
-def errors_told() -> Iterator[None]:
+def errors_as_tool_errors() -> Iterator[None]:
     """A block in which errors of the library become errors of the tool."""
     try:
         yield
@@ -176,23 +131,17 @@ def errors_told() -> Iterator[None]:
         raise ToolError(one_line(str(error))) from error
 
 
-def _query_result(reply: JobReply, max_rows: int) -> QueryResult:
-    data = body_of(reply)
-    cut = reply.headers.get("X-SPARQL-Truncated") == "true"
-    if "json" in reply.media_type:
-        return query_result(json.loads(data), is_truncated=cut, max_rows=max_rows)
-    return QueryResult(turtle=data.decode(), is_truncated=cut, max_rows=max_rows)
-
-
-def make_server(open_graph: OpenGraph, settings: ServeSettings) -> MCPServer[None]:
-    """The server of a graph, for the transports of the SDK and for its client in tests."""
-    tools = GraphTools(open_graph, settings)
+def make_server(
+    open_graph: OpenGraph, settings: ServeSettings, workers: Workers | None = None
+) -> MCPServer[None]:
+    """The server of a graph, with its own workers unless there are some already."""
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
-        async with tools.running():
+        with nullcontext() if workers else own:
             yield
 
+    own = Workers(settings, open_graph, lazy=True)
     server: MCPServer[None] = MCPServer(
         "sarag",
         title="Knowledge graph",
@@ -202,6 +151,7 @@ def make_server(open_graph: OpenGraph, settings: ServeSettings) -> MCPServer[Non
         middleware=[with_access],
         log_level="ERROR",
     )
+    tools = GraphTools(workers or own, min(settings.max_rows or MAX_ROWS, MAX_ROWS))
     _add_tools(server, tools)
     _add_resources(server, tools)
     _add_prompts(server)
@@ -314,11 +264,8 @@ def _add_prompts(server: MCPServer[None]) -> None:
         return render_prompt("mcp/connection", first=first, second=second)
 
 
-def run(open_graph: OpenGraph, settings: ServeSettings, *, http: bool = False) -> None:
-    """Serve over standard input and output, or over HTTP at ``/mcp``, until interrupted."""
-    server = make_server(open_graph, settings)
-    if not http:
-        server.run("stdio")
-        return
+def http_app(settings: ServeSettings, workers: Workers) -> Starlette:
+    """The application for ``/mcp`` of a server that has checked host, origin and token."""
+    server = make_server(workers.open_graph, settings, workers)
     checked_before = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    serve_to_clients(server.streamable_http_app(transport_security=checked_before), settings)
+    return server.streamable_http_app(transport_security=checked_before)

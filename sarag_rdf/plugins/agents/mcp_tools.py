@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -28,21 +26,11 @@ from sarag_rdf.plugins.agents.mcp_values import (
     SearchResult,
     TermUse,
 )
-from sarag_rdf.server.answering import JSON, ClientGraphs, OpenGraph
-from sarag_rdf.server.describe import describe
-from sarag_rdf.server.explore import GraphPart, known_prefixes
-from sarag_rdf.server.jobs import (
-    AccessibleGraphs,
-    DescribeJob,
-    ErrorReply,
-    JobReply,
-    LimitedJob,
-    RequestError,
-)
-from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.snapshot import StoreSnapshot
-from sarag_rdf.server.spool import Spool
-from sarag_rdf.server.worker import catch_errors, run_jobs
+from sarag_rdf.server.describe import DescribeJob
+from sarag_rdf.server.explore import GraphPart
+from sarag_rdf.server.jobs import JSON, JobReply, RequestError
+from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.worker import Worker
 
 MAX_TERMS = 200
 """Classes and properties of the schema tool; more are left out, the least frequent first."""
@@ -55,44 +43,23 @@ class ToolJob:
     tool: str
     arguments: Mapping[str, Any]
 
+    @property
+    def text(self) -> str:
+        return self.tool
 
-class ToolExecutor:
-    """Runs one tool at a time."""
-
-    def __init__(self, folder: Path, settings: ServeSettings, open_graph: OpenGraph) -> None:
-        self._folder, self._settings = folder, settings
-        self._graphs = ClientGraphs(settings, open_graph)
-
-    def run(self, job: ToolJob | LimitedJob) -> JobReply | ErrorReply:
-        """The result as JSON."""
-        return catch_errors(lambda: self._reply(job))
-
-    def _reply(self, job: ToolJob | LimitedJob) -> JobReply:
-        graphs = job.graphs if isinstance(job, LimitedJob) else AccessibleGraphs()
-        asked: ToolJob = job.job if isinstance(job, LimitedJob) else job
-        result = self._result(asked, graphs)
+    def run(self, worker: Worker) -> JobReply:
+        """The result as JSON; raises `SaragError`."""
+        result = self._result(worker)
         data = result if isinstance(result, bytes) else result.model_dump_json().encode()
-        with Spool(self._folder) as spool:
-            spool.write(data)
-            head, path = spool.finish()
-            return JobReply(200, JSON, head, path)
+        return worker.reply(JSON, data)
 
-    def _result(self, job: ToolJob, graphs: AccessibleGraphs) -> BaseModel | bytes:
-        if graphs.is_limited and job.tool in _WHOLE:
-            self._graphs.snapshot.refresh()
-            readable = self._graphs.snapshot.accessible(graphs) or frozenset()
-            return _WHOLE[job.tool](self._graphs.snapshot, self._settings, readable)
-        result = _TOOLS[job.tool](self._graphs.of(graphs), **job.arguments)
-        if isinstance(result, EntityResult) and not self._graphs.reads_documents(graphs):
-            return result.model_copy(update={"classes": []})  # those are in the documents' graph
+    def _result(self, worker: Worker) -> BaseModel | bytes:
+        if worker.client.is_limited and self.tool in _WHOLE:
+            return _WHOLE[self.tool](worker)
+        result = _TOOLS[self.tool](worker.kg(), **self.arguments)
+        if isinstance(result, EntityResult) and not worker.reads_documents():
+            return result.without_classes()  # those are in the documents' graph
         return result
-
-
-def run_tools(
-    pipe: Connection, folder: str, settings: ServeSettings, open_graph: OpenGraph
-) -> None:
-    """Run `ToolJob`s until the pipe is closed; models are loaded by the first that needs them."""
-    run_jobs(pipe, folder, ToolExecutor(Path(folder), settings, open_graph).run)
 
 
 def _search(kg: KnowledgeGraph, **options: Any) -> SearchResult:
@@ -108,17 +75,17 @@ def _explain(kg: KnowledgeGraph, **options: Any) -> ExplanationResult:
 
 
 def _entity(kg: KnowledgeGraph, name: str) -> EntityResult:
-    return EntityResult.of(kg.entity(name))
+    return EntityResult(kg.entity(name))
 
 
 def _neighbours(kg: KnowledgeGraph, name: str, hops: int, limit: int) -> NeighboursResult:
-    return NeighboursResult.of(kg.neighbours(name, hops=hops, limit=limit))
+    return NeighboursResult(kg.neighbours(name, hops=hops, limit=limit))
 
 
 def _explain_query(
     kg: KnowledgeGraph, sparql: str, over: tuple[str, ...]
 ) -> QueryExplanationResult:
-    return QueryExplanationResult.of(kg.explain_query(sparql, over=over))
+    return QueryExplanationResult(kg.explain_query(sparql, over=over))
 
 
 def schema_of_graph(kg: KnowledgeGraph) -> SchemaResult:
@@ -169,11 +136,10 @@ _TOOLS: Final[Mapping[str, Callable[..., BaseModel | bytes]]] = {
 # ------------------------------------------------------- For clients that may read some graphs
 
 
-def _readable_schema(
-    snapshot: StoreSnapshot, settings: ServeSettings, readable: frozenset[str]
-) -> SchemaResult:
+def _readable_schema(worker: Worker) -> SchemaResult:
     """The terms that the readable graphs use; ends of properties are not counted."""
-    part = GraphPart(snapshot, ("all",), settings, readable)
+    snapshot, readable = worker.snapshot, worker.readable or frozenset()
+    part = GraphPart(worker, ("all",))
     classes = part.used("classes-used")[:MAX_TERMS]
     properties = part.used("predicates-used")[:MAX_TERMS]
     labels = {
@@ -195,15 +161,13 @@ def _readable_schema(
         counts={"graphs": len(readable), "statements": sum(uses for _, uses in properties)},
         prefixes=known_prefixes(snapshot, readable),
         imports=snapshot.imports(readable),
-        void=_readable_void(snapshot, settings, readable).decode(),
+        void=_readable_void(worker).decode(),
     )
 
 
-def _readable_void(
-    snapshot: StoreSnapshot, settings: ServeSettings, readable: frozenset[str]
-) -> bytes:
+def _readable_void(worker: Worker) -> bytes:
     """The readable graphs with their sizes."""
-    return describe(snapshot, DescribeJob("urn:sarag:mcp", "text/turtle"), settings, readable).head
+    return DescribeJob("urn:sarag:mcp", "text/turtle").run(worker).body()
 
 
 def _no_explanation(*_: object) -> bytes:

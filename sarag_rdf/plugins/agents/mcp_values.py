@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from sarag_rdf.base.types import Answer, Link, RankedDocument, Retrieved
+from sarag_rdf.graph.store.patterns import UnusedTerm
 from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
 from sarag_rdf.kg.key_sentences import key_sentences_of
 from sarag_rdf.kg.query import QueryExplanation
 from sarag_rdf.kg.report import names_of, path_in_words
+from sarag_rdf.server.jobs import JobReply
 
 
 class _Value(BaseModel):
@@ -143,68 +147,36 @@ class QueryResult(_Value):
     is_truncated: bool = Field(False, description="Whether the result was cut at max_rows.")
     max_rows: int
 
-
-class StatementFound(_Value):
-    """A statement between two entities."""
-
-    iri: str
-    subject: str
-    subject_name: str
-    predicate: str = Field(description="IRI of the property; empty for a statement in own words.")
-    phrase: str
-    object: str
-    object_name: str
-    text: str = Field(description="The sentence that states it.")
-
-
-class DescribingPassage(_Value):
-    """A passage that describes an entity."""
-
-    iri: str
-    source: str
-    title: str
-    begin: int
-    end: int
+    @classmethod
+    def of(cls, reply: JobReply, max_rows: int) -> QueryResult:
+        """The result in a reply to a query."""
+        cut = reply.headers.get("X-SPARQL-Truncated") == "true"
+        if "json" not in reply.media_type:
+            return cls(turtle=reply.body().decode(), is_truncated=cut, max_rows=max_rows)
+        data: dict[str, Any] = json.loads(reply.body())
+        return cls(
+            variables=data["head"].get("vars", []),
+            rows=data.get("results", {}).get("bindings", []),
+            boolean=data.get("boolean"),
+            is_truncated=cut,
+            max_rows=max_rows,
+        )
 
 
-class EntityResult(_Value):
+class EntityResult(RootModel[EntityDescription]):
     """What the graph says about an entity."""
 
-    iri: str
-    name: str
-    type: str
-    classes: list[str] = Field(description="IRIs of classes of the ontologies.")
-    descriptions: list[str]
-    documents: list[DescribingPassage]
-    statements: list[StatementFound]
-    more_statements: int = Field(description="Statements that were left out.")
-
-    @classmethod
-    def of(cls, entity: EntityDescription) -> EntityResult:
-        """The same as a model."""
-        return cls.model_validate(entity)
+    def without_classes(self) -> EntityResult:
+        """The same without the classes of ontologies."""
+        return EntityResult(replace(self.root, classes=()))
 
 
-class NeighbourFound(_Value):
-    """An entity near another."""
-
-    iri: str
-    name: str
-    type: str
-    distance: int = Field(description="Statements between the two.")
-
-
-class NeighboursResult(_Value):
+class NeighboursResult(RootModel[Neighbourhood]):
     """The neighbourhood of an entity, which comes first."""
 
-    entities: list[NeighbourFound]
-    statements: list[StatementFound]
-    is_complete: bool = Field(description="False if entities were left out because of the limit.")
 
-    @classmethod
-    def of(cls, part: Neighbourhood) -> NeighboursResult:
-        """The same as a model."""
-        return cls.model_validate(part)
+class QueryExplanationResult(RootModel[QueryExplanation]):
+    """What a query would read, without its results."""
 
 
 class TermUse(_Value):
@@ -335,50 +307,6 @@ def _explained(
     )
 
 
-class PatternFound(_Value):
-    """A triple pattern and the number of triples that match it."""
-
-    pattern: str
-    graph: str
-    triples: int | None = Field(description="Null for a pattern of another server.")
-    has_more: bool
-    is_required: bool
-
-
-class UnusedTermFound(_Value):
-    """A term of a query that does not occur in the graph."""
-
-    kind: str
-    term: str
-    problem: str
-    suggestion: str
-
-
-class QueryExplanationResult(_Value):
-    """What a query would read, without its results."""
-
-    form: str
-    over: list[str]
-    patterns: list[PatternFound]
-    unused: list[UnusedTermFound] = Field(description="Terms that do not occur.")
-    undeclared: list[str] = Field(description="Prefixes without a declaration.")
-
-    @classmethod
-    def of(cls, explanation: QueryExplanation) -> QueryExplanationResult:
-        """The part of an explanation that a client reads."""
-        return cls.model_validate(explanation)
-
-
-def query_result(data: Any, *, is_truncated: bool, max_rows: int) -> QueryResult:
-    """A result in SPARQL 1.1 Query Results JSON."""
-    return QueryResult(
-        variables=data.get("head", {}).get("vars", []),
-        rows=data.get("results", {}).get("bindings", []),
-        boolean=data.get("boolean"),
-        is_truncated=is_truncated,
-        max_rows=max_rows,
-    )
-
-
+QueryExplanationResult.model_rebuild(_types_namespace={"UnusedTerm": UnusedTerm})
 PassageExplained.model_rebuild()
 ExplanationResult.model_rebuild()

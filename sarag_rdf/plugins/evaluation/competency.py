@@ -1,4 +1,4 @@
-"""Competency questions: queries with their expected answers, which test an ontology and a graph.
+"""``sarag evaluate competency``: queries with expected answers, which test a graph.
 
 After Grüninger and Fox (1995), the questions that an ontology must be able to answer specify it. A
 question is a file ``NAME.rq`` beside its expected answers in a standard format of SPARQL results:
@@ -11,20 +11,25 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import click
 import pyoxigraph as ox
 
-from sarag_rdf.base.errors import InputError, QueryError, shown_path
+from sarag_rdf.base.errors import InputError, QueryError, one_line, shown_path
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.resources import query_header
 from sarag_rdf.base.tables import read_text
 from sarag_rdf.base.vocab import XSD
+from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
+from sarag_rdf.cli.output import counted, progress_bars
+from sarag_rdf.cli.query import prologue_of
 from sarag_rdf.graph.store.patterns import (
     QueryOutline,
     UnusedTerm,
@@ -37,6 +42,7 @@ from sarag_rdf.graph.store.patterns import (
 from sarag_rdf.graph.store.query_guard import check_query
 from sarag_rdf.graph.store.results import plain_text
 from sarag_rdf.graph.store.sparql_client import parse_json_results, parse_tsv_results
+from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 
 RunQuery = Callable[[str], Table | Triples | bool]
 State = Literal["passes", "partly", "fails", "error"]
@@ -373,3 +379,98 @@ def _is_value(variable: str, text: str) -> str:
         number = ox.Literal(text.strip(), datatype=datatype)
         return f"{expression} || ?{variable} = {number}"
     return expression
+
+
+# ---------------------------------------------------------------------------------------- Command
+
+
+_SHOWN = 3
+"""Missing and unexpected rows that are printed."""
+
+
+@click.command(
+    name="competency",
+    epilog="Example:  sarag evaluate competency examples/competency --kg kg",
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@kg_option
+@query_over_option
+@sparql_options
+@result_options
+def command(folder: Path, **options: Any) -> int:
+    """Run competency questions, and report which the graph answers and what is missing.
+
+    FOLDER has queries NAME.rq (SELECT or ASK) and their expected answers in the formats of SPARQL
+    results: NAME.csv, NAME.tsv or NAME.srj; for ASK also a file with the word true or false. The
+    comment '#+ summary:' of a query is the question in words. The prefixes of 'sarag query' are
+    predeclared.
+
+    A question passes if the query returns the expected rows and no others, in any order. For others
+    the terms that do not occur in the graph are listed, and the first triple pattern after which
+    there is no solution. Exit code 1 if a question does not pass.
+    """
+    files = question_files(folder)
+    check_outputs(options["output"])
+    with open_graph(options) as kg, progress_bars() as progress:
+        known, prologue = kg.ontologies.vocabulary(), prologue_of(kg)
+        advance = progress("questions", len(files))
+        results = []
+        for file in files:
+            results.append(evaluate_question(file, kg.query, known, prologue))
+            advance(1)
+    counts = Counter[str](result.state for result in results)
+    report = {
+        "passes": counts["passes"],
+        "partly": counts["partly"],
+        "fails": counts["fails"],
+        "error": counts["error"],
+        "questions": [asdict(result) for result in results],
+    }
+    show_results(options, report, _lines(results, counts))
+    return int(counts["passes"] < len(results))
+
+
+def _lines(results: Sequence[CompetencyResult], counts: Mapping[str, int]) -> Iterator[str]:
+    for result in results:
+        rows = "" if result.state == "error" else f" ({result.found} of {result.expected})"
+        words = f": {result.question}" if result.question else ""
+        yield f"{result.state:8}{one_line(f'{result.name}{words}{rows}')}"
+        if result.state != "passes":
+            yield from (f"        {one_line(problem)}" for problem in _problems(result))
+    yield (
+        f"{counted(len(results), 'question')}: {counts['passes']} passed, {counts['partly']} "
+        f"partly, {counts['fails']} failed, {counts['error']} with an error"
+    )
+
+
+def _problems(result: CompetencyResult) -> Iterator[str]:
+    if result.message:
+        yield result.message
+    stops = {stop.row: stop for stop in result.stops}
+    for row in result.missing[:_SHOWN]:
+        stop = stops.get(row)
+        yield f"missing: {_shown(row)}{f' ({_reason(stop)})' if stop else ''}"
+    yield from _more(result.missing, "missing")
+    for row in result.unexpected[:_SHOWN]:
+        yield f"unexpected: {_shown(row)}"
+    yield from _more(result.unexpected, "unexpected")
+    for term in result.unused:
+        hint = f"; did you mean {term.suggestion}?" if term.suggestion else ""
+        yield f"{term.kind} {term.term} {term.problem}{hint}"
+    if () in stops:
+        yield _reason(stops[()])
+
+
+def _reason(stop: Stop) -> str:
+    if stop.pattern:
+        return f"no solution has: {stop.pattern}"
+    return "all triple patterns have a solution, which another clause excludes"
+
+
+def _more(rows: Sequence[Row], word: str) -> Iterator[str]:
+    if len(rows) > _SHOWN:
+        yield f"... {len(rows) - _SHOWN} more {word}"
+
+
+def _shown(row: Row) -> str:
+    return " | ".join(row)

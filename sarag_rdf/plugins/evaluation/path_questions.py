@@ -1,4 +1,4 @@
-"""Writes multi-hop questions about a graph: the start of a path is named, its end is asked for.
+"""``sarag evaluate questions``: questions that name the start of a path and ask for its end.
 
 Walks of a given length are drawn from the graph; each gives a relation path, whose answers one
 SPARQL query computes. Questions from sampled walks whose intermediate entities are hidden are those
@@ -17,25 +17,41 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import click
 from pyoxigraph import NamedNode
 
-from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.errors import (
+    InputError,
+    TruncatedReplyError,
+    UnparsableReplyError,
+    UsageError,
+)
 from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.iris import normalize_name, sha256_hex
 from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.cli.options import (
+    embedder_option,
+    endpoint_options,
+    kg_option,
+    open_graph,
+    over_option,
+)
+from sarag_rdf.cli.output import counted, open_output, progress_bars
 from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.plugins.evaluation.corpus import read_json
+from sarag_rdf.plugins.evaluation.commands import check_outputs
+from sarag_rdf.plugins.evaluation.grading import PROMPTS
+from sarag_rdf.plugins.evaluation.paths import relation_paths
+from sarag_rdf.plugins.evaluation.questions import read_json
 from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
 from sarag_rdf.retrieval.paths import PathSearch
 
 TRIES: Final = 50
-"""Walks that are drawn for each question that is wanted, at most."""
+"""Maximum number of walks that are drawn per requested question."""
 CACHED: Final = 5000
 """Entities whose statements stay in memory."""
 REASONS: Final = {
@@ -142,7 +158,7 @@ class QuestionWriter:
         self._known: dict[str, dict[Hop, set[str]]] = {}
 
     def write(self, count: int, seed: int, progress: Progress) -> WritingReport:
-        """So many questions, or as many as the tries give.
+        """At most `count` questions: fewer if `TRIES` walks for each are not enough.
 
         Raises `InputError` if there are none, with the reasons.
         """
@@ -302,7 +318,7 @@ class QuestionWriter:
         """The question by a model; the composed one without it, or if it names what it must not."""
         if self._llm is None:
             return composed
-        prompt = render_prompt(
+        prompt = PROMPTS.render(
             "write_question",
             question=composed,
             topic=name,
@@ -393,3 +409,84 @@ def _names(text: str, name: str) -> bool:
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
+
+
+# ---------------------------------------------------------------------------------------- Command
+
+
+@click.command(
+    name="questions",
+    epilog="Example:  sarag evaluate questions --output questions.json --corpus corpus.json",
+)
+@kg_option
+@over_option
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), required=True, help="File of questions."
+)
+@click.option(
+    "--count", default=50, show_default=True, type=click.IntRange(1), help="Number of questions."
+)
+@click.option(
+    "--hops",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, 4),
+    help="Number of statements from the start of a question to its answers.",
+)
+@click.option(
+    "--answers",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Reject questions with more answers than this.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path),
+    help="Write the documents of the graph to this file, for sarag evaluate retrieval.",
+)
+@click.option(
+    "--articles",
+    type=click.Path(path_type=Path),
+    help="Articles of the graph by sarag export, which are the supporting passages.",
+)
+@click.option("--rewrite", is_flag=True, help="Let the language model of --base-url rewrite them.")
+@embedder_option
+@endpoint_options
+def command(**options: Any) -> None:
+    """Write multi-hop questions about the graph, each with its answers, path and documents.
+
+    Walks of --hops statements are drawn at random. A question names the entity at the start and
+    asks for what is at the end of the same properties; a SPARQL query computes all answers. The
+    same graph and --seed give the same questions. sarag evaluate retrieval, qa and paths read them.
+    """
+    if options["corpus"] and options["articles"]:
+        raise UsageError("--articles is the corpus: omit --corpus")
+    check_outputs(options["output"], options["corpus"])
+    articles = read_articles(options["articles"]) if options["articles"] else None
+    with open_graph(options) as kg, progress_bars() as progress:
+        limit = options["answers"]
+        paths = relation_paths(kg.retriever("paths", answers=limit))
+        writer = QuestionWriter(
+            paths,
+            hops=options["hops"],
+            answers=limit,
+            articles=articles,
+            llm=kg.llm() if options["rewrite"] else None,
+        )
+        report = writer.write(options["count"], options["seed"], progress)
+        if options["corpus"]:
+            passages = [{"title": title, "text": text} for title, text in kg.documents()]
+            with open_output(options["corpus"]) as stream:
+                stream.write(json.dumps(passages, ensure_ascii=False, indent=1).encode() + b"\n")
+    with open_output(options["output"]) as stream:
+        stream.write(write_questions(report.questions).encode())
+    click.echo(f"{counted(len(report.questions), 'question')} of {options['count']}")
+    if report.rejected:
+        click.echo(
+            f"{counted(report.rejected.total(), 'walk')} rejected: {reasons(report.rejected)}"
+        )
+    if options["rewrite"]:
+        rewritten = sum(question.is_rewritten for question in report.questions)
+        click.echo(f"{rewritten} rewritten by the model; {report.refused} replies not used")

@@ -1,4 +1,4 @@
-"""Relation paths on questions with known answers: three accountings, times, and fitted weights.
+"""``sarag evaluate paths`` and ``fit-paths``: relation paths on questions with known answers.
 
 What is counted as retrieved differs between publications, and figures of different accountings
 cannot be compared: **terminals** are the entities at the end of the path against the answers;
@@ -8,16 +8,15 @@ neighbours, as if each entity's article had been retrieved, against the topic an
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import fmean
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,9 +24,20 @@ from sarag_rdf.base.arrays import find
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Retriever
 from sarag_rdf.base.types import RelationPath
+from sarag_rdf.cli.options import (
+    embedder_option,
+    embedding_endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+    over_option,
+)
+from sarag_rdf.cli.output import echo_json, note
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.registry import GraphRetriever
-from sarag_rdf.plugins.evaluation.corpus import read_json
+from sarag_rdf.plugins.evaluation.commands import check_outputs
+from sarag_rdf.plugins.evaluation.measures import PRF
+from sarag_rdf.plugins.evaluation.questions import PathQuestion, read_path_questions
 from sarag_rdf.retrieval.network.kinds import RELATED_TO
 from sarag_rdf.retrieval.path_model import FEATURES, PathModel
 from sarag_rdf.retrieval.paths import Paths, PathSearch
@@ -39,34 +49,8 @@ ARTICLE_ACCOUNTINGS: Final = ("article topics", "chunk-resolved")
 """What counts as retrieved by articles: what they are about, and that with what they mention."""
 COMPARED: Final = 20
 """Paths of a question that are followed to fit weights."""
-_STEPS: Final = 3000
-_RATE: Final = 0.05
 _RIDGE: Final = 1e-3
-_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class PathQuestion:
-    """A question with the names of its answers; `topic` is the name that it has in brackets."""
-
-    text: str
-    topic: str
-    answers: frozenset[str]
-
-    @property
-    def plain(self) -> str:
-        """The question without brackets."""
-        return _MARKED.sub(r"\1", self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Precision, recall and F1 of one set of names."""
-
-    precision: float
-    recall: float
-    f1: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,63 +61,10 @@ class PathResult:
     """
 
     question: str
-    scores: tuple[Score, ...]
+    scores: tuple[PRF, ...]
     best_of_five: float | None
     path: str
     seconds: float
-
-
-def read_questions(path: Path) -> list[PathQuestion]:
-    """Questions of a table with the columns ``question`` and ``answers`` (separated by bars).
-
-    Or those of a file by ``sarag evaluate questions``, whose name ends in .json. Raises
-    `InputError` for a file of another form, and for a question without a text or an answer.
-    """
-    if path.suffix.lower() in (".json", ".jsonl"):
-        return _written_questions(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read as a table ({error})") from error
-    if not rows or not {"question", "answers"} <= rows[0][1].keys():
-        raise InputError(
-            f"{path}: no questions: a table has the columns question and answers, separated by tabs"
-        )
-    questions = []
-    for line, row in rows:
-        text = (row["question"] or "").strip()
-        answers = frozenset(filter(str.strip, (row["answers"] or "").split("|")))
-        if not (text and answers):
-            raise InputError(f"{path}: line {line} has no {'answer' if text else 'question'}")
-        marked = _MARKED.search(text)
-        questions.append(PathQuestion(text, marked[1] if marked else "", answers))
-    return questions
-
-
-def _written_questions(path: Path) -> list[PathQuestion]:
-    """Questions with paths; the name of the topic gets brackets."""
-    questions: list[PathQuestion] = []
-    for record in read_json(path).records("path"):
-        try:
-            topic, text = str(record["path"]["topic_name"]), str(record["question"])
-            answers = frozenset(map(str, record["answer"]))
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"{path}: no questions with paths: write them with  sarag evaluate questions"
-            ) from error
-        place = re.search(re.escape(topic), text, re.IGNORECASE)
-        if place and not _MARKED.search(text):
-            text = f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
-        if not (text.strip() and answers):
-            raise InputError(
-                f"{path}: question {len(questions) + 1} has no {'answer' if text else 'text'}"
-            )
-        questions.append(PathQuestion(text, topic, answers))
-    if not questions:
-        raise InputError(f"{path}: no questions: write them with  sarag evaluate questions")
-    return questions
 
 
 def relation_paths(retriever: Retriever) -> PathSearch:
@@ -141,15 +72,6 @@ def relation_paths(retriever: Retriever) -> PathSearch:
     if not (isinstance(retriever, GraphRetriever) and isinstance(retriever.strategy, Paths)):
         raise UsageError("--retriever must be paths, or paths:KEY=VALUE")
     return PathSearch(retriever.view, retriever.strategy)
-
-
-def score(retrieved: Collection[str], relevant: Collection[str]) -> Score:
-    """Precision, recall and F1 of a set; all 0 if nothing was found."""
-    common = len(set(retrieved) & set(relevant))
-    if not common:
-        return Score(0.0, 0.0, 0.0)
-    precision, recall = common / len(retrieved), common / len(relevant)
-    return Score(precision, recall, 2 * precision * recall / (precision + recall))
 
 
 def evaluate_paths(
@@ -175,19 +97,17 @@ def evaluate_paths(
     return results
 
 
-def _scores(
-    view: GraphView, question: PathQuestion, path: RelationPath | None
-) -> tuple[Score, ...]:
+def _scores(view: GraphView, question: PathQuestion, path: RelationPath | None) -> tuple[PRF, ...]:
     if path is None:
-        return tuple(Score(0.0, 0.0, 0.0) for _ in ACCOUNTINGS)
+        return tuple(PRF(0.0, 0.0) for _ in ACCOUNTINGS)
     names = {answer.name for answer in path.answers}
     between = {iri for answer in path.answers for iri in answer.nodes}
     nodes = between | {answer.iri for answer in path.answers} | {path.topic}
     expected = question.answers | {path.topic_name}
     return (
-        score(names - {path.topic_name}, question.answers - {path.topic_name}),
-        score(_names(view, nodes), expected),
-        score(_names(view, nodes | _neighbours(view, nodes)), expected),
+        PRF.of(names - {path.topic_name}, question.answers - {path.topic_name}),
+        PRF.of(_names(view, nodes), expected),
+        PRF.of(_names(view, nodes | _neighbours(view, nodes)), expected),
     )
 
 
@@ -228,7 +148,7 @@ def evaluate_articles(
         is_article |= bool(topics)
         names = _names(view, topics)
         expected = question.answers | ({question.topic} if question.topic else set())
-        scores = score(names, expected), score(names | mentioned, expected)
+        scores = PRF.of(names, expected), PRF.of(names | mentioned, expected)
         results.append(PathResult(question.plain, scores, None, "", seconds))
     if questions and not is_article:
         raise InputError(
@@ -256,7 +176,7 @@ def _best_of_five(paths: PathSearch, text: str, answers: frozenset[str]) -> floa
     for ranked in paths.ranked(paths.topics(text))[:COMPARED]:
         followed = paths.follow(ranked)
         if followed.answers:
-            scores.append(score({a.name for a in followed.answers}, answers).f1)
+            scores.append(PRF.of({a.name for a in followed.answers}, answers).f1)
         if len(scores) == 5:
             break
     return max(scores, default=0.0)
@@ -288,7 +208,7 @@ def examples(paths: PathSearch, questions: Sequence[PathQuestion]) -> list[Examp
                 if followed.answers:
                     rows.append(features[at])
                     names = {answer.name for answer in followed.answers}
-                    values.append(score(names, question.answers).f1)
+                    values.append(PRF.of(names, question.answers).f1)
         size = len(rows)
         rows_of_questions.append(
             Example(np.array(rows).reshape(size, len(FEATURES)), np.array(values))
@@ -300,8 +220,10 @@ def fitted(some: Sequence[Example]) -> Floats:
     """Weights of `FEATURES` that give the best path of each question the highest probability.
 
     The softmax over the paths of a question is a conditional logit model (McFadden 1974), fitted
-    by gradient ascent with a small ridge on standardized features.
+    with a small ridge on standardized features.
     """
+    from scipy.optimize import minimize
+
     used = [example for example in some if example.is_answered]
     if not used:
         raise InputError(
@@ -309,37 +231,29 @@ def fitted(some: Sequence[Example]) -> Floats:
             "graph of the questions"
         )
     rows = np.concatenate([e.features for e in used])
+    is_best = np.concatenate([e.f1 >= e.f1.max() - 1e-9 for e in used])
+    sizes = [len(e.f1) for e in used]
+    starts = np.cumsum([0, *sizes[:-1]])
     scale = rows.std(axis=0)
     scale[scale == 0] = 1.0
-    most = max(len(e.f1) for e in used)
-    features = np.zeros((len(used), most, len(FEATURES)))
-    is_path = np.zeros((len(used), most), dtype=bool)
-    is_best = np.zeros((len(used), most))
-    for at, example in enumerate(used):
-        size = len(example.f1)
-        features[at, :size] = example.features / scale
-        is_path[at, :size] = True
-        is_best[at, :size] = example.f1 >= example.f1.max() - 1e-9
-    weights, first, second = (np.zeros(len(FEATURES)) for _ in range(3))
-    for step in range(1, _STEPS + 1):
-        scores = np.where(is_path, features @ weights, -np.inf)
-        chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-        chances /= chances.sum(axis=1, keepdims=True)
-        best = chances * is_best
-        best /= np.maximum(best.sum(axis=1, keepdims=True), 1e-12)
-        slope = np.einsum("qp,qpf->f", best - chances, features) / len(used) - _RIDGE * weights
-        first = 0.9 * first + 0.1 * slope
-        second = 0.999 * second + 0.001 * slope**2
-        weights += _RATE * (first / (1 - 0.9**step)) / (
-            np.sqrt(second / (1 - 0.999**step)) + 1e-8
-        )  # fmt: skip
-    unscaled: Floats = weights / scale
-    return unscaled
+    rows = rows / scale
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        """The negative mean log-likelihood with its gradient."""
+        scores = rows @ weights
+        best = np.where(is_best, scores, -np.inf)
+        every, right = (np.logaddexp.reduceat(each, starts) for each in (scores, best))
+        surplus = np.exp(scores - np.repeat(every, sizes)) - np.exp(best - np.repeat(right, sizes))
+        value = (every - right).mean() + _RIDGE / 2 * weights @ weights
+        return float(value), surplus @ rows / len(used) + _RIDGE * weights
+
+    found = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B")
+    return np.asarray(found.x / scale)
 
 
 def mean_f1(some: Sequence[Example], weights: Floats) -> float:
     """The mean F1 of the path that the weights choose; 0 for a question without one."""
-    return mean(
+    return fmean(
         float(e.f1[int(np.argmax(e.features @ weights))]) if len(e.f1) else 0.0 for e in some
     )
 
@@ -383,3 +297,151 @@ def fit_paths(
         left_out,
         tuple(mean_f1(some, weights) for some in every),
     )
+
+
+# ---------------------------------------------------------------------------------------- Command
+
+_questions_option = click.option(
+    "--questions", type=click.Path(path_type=Path), multiple=True, required=True,
+    help="A tab-separated table with the columns question and answers (separated by |); the topic "
+    "may be in square brackets. Or a .json file by evaluate questions. May be repeated.",
+)  # fmt: skip
+_retriever_option = click.option(
+    "--retriever", default="paths", show_default=True,
+    help="The retriever paths with its options: paths:KEY=VALUE.",
+)  # fmt: skip
+
+
+@click.command(
+    name="paths",
+    epilog="Example:  sarag evaluate paths --kg kg --over movies --questions questions.tsv",
+)
+@kg_option
+@over_option
+@_questions_option
+@_retriever_option
+@click.option("--plain", is_flag=True, help="Ask without the brackets around topics.")
+@click.option(
+    "--articles", type=click.Path(path_type=Path),
+    help="A graph of indexed articles about the entities of --kg: search these, with any "
+    "--retriever, in place of paths.",
+)  # fmt: skip
+@embedder_option
+@embedding_endpoint_options
+@json_option
+def command(**options: Any) -> None:
+    """Follow the relation path of each question, and compare its end with the known answers.
+
+    Terminals are the entities at the end of the path, against the answers. Path nodes are all
+    entities of its walks, and chunk-resolved are those with all their neighbours, against the
+    topic and the answers. Figures of different accountings cannot be compared.
+
+    With --articles, documents of that graph are found instead: article topics are the entities that
+    they are about, and chunk-resolved are those with the neighbours that their texts name.
+    """
+    files = {path: read_path_questions(path) for path in options["questions"]}
+    results_of: dict[Path, list[PathResult]] = {}
+    if options["articles"] is not None:
+        other = {**options, "kg": options["articles"], "over": ("documents",)}
+        with open_graph(options) as kg, open_graph(other) as articles:
+            view = _paths(kg, {"retriever": "paths"}).view
+            retriever = articles.retriever(options["retriever"])
+            for path, questions in files.items():
+                results_of[path] = evaluate_articles(retriever, view, questions)
+        _show([_row(p, r, ARTICLE_ACCOUNTINGS) for p, r in results_of.items()], options)
+        return
+    with open_graph(options) as kg:
+        paths = _paths(kg, options)
+        for questions in files.values():
+            for question in questions:
+                paths.find(question.plain if options["plain"] else question.text)
+        for path, questions in files.items():
+            results_of[path] = evaluate_paths(paths, paths.view, questions, plain=options["plain"])
+    _show([_row(path, results, ACCOUNTINGS) for path, results in results_of.items()], options)
+
+
+def _show(rows: list[dict[str, Any]], options: dict[str, Any]) -> None:
+    if options["as_json"]:
+        echo_json({"retriever": options["retriever"], "plain": options["plain"], "files": rows})
+        return
+    for row in rows:
+        click.echo(f"{row['file']}: {row['questions']} questions")
+        for name, scores in row["accountings"].items():
+            figures = "precision {precision:5.1f}  recall {recall:5.1f}  F1 {f1:5.1f}"
+            click.echo(f"  {name:<15} {figures.format(**scores)}")
+        if row["best_of_five"] is not None:
+            click.echo(f"  best of five    F1 {row['best_of_five']:.1f} (terminals)")
+        times = row["milliseconds"]
+        click.echo(f"  milliseconds    median {times['median']:.0f}, p95 {times['p95']:.0f}")
+
+
+@click.command(
+    name="fit-paths",
+    epilog="Example:  sarag evaluate fit-paths --kg kg --over movies --questions questions.tsv "
+    "--output paths.json",
+)
+@kg_option
+@over_option
+@_questions_option
+@_retriever_option
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Model file.")
+@click.option("--version", "version", default="own", show_default=True, help="Name of the model.")
+@embedder_option
+@embedding_endpoint_options
+@json_option
+def fit_command(**options: Any) -> None:
+    """Fit the weights of relation paths on questions with known answers.
+
+    The file is used with --retriever paths:model=FILE. Weights are first fitted on every other
+    question, and the F1 of the questions that were left out is printed; then on all.
+    """
+    output = options["output"]
+    check_outputs(output)
+    files = {str(path): read_path_questions(path) for path in options["questions"]}
+    data = f"{sum(map(len, files.values()))} questions of {', '.join(files)}"
+    with open_graph(options) as kg:
+        fit = fit_paths(
+            _paths(kg, options, explain=False), [*files.values()], options["version"], data
+        )
+    output.write_text(fit.model.to_json() + "\n", encoding="utf-8")
+    if options["as_json"]:
+        echo_json({
+            "left_out": dict(zip(files, fit.left_out, strict=True)),
+            "all": dict(zip(files, fit.all, strict=True)),
+            "weights": dict(fit.model.weights),
+        })  # fmt: skip
+    else:
+        for name, left_out, every in zip(files, fit.left_out, fit.all, strict=True):
+            click.echo(
+                f"{name}: F1 {100 * left_out:.1f} of the questions left out, "
+                f"{100 * every:.1f} of all"
+            )
+    note(f"written to {output}")
+
+
+def _paths(kg: Any, options: dict[str, Any], **values: Any) -> Any:
+    return relation_paths(kg.retriever(options["retriever"], **values))
+
+
+def _row(path: Path, results: list[PathResult], accountings: tuple[str, ...]) -> dict[str, Any]:
+    def average(values: list[float]) -> float:
+        return round(100 * float(np.mean(values)), 1) if values else 0.0
+
+    best = [result.best_of_five for result in results if result.best_of_five is not None]
+    times = [1000 * result.seconds for result in results]
+    return {
+        "file": path.name,
+        "questions": len(results),
+        "accountings": {
+            name: {
+                measure: average([getattr(result.scores[at], measure) for result in results])
+                for measure in ("precision", "recall", "f1")
+            }
+            for at, name in enumerate(accountings)
+        },
+        "best_of_five": average(best) if best else None,
+        "milliseconds": {
+            "median": round(float(np.median(times)), 1) if times else 0.0,
+            "p95": round(float(np.percentile(times, 95)), 1) if times else 0.0,
+        },
+    }

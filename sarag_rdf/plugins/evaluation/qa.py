@@ -1,30 +1,56 @@
-"""Runs systems of retriever, context and reasoner on questions, and measures their cost."""
+"""``sarag evaluate qa``: answers of systems of retriever, context and reasoner, and their cost."""
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event
 from time import perf_counter
 from typing import Any, Literal
 
-from sarag_rdf.base.errors import (
-    ContextTooLongError,
-    TruncatedReplyError,
-    UnparsableReplyError,
-    UsageError,
-)
-from sarag_rdf.base.iris import sha256_hex
+import click
+
+import sarag_rdf
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
+from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer, Evidence, Query, Usage
-from sarag_rdf.plugins.evaluation.questions import Question
-from sarag_rdf.plugins.evaluation.runner import RowFile, StoredRecord, key_of, map_as_completed
-from sarag_rdf.plugins.evaluation.scores import contains_answer
-
-QUESTION_ERRORS = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
-"""Errors that affect a single question; all others end the run."""
+from sarag_rdf.cli.options import endpoint_of, endpoint_options, together
+from sarag_rdf.cli.output import note, progress_bars
+from sarag_rdf.kg import registry
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation import grading
+from sarag_rdf.plugins.evaluation.commands import (
+    check_baseline,
+    check_coverage,
+    check_outputs,
+    check_plot,
+    data_options,
+    interruption,
+    open_corpus_graph,
+    output_options,
+    parse_names,
+    replies_option,
+    select_questions,
+    selection_options,
+    show_results,
+    write_json,
+)
+from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult
+from sarag_rdf.plugins.evaluation.measures import contains_answer
+from sarag_rdf.plugins.evaluation.plots import write_plot
+from sarag_rdf.plugins.evaluation.questions import (
+    Question,
+    count_problems,
+    locate_support,
+    question_problems,
+    read_corpus,
+    read_questions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,125 +108,31 @@ class System:
     full: FullContext | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SystemResult:
-    """The result of a system for a question.
-
-    `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, with the
-    reason in `problem`. `covered`: the full context of the retriever contains a known answer
-    ("The Reasoning Bottleneck in Graph-RAG", section 4.4); `context_covered`: what the model was
-    given, for the question or a sub-question, contains one. `calls` are successful model calls,
-    including cached ones; `seconds` is the total time, as if nothing was cached. `notes` are
-    boolean notes of the reasoner, such as ``grounding.bound``.
-    """
-
-    system: str
-    id: str
-    question: str
-    outcome: Literal["answered", "insufficient", "failed"]
-    answer: str
-    reasoning: str
-    problem: str
-    covered: bool
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    retrievals: int
-    context_tokens: int
-    seconds: float
-    context_covered: bool = False
-    notes: Mapping[str, bool] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, record: StoredRecord | None) -> SystemResult | None:
-        """The row in a record of a `RowFile`; None for another kind of record.
-
-        `covered` of a row without `context_covered`, as earlier versions stored it, is about what
-        the model was given.
-        """
-        if record is None or not record.keys() >= set(FIELDS):
-            return None
-        return cls(
-            **{name: record[name] for name in FIELDS},
-            context_covered=bool(record.get("context_covered", record["covered"])),
-            notes=record.get("notes", {}),
-        )
-
-
-FIELDS = tuple(
-    part.name
-    for part in fields(SystemResult)
-    if part.default is MISSING and part.default_factory is MISSING
-)
-"""The required fields of a stored row."""
-_JUDGED_ON = "full_context"
-"""Key of a stored row: the label of the full context that `covered` was judged on."""
-
-
 def ask_all(
     systems: Sequence[System],
     questions: Sequence[Question],
     meter: Meter,
-    row_file: RowFile,
-    configuration: Mapping[str, Any],
     *,
     threads: int,
     progress: Progress,
 ) -> dict[str, list[SystemResult]]:
-    """Rows by system, one per question, in their order; rows in `row_file` are reused.
+    """Rows by system, one per question, in their order.
 
-    All systems run on a question before the next one. `configuration` is everything else that
-    answers depend on. Whether a question is covered is judged once for each full context, and
-    again for a stored row that was judged on another one. Raises errors that end a run, after
-    storing the completed rows.
+    All systems run on a question before the next one. Whether a question is covered is judged once
+    for each full context. Raises errors that end a run.
     """
     coverage = Coverage()
-    keys = {
-        (system.label, question.id): key_of(
-            "answer", configuration, system.label, _identity(question)
-        )
-        for question in questions
-        for system in systems
-    }
-    results: dict[tuple[str, str], SystemResult | None] = {}
-    for question in questions:
-        for system in systems:
-            record = row_file.get(keys[system.label, question.id], FIELDS)
-            stored = SystemResult.of(record)
-            if record and stored and record.get(_JUDGED_ON) != _label(system):
-                stored = replace(stored, covered=coverage.judge(system, question))
-            results[system.label, question.id] = stored
-    jobs = [
-        (system, question)
-        for question in questions
-        for system in systems
-        if results[system.label, question.id] is None
-    ]
+    jobs = [(system, question) for question in questions for system in systems]
+    advance = progress("answering", len(jobs))
+    rows: dict[str, list[SystemResult]] = {system.label: [] for system in systems}
 
-    def work(job: tuple[System, Question]) -> SystemResult:
+    def work(job: tuple[System, Question], _: Event) -> SystemResult:
         return _ask(*job, meter, coverage)
 
-    run = key_of(configuration)
-    reused = len(keys) - len(jobs)
-    advance = progress(f"answering ({reused} reused)" if reused else "answering", len(jobs))
-    for (system, question), row in map_as_completed(work, jobs, threads):
-        pair = system.label, question.id
-        row_file.put(keys[pair], {**asdict(row), "run": run, _JUDGED_ON: _label(system)})
-        results[pair] = row
+    for (system, _), row in zip(jobs, map_in_order(work, jobs, threads), strict=True):
+        rows[system.label].append(row)
         advance(1)
-    rows = {pair: row for pair, row in results.items() if row is not None}
-    return {
-        system.label: [rows[system.label, question.id] for question in questions]
-        for system in systems
-    }
-
-
-def _identity(question: Question) -> list[Any]:
-    return [question.id, question.query.text, list(question.answers)]
-
-
-def _label(system: System) -> str | None:
-    return system.full.label if system.full else None
+    return rows
 
 
 class Coverage:
@@ -229,7 +161,7 @@ def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -
     try:
         answer = system.reasoner.answer(question.query)
     except QUESTION_ERRORS as error:
-        outcome, problem = "failed", f"{type(error).__name__}: {error}"
+        outcome, problem = "failed", type(error).__name__
     else:
         reasoning = answer.reasoning
         notes = _notes(answer)
@@ -239,7 +171,7 @@ def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -
     contexts = [evidence.context for evidence in account.evidence]
     usage = account.usage
     return SystemResult(
-        system.label, question.id, question.query.text, outcome, text, reasoning, problem,
+        outcome, text, reasoning, problem,
         covered=coverage.judge(system, question),
         context_covered=contains_answer(
             question.answers, (text for context in contexts for text in context.texts)
@@ -249,7 +181,7 @@ def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -
         tokens_out=usage.tokens_out,
         retrievals=len(contexts),
         context_tokens=sum(context.tokens for context in contexts),
-        seconds=round(seconds, 3),
+        seconds=seconds,
         notes=notes,
     )  # fmt: skip
 
@@ -286,8 +218,7 @@ class Meter:
     def __init__(self, llm: LLM) -> None:
         self._llm = llm
         self._own = threading.local()
-        self._known: dict[str, tuple[Usage, float]] = {}
-        self._lock, self._gathering = threading.Lock(), threading.Lock()
+        self._gathering = threading.Lock()
 
     @property
     def model(self) -> str:
@@ -299,38 +230,192 @@ class Meter:
         self._own.account = account
         return account
 
-    def gathering(self, gather: Gather) -> Gather:
+    def gathering(self, gather: Gather, *, is_metered: bool = True) -> Gather:
         """The `Gather` with recording, serialized because graphs are not thread-safe."""
 
         def gathered(query: Query) -> Evidence:
             with self._gathering:
                 evidence = gather(query)
-            self._own.account.evidence.append(evidence)
+            if is_metered:
+                self._own.account.evidence.append(evidence)
             return evidence
-
-        return gathered
-
-    def unmetered(self, gather: Gather) -> Gather:
-        """The `Gather` without recording, serialized with the others."""
-
-        def gathered(query: Query) -> Evidence:
-            with self._gathering:
-                return gather(query)
 
         return gathered
 
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
-        begin = perf_counter()
         reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
-        seconds = perf_counter() - begin
-        key = sha256_hex(name, prompt, json.dumps(schema), str(max_tokens))
-        with self._lock:
-            if reply.usage.calls:
-                self._known[key] = reply.usage, seconds
-            usage, took = self._known.get(key, (reply.usage, seconds))
         account: Account = self._own.account
-        account.usage += usage
-        account.saved += took - seconds
-        return Reply(reply.data, usage)
+        account.usage += reply.first_usage or reply.usage
+        account.saved += reply.first_seconds
+        return reply
+
+
+# ---------------------------------------------------------------------------------------- Command
+
+
+judge_options = together(
+    click.option(
+        "--judge", is_flag=True,
+        help="Let a model judge answers that do not match a known answer word for word.",
+    ),
+    click.option(
+        "--judge-model",
+        help="Model at the endpoint that judges; implies --judge. Default: --model, which then "
+        "judges its own answers.",
+    ),
+)  # fmt: skip
+
+
+@click.command(
+    name="qa",
+    epilog="Example:  sarag evaluate qa --corpus corpus.json --questions questions.json "
+    "--systems dense+single,sarag+single --replies replies.sqlite --output results.json",
+)
+@data_options(is_corpus_required=False)
+@click.option(
+    "--systems", default="sarag+single", show_default=True, callback=parse_names,
+    help="Comma-separated systems, RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER; options of a "
+    "part as NAME:KEY=VALUE:KEY=VALUE.",
+)  # fmt: skip
+@click.option("--budget", type=click.IntRange(1), help="Token budget of a context, as for ask.")
+@click.option("--tokenizer", help="Tokenizer that counts the tokens of contexts, as for ask.")
+@click.option(
+    "--full-context", default="whole", show_default=True,
+    help="Context without compression, NAME or NAME:KEY=VALUE: a question is covered if that of "
+    "the system's retriever contains the answer. No budget applies to it.",
+)  # fmt: skip
+@selection_options
+@click.option("--baseline", help="System to compare with. Default: the first one.")
+@judge_options
+@replies_option
+@output_options
+@click.option(
+    "--plot", type=click.Path(path_type=Path),
+    help="Plot scores against tokens read to this .png file.",
+)  # fmt: skip
+@endpoint_options
+def command(**options: Any) -> None:
+    """Report the accuracy of each system, the causes of its errors, and the cost of an answer.
+
+    The measures are defined in docs/reference/evaluation.md. With --replies an interrupted run
+    can be resumed. The JSON depends only on the replies; timings are written with --timings.
+    """
+    systems = [parse_system(label) for label in options["systems"]]
+    systems = list({system.label: system for system in systems}.values())
+    labels = [system.label for system in systems]
+    baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
+    data, times = answer_questions(systems, baseline, options)
+    show_results(options, data, grading.lines(data, times))
+
+
+def answer_questions(
+    systems: Sequence[SystemSpec], baseline: str, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The report and the timings of systems; timings and plot are written as `options` say."""
+    registry.options_of("context", options["full_context"])
+    check_plot(options["plot"])
+    check_outputs(options["replies"], options["output"], options["timings"], options["plot"])
+    llm, judge = _models(options)
+    corpus = read_corpus(options["corpus"]) if options["corpus"] else None
+    file = read_questions(options["questions"])
+    selected = select_questions(file.questions, options["limit"], options["seed"])
+    questions = [question for question in selected if question.has_answer]
+    if not questions:
+        raise InputError(f"no question of {options['questions']} has a known answer")
+    with open_corpus_graph(options, corpus) as (kg, unextracted):
+        problems = question_problems(file, selected)
+        if corpus is not None:
+            judged = locate_support(selected, corpus)
+            problems |= count_problems(corpus, judged, kg.documents(), unextracted)
+            check_coverage(problems, corpus, options["corpus"])
+        meter = Meter(llm)
+        built = [_build_system(kg, system, meter, options) for system in systems]
+        with interruption(options["replies"]), progress_bars() as progress:
+            threads = options["concurrency"]
+            rows = ask_all(built, questions, meter, threads=threads, progress=progress)
+            verdicts = None
+            if judge is not None:
+                cases = grading.cases_for_judge(questions, rows)
+                verdicts = grading.judge_all(cases, judge, threads=threads, progress=progress)
+        setting = {
+            "corpus": corpus.summary if corpus else None,
+            "questions": {**file.summary, "count": len(questions)},
+            "systems": [system.label for system in systems],
+            "baseline": baseline,
+            "shuffled": options["seed"] is not None,
+            "seed": options["seed"] or 0,
+            **{n: options[n] for n in ("limit", "budget", "tokenizer", "full_context")},
+            "judge": judge.model if judge else None,
+            "extractor": sorted(kg.extractors()),
+            "embedder": kg.meta().embedding_model,
+            "model": llm.model,
+            "settings": dict(getattr(llm, "settings", {})),
+            "prices": {"in": options["price_in"], "out": options["price_out"]},
+            "version": sarag_rdf.__version__,
+            "problems": {kind: problems[kind] for kind in grading.PROBLEMS if kind in problems},
+        }
+    data = grading.report(questions, rows, verdicts, setting)
+    times = grading.timings(rows, options["concurrency"])
+    write_json(options["timings"], times)
+    if options["plot"]:
+        _draw(data, options["plot"])
+    return data, times
+
+
+def _models(options: Mapping[str, Any]) -> tuple[LLM, LLM | None]:
+    """The model that answers, and the one that judges, if --judge or --judge-model is given."""
+    endpoint, replies = endpoint_of(dict(options)), options["replies"]
+    llm = registry.make_llm(endpoint, replies)
+    if endpoint is not None and options["judge_model"]:
+        return llm, registry.make_llm(replace(endpoint, model=options["judge_model"]), replies)
+    return llm, llm if options["judge"] else None
+
+
+def parse_system(label: str) -> SystemSpec:
+    """The system of a label; raises `UsageError` for an unknown part or invalid options."""
+    system = SystemSpec.parse(label)
+    with _name_in_errors(system):
+        registry.options_of("retriever", system.retriever)
+        registry.options_of("context", system.context)
+        registry.options_of("reasoner", system.reasoner)
+    return system
+
+
+@contextmanager
+def _name_in_errors(system: SystemSpec) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"system {system.label}: {error}") from error
+
+
+def _build_system(
+    kg: KnowledgeGraph, system: SystemSpec, meter: Meter, options: Mapping[str, Any]
+) -> System:
+    with _name_in_errors(system):
+        gather = kg.gather(
+            system.retriever.label,
+            context=system.context.label,
+            budget=options["budget"],
+            tokenizer=options["tokenizer"],
+        )
+        metered = meter.gathering(gather)
+        full = None
+        if system.reasoner.name != "closed-book":
+            uncompressed = kg.gather(system.retriever.label, context=options["full_context"])
+            label = f"{system.retriever.label}+{options['full_context']}"
+            full = FullContext(label, meter.gathering(uncompressed, is_metered=False))
+        return System(system.label, kg.reasoner(system.reasoner.label, metered, meter), full)
+
+
+def _draw(data: Mapping[str, Any], path: Path) -> None:
+    """Scores of the systems by the tokens that a question takes."""
+    results = data["results"]
+    score, title = ("f1", "F1") if data["judge"] is None else ("accuracy", "Accuracy")
+    has_prompt_tokens = any(result["tokens_in"] for result in results)
+    tokens, what = ("tokens_in", "prompt") if has_prompt_tokens else ("context_tokens", "context")
+    points = {result["system"]: [(result[tokens], result[score])] for result in results}
+    write_plot(path, title, points, f"{what} tokens per question", is_line=False)
+    note(f"plot written to {path}")

@@ -1,4 +1,6 @@
-"""Entity resolution on mentions whose entities are known: pairs of mentions, and B-cubed.
+"""``sarag evaluate resolution``: merge rules on mentions whose entities are known.
+
+Figures are those of pairs of mentions, and B-cubed.
 
 A gold file is a tab-separated table with one mention per row: `entity` (any key), `name`, and
 optionally `type`, `aliases` and `related` (names separated by ``|``). Each row becomes a document
@@ -12,10 +14,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
+import click
+
+import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.plugins import plugins
+from sarag_rdf.base.ports import Table
 from sarag_rdf.base.tables import read_text
+from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import (
     ENTITY_TYPES,
     Document,
@@ -26,6 +35,17 @@ from sarag_rdf.base.types import (
     Relation,
     Source,
 )
+from sarag_rdf.cli.options import (
+    embedder_option,
+    embedding_endpoint_options,
+    endpoint_of,
+    json_option,
+)
+from sarag_rdf.cli.output import echo_json
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.commands import parse_names
+from sarag_rdf.plugins.evaluation.measures import PRF
+from sarag_rdf.plugins.evaluation.report import table
 
 COLUMNS = ("entity", "name", "type", "aliases", "related")
 _FILE, _SUFFIX = "mention-", ".txt"
@@ -99,42 +119,32 @@ class GoldExtractor:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Precision, recall and F1, in [0, 1]; undefined ones are 1: nothing is wrong, or missing."""
+def pairwise(gold: Sequence[str], predicted: Sequence[str]) -> PRF:
+    """Of all pairs of mentions that are called one entity, those that are, and the reverse.
 
-    precision: float
-    recall: float
-
-    @property
-    def f1(self) -> float:
-        total = self.precision + self.recall
-        return 2 * self.precision * self.recall / total if total else 0.0
-
-
-def pairwise(gold: Sequence[str], predicted: Sequence[str]) -> Scores:
-    """Of all pairs of mentions that are called one entity, those that are, and the reverse."""
+    An undefined share is 1: nothing is wrong, or missing.
+    """
     both = _pairs(Counter(zip(gold, predicted, strict=True)).values())
     proposed, true = _pairs(Counter(predicted).values()), _pairs(Counter(gold).values())
-    return Scores(both / proposed if proposed else 1.0, both / true if true else 1.0)
+    return PRF(both / proposed if proposed else 1.0, both / true if true else 1.0)
 
 
 def _pairs(sizes: Iterable[int]) -> int:
     return sum(size * (size - 1) // 2 for size in sizes)
 
 
-def b_cubed(gold: Sequence[str], predicted: Sequence[str]) -> Scores:
+def b_cubed(gold: Sequence[str], predicted: Sequence[str]) -> PRF:
     """Means over mentions (Bagga and Baldwin, "Algorithms for Scoring Coreference Chains", 1998).
 
     The precision of a mention is the share of those in its found group that are of its entity, its
     recall the share of those of its entity that are in its found group.
     """
     if not gold:
-        return Scores(1.0, 1.0)
+        return PRF(1.0, 1.0)
     both = Counter(zip(gold, predicted, strict=True))
     of_entity, of_group = Counter(gold), Counter(predicted)
     total = len(gold)
-    return Scores(
+    return PRF(
         sum(count * count / of_group[group] for (_, group), count in both.items()) / total,
         sum(count * count / of_entity[entity] for (entity, _), count in both.items()) / total,
     )
@@ -143,3 +153,84 @@ def b_cubed(gold: Sequence[str], predicted: Sequence[str]) -> Scores:
 def groups(mentions: Sequence[GoldMention], entities: Mapping[str, str]) -> list[str]:
     """The group of each mention: `entities` maps normalised names to entities of a graph."""
     return [entities[normalize_name(mention.name)] for mention in mentions]
+
+
+# ---------------------------------------------------------------------------------------- Command
+
+
+DEFAULT = "default"
+"""Names and unambiguous aliases, which are followed without a rule."""
+_ENTITIES = """
+PREFIX sarag: <https://w3id.org/sarag/ontology#>
+SELECT ?name ?entity WHERE { ?mention sarag:normalizedName ?name ; sarag:refersTo ?entity }
+"""
+
+
+@click.command(name="resolution", epilog="Example:  sarag evaluate resolution mentions.tsv")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--rules", callback=parse_names, help="Comma-separated merge rules. Default: all.")
+@click.option(
+    "--least", default=0.9, show_default=True, type=click.FloatRange(0, 1),
+    help="Minimum cosine, for the rule near.",
+)  # fmt: skip
+@embedder_option
+@embedding_endpoint_options
+@json_option
+def command(**options: Any) -> None:
+    """Merge the mentions of a table by each merge rule, and compare with their known entities.
+
+    The tab-separated table has the columns entity and name, and optionally type, aliases and
+    related (names separated by |). Each rule is applied without review, after the merges that are
+    made by default. Figures are in percent: of pairs of mentions, and B-cubed.
+    """
+    mentions = read_gold(options["file"])
+    if not mentions:
+        raise InputError(f"{options['file']} has no mentions")
+    gold = [mention.entity for mention in mentions]
+    rows = []
+    with sarag_rdf.open(None, embedder=options["embedder"], endpoint=endpoint_of(options)) as kg:
+        sources = [mention.source(number) for number, mention in enumerate(mentions)]
+        kg.index(sources, extractor=GoldExtractor(mentions))
+        for rule in (DEFAULT, *(options["rules"] or plugins("merge_rules"))):
+            merged = 0
+            if rule != DEFAULT:
+                proposals = kg.decisions.propose_merges(rule, least=options["least"])
+                merged = len(kg.decisions.accept(proposals).decisions) if proposals else 0
+            predicted = groups(mentions, _entities(kg))
+            scores = {"pairs": pairwise(gold, predicted), "b_cubed": b_cubed(gold, predicted)}
+            if merged:
+                kg.decisions.undo(rule)
+            figures = {
+                measure: {
+                    name: round(100 * getattr(score, name), 1)
+                    for name in ("precision", "recall", "f1")
+                }
+                for measure, score in scores.items()
+            }
+            rows.append({"rule": rule, "merges": merged, **figures})
+    if options["as_json"]:
+        counts = {"mentions": len(mentions), "entities": len(set(gold))}
+        echo_json({**counts, "least": options["least"], "rules": rows})
+        return
+    click.echo(f"{len(mentions)} mentions of {len(set(gold))} entities; figures in percent\n")
+    heads = ["rule", "merges", "pairs P", "R", "F1", "B-cubed P", "R", "F1"]
+    shown = [
+        [
+            row["rule"],
+            str(row["merges"]),
+            *(
+                f"{value:.1f}"
+                for measure in ("pairs", "b_cubed")
+                for value in row[measure].values()
+            ),
+        ]
+        for row in rows
+    ]
+    for line in table(heads, shown):
+        click.echo(line)
+
+
+def _entities(kg: KnowledgeGraph) -> dict[str, str]:
+    """Normalised name -> entity."""
+    table = cast("Table", kg.query(_ENTITIES))
+    return {text_of(name): text_of(entity) for name, entity in table.rows}

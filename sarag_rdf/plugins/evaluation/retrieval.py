@@ -1,33 +1,76 @@
-"""Runs retrievers on questions, and measures recall, answer coverage and time."""
+"""``sarag evaluate retrieval``: recall, answer coverage and time of retrievers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
-from typing import Protocol
+from typing import Any
 
+import click
+
+import sarag_rdf
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.options import RetrieverOptions
-from sarag_rdf.base.ports import Embedder, Progress, Retriever, embed_queries
+from sarag_rdf.base.ports import Progress, Retriever, embed_queries
 from sarag_rdf.base.types import Document
-from sarag_rdf.plugins.evaluation.corpus import Corpus
-from sarag_rdf.plugins.evaluation.problems import JudgedQuestion
-from sarag_rdf.plugins.evaluation.questions import Question
-from sarag_rdf.plugins.evaluation.scores import count_words, fits_budget, words_to_answer
-from sarag_rdf.plugins.evaluation.statistics import figures, support_ranks
+from sarag_rdf.cli.options import Decorator, endpoint_options, together
+from sarag_rdf.cli.output import note, progress_bars
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import ranking_options
+from sarag_rdf.plugins.evaluation.commands import (
+    check_baseline,
+    check_coverage,
+    check_outputs,
+    check_plot,
+    data_options,
+    open_corpus_graph,
+    output_options,
+    parse_names,
+    parse_numbers,
+    select_questions,
+    selection_options,
+    show_results,
+    write_json,
+)
+from sarag_rdf.plugins.evaluation.measures import (
+    count_words,
+    figures,
+    fits_budget,
+    mean,
+    ranking_measures,
+    support_ranks,
+    words_to_answer,
+)
+from sarag_rdf.plugins.evaluation.plots import write_plot
+from sarag_rdf.plugins.evaluation.questions import (
+    PROBLEMS,
+    Corpus,
+    JudgedQuestion,
+    Question,
+    count_problems,
+    locate_support,
+    problem_lines,
+    question_problems,
+    read_corpus,
+    read_questions,
+)
+from sarag_rdf.plugins.evaluation.report import (
+    block,
+    differences,
+    groups,
+    results,
+    rounded,
+)
+from sarag_rdf.plugins.evaluation.report import times as median_and_mean
 from sarag_rdf.retrieval.question import question_of
 
 DEPTH = 100
 """The minimum number of documents that are retrieved."""
+CURVE = 20
+"""The minimum number of ranks that --plot shows."""
 _WARM_UP = question_of("Which of these passages comes first?")
-
-
-class RetrievalGraph(Protocol):
-    """The part of `sarag_rdf.kg.graph.KnowledgeGraph` that an evaluation uses."""
-
-    def retriever(self, retriever: RetrieverOptions, /) -> Retriever: ...
-
-    def embedder(self, *, cached: bool = True) -> Embedder: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +90,17 @@ class RetrievalResult:
     """The result of a method for a question.
 
     `ranks` are those of the supporting passages, from 1, None if not retrieved. `figures` are
-    measures in [0, 1] by name, such as ``R@5``, without undefined ones. `milliseconds` is the time
-    to retrieve the largest k documents.
+    measures in [0, 1] by name, such as ``R@5``, without undefined ones, and the number of documents
+    ``returned``. `milliseconds` is the time to retrieve the largest k documents.
     """
 
     ranks: tuple[int | None, ...]
-    returned: int
     figures: Mapping[str, float]
     milliseconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class MethodResults:
-    """The rows of a method, one per question, in their order."""
-
-    method: str
-    rows: tuple[RetrievalResult, ...]
+Outcomes = Mapping[str, Sequence[RetrievalResult]]
+"""Results by the label of their method, one per question, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,32 +119,39 @@ class Cutoffs:
         """The number of documents to retrieve."""
         return max(*self.ks, *self.curve, DEPTH)
 
+    def names(self, *measures: str) -> list[str]:
+        """The names of measures by k."""
+        return [f"{measure}@{k}" for measure in measures for k in self.ks]
+
+    @property
+    def coverages(self) -> dict[str, str]:
+        """The names of coverage by tokens, with headings such as ``cov@4k``."""
+        return {f"coverage@{t}": f"cov@{str(t).removesuffix('000')}" + "k" * (t % 1000 == 0)
+                for t in self.tokens}  # fmt: skip
+
 
 def evaluate(
-    kg: RetrievalGraph,
+    kg: KnowledgeGraph,
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
     methods: Sequence[RetrievalMethod],
     cutoffs: Cutoffs,
     progress: Progress,
-) -> tuple[list[float], list[MethodResults]]:
+) -> tuple[list[float], Outcomes]:
     """The encoding time of each question in milliseconds, and the outcome of each method."""
     retrievers = [
-        (
-            kg.retriever(method.limited(max(cutoffs.ks))),
-            kg.retriever(method.limited(cutoffs.limit)),
-        )
+        [kg.retriever(method.limited(limit)) for limit in (max(cutoffs.ks), cutoffs.limit)]
         for method in methods
     ]
     encoding = _encoding_times(kg, questions, progress)
-    return encoding, [
-        _ask(kg, corpus, questions, method, pair, cutoffs, progress)
+    return encoding, {
+        method.label: _ask(kg, corpus, questions, method, pair, cutoffs, progress)
         for method, pair in zip(methods, retrievers, strict=True)
-    ]
+    }
 
 
 def _encoding_times(
-    kg: RetrievalGraph, questions: Sequence[JudgedQuestion], progress: Progress
+    kg: KnowledgeGraph, questions: Sequence[JudgedQuestion], progress: Progress
 ) -> list[float]:
     """Milliseconds to embed each question, one by one and without the cache.
 
@@ -114,28 +159,26 @@ def _encoding_times(
     the encoding.
     """
     model, cached = kg.embedder(cached=False), kg.embedder()
-    embed_queries(model, [_WARM_UP.text])
-    embed_queries(cached, [_WARM_UP.text])
     advance = progress("encoding questions", len(questions))
     times = []
-    for judged in questions:
+    for number, query in enumerate([_WARM_UP, *(judged.question.query for judged in questions)]):
         begin = perf_counter()
-        embed_queries(model, [judged.question.query.text])
+        embed_queries(model, [query.text])
         times.append(1000 * (perf_counter() - begin))
-        embed_queries(cached, [judged.question.query.text])
-        advance(1)
-    return times
+        embed_queries(cached, [query.text])
+        advance(min(number, 1))
+    return times[1:]
 
 
 def _ask(
-    kg: RetrievalGraph,
+    kg: KnowledgeGraph,
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
     method: RetrievalMethod,
-    retrievers: tuple[Retriever, Retriever],
+    retrievers: Sequence[Retriever],
     cutoffs: Cutoffs,
     progress: Progress,
-) -> MethodResults:
+) -> list[RetrievalResult]:
     """Run a method on every question, after a warm-up.
 
     The first retriever, with the largest k as its limit, is timed; the second retrieves enough
@@ -145,30 +188,28 @@ def _ask(
     timed.retrieve(_WARM_UP)
     advance = progress(f"retrieving with {method.label}", len(questions))
     rankings: list[list[int | None]] = []
-    times, covered, returned = [], [], []
+    times, others = [], []
     for judged in questions:
         begin = perf_counter()
         timed.retrieve(judged.question.query)
         times.append(1000 * (perf_counter() - begin))
-        ranked_documents = deep.retrieve(judged.question.query).documents
-        documents = [ranked.document for ranked in ranked_documents]
-        returned.append(len(documents))
+        documents = [ranked.document for ranked in deep.retrieve(judged.question.query).documents]
         rankings.append([corpus.index_of_part(d.title, d.text) for d in documents])
-        covered.append(_coverage(kg, method, judged.question, documents, cutoffs))
+        covered = _coverage(kg, method, judged.question, documents, cutoffs)
+        others.append({**covered, "returned": float(len(documents))})
         advance(1)
     supporting = [judged.supporting for judged in questions]
-    found_figures = figures(supporting, rankings, sorted({*cutoffs.ks, *cutoffs.curve}))
-    rows = [
-        RetrievalResult(support_ranks(passages, ranking), count, {**shares, **covers}, time)
-        for passages, ranking, count, shares, covers, time in zip(
-            supporting, rankings, returned, found_figures, covered, times, strict=True
+    found = figures(supporting, rankings, sorted({*cutoffs.ks, *cutoffs.curve}))
+    return [
+        RetrievalResult(support_ranks(passages, ranking), {**shares, **other}, time)
+        for passages, ranking, shares, other, time in zip(
+            supporting, rankings, found, others, times, strict=True
         )
     ]
-    return MethodResults(method.label, tuple(rows))
 
 
 def _coverage(
-    kg: RetrievalGraph,
+    kg: KnowledgeGraph,
     method: RetrievalMethod,
     question: Question,
     documents: list[Document],
@@ -193,3 +234,218 @@ def _coverage(
         f"coverage@{tokens}": float(words is not None and fits_budget(words, tokens))
         for tokens in cutoffs.tokens
     }
+
+
+# ----------------------------------------------------------------------------------------- Report
+
+
+def report(
+    corpus: Corpus,
+    questions: Sequence[JudgedQuestion],
+    outcomes: Outcomes,
+    cutoffs: Cutoffs,
+    setting: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The settings, a result for each method, a row for each question; fractions in [0, 1] or None.
+
+    `setting` has the `baseline` and the `seed`. The values contain no times, dates or paths.
+    """
+    rows = {method: [row.figures for row in own] for method, own in outcomes.items()}
+    names = [*cutoffs.names("R", "all", "P", "nDCG"), *cutoffs.coverages]
+    hops = [len(judged.supporting) or None for judged in questions]
+    return {
+        "setting": dict(setting),
+        "results": results(
+            "method", rows, names, cutoffs.names("R", "all"), {"hops": hops}, setting, ["returned"]
+        ),
+        "questions": [
+            {
+                "id": judged.question.id,
+                "question": judged.question.query.text,
+                "hops": hops[position],
+                "supporting": [
+                    {"id": corpus.passages[p].id, "title": corpus.passages[p].title}
+                    for p in judged.supporting
+                ],
+                "methods": {name: _row(own[position], cutoffs) for name, own in outcomes.items()},
+            }
+            for position, judged in enumerate(questions)
+        ],
+    }
+
+
+def _row(row: RetrievalResult, cutoffs: Cutoffs) -> dict[str, Any]:
+    covered = {str(t): row.figures.get(f"coverage@{t}") for t in cutoffs.tokens}
+    return {
+        "ranks": list(row.ranks),
+        **{name: rounded(row.figures.get(name)) for name in cutoffs.names("R")},
+        "covered": {tokens: None if c is None else bool(c) for tokens, c in covered.items()},
+        "returned": int(row.figures["returned"]),
+    }
+
+
+def timings(encoding: Sequence[float], outcomes: Outcomes) -> dict[str, Any]:
+    """Milliseconds per question, median and mean: for encoding, and for each retrieval without it.
+
+    `ratio` is the median retrieval time divided by the median encoding time.
+    """
+    encoded = median_and_mean(encoding)
+    found = {m: median_and_mean([row.milliseconds for row in own]) for m, own in outcomes.items()}
+    least = max(encoded["median"], 0.001)
+    retrieval = {m: {**t, "ratio": round(t["median"] / least, 3)} for m, t in found.items()}
+    return {"encoding": encoded, "retrieval": retrieval}
+
+
+def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs) -> Iterator[str]:
+    """The report as text: the main table, differences, measures by hops, times, problems."""
+    setting, found = report["setting"], report["results"]
+    counts = setting["questions"]
+    yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
+    recalls = {name: name for name in cutoffs.names("R", "all")}
+    last = {f"{name}@{cutoffs.ks[-1]}": f"{name}@{cutoffs.ks[-1]}" for name in ("P", "nDCG")}
+    columns = {**recalls, **last, **cutoffs.coverages}
+    yield ""
+    yield from block("", "method", with_times(found, times), columns | TIMES)
+    for measure in ("R", "all") if counts["with_recall"] else ():
+        names = {name: name for name in cutoffs.names(measure)}
+        yield from differences(f"{measure}@k, difference", "method", found, names)
+    yield from groups("method", found, {**recalls, **cutoffs.coverages})
+    yield ""
+    yield (
+        f"encoding a question: {times['encoding']['median']:.1f} ms (median; mean "
+        f"{times['encoding']['mean']:.1f}), not included in retrieval times"
+    )
+    for method, own in times["retrieval"].items():
+        yield (
+            f"retrieval by {method}: {own['median']:.1f} ms (median; mean {own['mean']:.1f}), "
+            f"{own['ratio']:.2f} times the encoding"
+        )
+    yield from problem_lines(setting["problems"])
+
+
+TIMES = {"returned": "docs|.1f", "ms": "ms|.1f"}
+
+
+def with_times(
+    results: Sequence[Mapping[str, Any]], times: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Results with the median time of their method as ``ms``."""
+    return [{**r, "ms": times["retrieval"][r["method"]]["median"]} for r in results]
+
+
+# ---------------------------------------------------------------------------------------- Command
+
+
+def cutoff_options(tokens: str) -> Decorator:
+    """The cutoffs of recall and coverage, with a default of the latter."""
+    return together(
+        click.option(
+            "--k", "ks", default="2,5,10", show_default=True, callback=parse_numbers,
+            help="Cutoffs of recall, in documents.",
+        ),
+        click.option(
+            "--tokens", default=tokens, show_default=True, callback=parse_numbers,
+            help="Context sizes for answer coverage, in tokens.",
+        ),
+    )  # fmt: skip
+
+
+def measure(
+    options: dict[str, Any],
+    methods: Sequence[RetrievalMethod],
+    baseline: str,
+    cutoffs: Cutoffs,
+) -> tuple[dict[str, Any], dict[str, Any], Outcomes]:
+    """Report, timings and outcomes of methods; writes the timings if `options` name a file.
+
+    Raises `InputError` for a graph of another corpus.
+    """
+    ranking_measures()  # before anything is indexed
+    check_plot(options["plot"])
+    check_outputs(options["output"], options["timings"], options["plot"])
+    corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
+    selected = select_questions(file.questions, options["limit"], options["seed"])
+    questions = locate_support(selected, corpus)
+    with open_corpus_graph(options, corpus) as (kg, unextracted), progress_bars() as progress:
+        problems = count_problems(corpus, questions, kg.documents(), unextracted)
+        problems |= question_problems(file, selected)
+        check_coverage(problems, corpus, options["corpus"])
+        encoding, outcomes = evaluate(kg, corpus, questions, methods, cutoffs, progress)
+        setting = {
+            "corpus": corpus.summary,
+            "questions": {
+                **file.summary,
+                "count": len(questions),
+                "with_recall": sum(bool(judged.supporting) for judged in questions),
+            },
+            "k": list(cutoffs.ks),
+            "tokens": list(cutoffs.tokens),
+            "documents_asked_for": cutoffs.limit,
+            "methods": [method.label for method in methods],
+            "baseline": baseline,
+            "limit": options["limit"],
+            "shuffled": options["seed"] is not None,
+            "seed": options["seed"] or 0,
+            "extractor": sorted(kg.extractors()),
+            "embedder": kg.meta().embedding_model,
+            "version": sarag_rdf.__version__,
+            "problems": {kind: problems[kind] for kind in PROBLEMS},
+        }
+    data, times = report(corpus, questions, outcomes, cutoffs, setting), timings(encoding, outcomes)
+    write_json(options["timings"], times)
+    return data, times, outcomes
+
+
+@click.command(
+    name="retrieval",
+    epilog="Example:  sarag evaluate retrieval --corpus corpus.json --questions questions.json "
+    "--methods sarag,sarag-paper --kg kg-of-corpus --output results.json",
+)
+@data_options()
+@click.option(
+    "--methods", default="sarag", show_default=True, callback=parse_names,
+    help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
+)  # fmt: skip
+@cutoff_options("1000,4000,10000")
+@selection_options
+@click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
+@output_options
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Plot recall against k to this .png file."
+)
+@endpoint_options
+def command(**options: Any) -> None:
+    """Report recall of supporting passages and coverage of answers for each method.
+
+    The measures are defined in docs/reference/evaluation.md. The same input gives the same
+    JSON; timings are written with --timings.
+    """
+    methods = [method_of(label) for label in options["methods"]]
+    labels = [method.label for method in methods]
+    default = "dense" if "dense" in labels else labels[0]
+    baseline = check_baseline(options["baseline"] or default, labels, "--methods")
+    curve = tuple(range(1, max(CURVE, *options["ks"]) + 1)) if options["plot"] else ()
+    cutoffs = Cutoffs(options["ks"], options["tokens"], curve)
+    data, times, outcomes = measure(options, methods, baseline, cutoffs)
+    if options["plot"]:
+        _draw(outcomes, curve, options["plot"])
+    show_results(options, data, lines(data, times, cutoffs))
+
+
+def method_of(label: str) -> RetrievalMethod:
+    """The method of a label; raises `UsageError`."""
+    try:
+        return RetrievalMethod(label, ranking_options(label))
+    except UsageError as error:
+        raise UsageError(f"method {label}: {error}") from error
+
+
+def _draw(outcomes: Outcomes, curve: Sequence[int], path: Path) -> None:
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for method, rows in outcomes.items():
+        points = [(k, mean([row.figures for row in rows], f"R@{k}")) for k in curve]
+        curves[method] = [(k, value) for k, value in points if value is not None]
+    if not all(curves.values()):
+        raise InputError("cannot plot recall: no question has supporting passages in the corpus")
+    write_plot(path, "Recall of supporting passages", curves, "rank")
+    note(f"plot written to {path}")

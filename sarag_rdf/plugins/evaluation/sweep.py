@@ -1,16 +1,36 @@
-"""Settings of one retriever, to be compared: an option varied alone, or all combinations."""
+"""``sarag evaluate sweep``: recall and coverage of a retriever for values of its options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any, Final
+
+import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions, Spec
-from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, RetrievalMethod
-from sarag_rdf.plugins.evaluation.tables import head, percent, table
+from sarag_rdf.cli.options import endpoint_options
+from sarag_rdf.cli.output import note
+from sarag_rdf.kg.registry import ranking_options
+from sarag_rdf.plugins.evaluation.commands import (
+    data_options,
+    output_options,
+    selection_options,
+    show_results,
+)
+from sarag_rdf.plugins.evaluation.plots import write_plot
+from sarag_rdf.plugins.evaluation.report import block
+from sarag_rdf.plugins.evaluation.retrieval import (
+    TIMES,
+    Cutoffs,
+    RetrievalMethod,
+    cutoff_options,
+    measure,
+    with_times,
+)
 
 MOST_SETTINGS: Final = 500
 """Settings of one sweep."""
@@ -36,77 +56,34 @@ def read_variation(text: str) -> tuple[str, tuple[str, ...]]:
 def settings_of(
     retriever: str,
     variations: Sequence[tuple[str, Sequence[str]]],
-    read: Callable[[str], RetrieverOptions],
+    read: Callable[[str], RetrieverOptions] = ranking_options,
     *,
     is_grid: bool,
 ) -> list[Setting]:
     """The settings to compare: those of a grid, or each option varied by itself.
 
-    Settings with equal options share one method, under the label of the first.
-
-    `read` makes options of a specification, such as ``sarag-paper:c=0.2``.
-
-    Raises `UsageError` for options that the retriever does not have, and values out of range.
+    Settings with equal options share one method, under the label of the first. Raises `UsageError`
+    for options that the retriever does not have, and values out of range.
     """
     names = [name for name, _ in variations]
     if len(set(names)) < len(names):
         raise UsageError("--vary names an option twice: give all of its values in one --vary")
     if is_grid:
-        chosen = [
-            dict(zip(names, values, strict=True)) for values in product(*(v for _, v in variations))
-        ]
+        grid = product(*(values for _, values in variations))
+        chosen = [dict(zip(names, values, strict=True)) for values in grid]
     else:
         chosen = [{name: value} for name, values in variations for value in values]
     if len(chosen) > MOST_SETTINGS:
         raise UsageError(f"{len(chosen)} settings are too many: vary at most {MOST_SETTINGS}")
+    spec = Spec.parse(retriever)
     methods: dict[RetrieverOptions, RetrievalMethod] = {}
     settings = []
     for values in chosen:
-        method = _method(retriever, values, read)
+        options = {**spec.options, **values}
+        label = ":".join([spec.name, *(f"{name}={value}" for name, value in options.items())])
+        method = RetrievalMethod(label, read(label))
         settings.append(Setting(values, methods.setdefault(method.options, method)))
     return settings
-
-
-def distinct_methods(settings: Sequence[Setting]) -> list[RetrievalMethod]:
-    """The methods of settings, those with equal options once."""
-    return list(dict.fromkeys(setting.method for setting in settings))
-
-
-def _method(
-    retriever: str, values: Mapping[str, str], read: Callable[[str], RetrieverOptions]
-) -> RetrievalMethod:
-    spec = Spec.parse(retriever)
-    options = {**spec.options, **values}
-    label = ":".join([spec.name, *(f"{name}={value}" for name, value in options.items())])
-    return RetrievalMethod(label, read(label))
-
-
-def sweep_lines(
-    settings: Sequence[Setting],
-    report: Mapping[str, Any],
-    times: Mapping[str, Any],
-    cutoffs: Cutoffs,
-) -> Iterator[str]:
-    """A line for each setting: its values, recall, coverage, documents and milliseconds."""
-    results = {result["method"]: result for result in report["results"]}
-    counts = report["setting"]["questions"]
-    yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
-    yield ""
-    measures = [f"R@{k}" for k in cutoffs.ks] + [f"coverage@{tokens}" for tokens in cutoffs.tokens]
-    rows = []
-    for setting in settings:
-        result = results[setting.method.label]
-        rows.append(
-            [
-                " ".join(f"{name}={value}" for name, value in setting.values.items()),
-                *(percent(result[name]) for name in measures),
-                f"{result['returned']:.1f}",
-                f"{times['retrieval'][setting.method.label]['median']:.1f}",
-            ]
-        )
-    yield from table(["setting", *map(head, measures), "docs", "ms"], rows)
-    yield ""
-    yield "the best of several settings on these questions promises more than it keeps on others"
 
 
 def check_curves(settings: Sequence[Setting]) -> None:
@@ -122,26 +99,93 @@ def check_curves(settings: Sequence[Setting]) -> None:
 
 
 def curves(
-    settings: Sequence[Setting], report: Mapping[str, Any], cutoffs: Cutoffs
+    settings: Sequence[Setting], results: Mapping[str, Mapping[str, Any]], cutoffs: Cutoffs
 ) -> tuple[str, dict[str, list[tuple[float, float]]]]:
     """The varied option, and lines of (value, measure in [0, 1]) to draw.
 
     One option has a line for each cutoff; of two, the second has a line for each of its values, of
     the recall at the middle cutoff. Others are refused by `check_curves`.
     """
-    results = {result["method"]: result for result in report["results"]}
-    names = list(settings[0].values)
-    middle = f"R@{cutoffs.ks[len(cutoffs.ks) // 2]}"
+    first, *second = settings[0].values
+    recalls = cutoffs.names("R")
+    middle = recalls[len(recalls) // 2]
     lines: dict[str, list[tuple[float, float]]] = {}
     for setting in settings:
-        result = results[setting.method.label]
-        value = float(setting.values[names[0]])
-        if len(names) == 1:
-            drawn = {f"R@{k}": f"R@{k}" for k in cutoffs.ks}
+        if second:
+            drawn = {f"{second[0]}={setting.values[second[0]]}": middle}
         else:
-            drawn = {f"{names[1]}={setting.values[names[1]]}": middle}
-        for label, measure in drawn.items():
-            if result[measure] is not None:
-                lines.setdefault(label, []).append((value, result[measure]))
-    title = names[0] if len(names) == 1 else f"{names[0]} ({middle})"
+            drawn = {name: name for name in recalls}
+        for label, name in drawn.items():
+            value = results[setting.method.label][name]
+            if value is not None:
+                lines.setdefault(label, []).append((float(setting.values[first]), value))
+    title = f"{first} ({middle})" if second else first
     return title, {label: sorted(points) for label, points in lines.items()}
+
+
+def lines(
+    settings: Sequence[Setting],
+    results: Mapping[str, Mapping[str, Any]],
+    counts: Mapping[str, int],
+    cutoffs: Cutoffs,
+) -> Iterator[str]:
+    """A line for each setting: its values, recall, coverage, documents and milliseconds."""
+    yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
+    yield ""
+    rows = [
+        {
+            **results[setting.method.label],
+            "setting": " ".join(f"{name}={value}" for name, value in setting.values.items()),
+        }
+        for setting in settings
+    ]
+    recalls = {name: name for name in cutoffs.names("R")}
+    yield from block("", "setting", rows, {**recalls, **cutoffs.coverages, **TIMES})
+    yield ""
+    yield "the best of several settings on these questions will do less well on others"
+
+
+@click.command(
+    name="sweep",
+    epilog="Example:  sarag evaluate sweep --corpus corpus.json --questions questions.json "
+    "--retriever sarag-paper --vary c=0,0.2,0.4 --plot sweep.png",
+)
+@data_options()
+@click.option(
+    "--retriever", default="sarag-paper", show_default=True,
+    help="The retriever, with the values of options that are not varied: NAME:KEY=VALUE.",
+)  # fmt: skip
+@click.option(
+    "--vary", "variations", multiple=True, required=True, metavar="OPTION=VALUE,...",
+    help="An option and its values. May be repeated; each option is varied separately.",
+)  # fmt: skip
+@click.option("--grid", is_flag=True, help="Compare all combinations of the values.")
+@cutoff_options("1000,4000")
+@selection_options
+@output_options
+@click.option(
+    "--plot", type=click.Path(path_type=Path),
+    help="Plot recall against the values to this .png file; with --grid, a line for each value of "
+    "the second option.",
+)  # fmt: skip
+@endpoint_options
+def command(**options: Any) -> None:
+    """Report recall and answer coverage of a retriever for values of its options.
+
+    Choose values on some questions, and report the figures of others: see
+    docs/how-to/evaluate.md.
+    """
+    variations = [read_variation(text) for text in options["variations"]]
+    settings = settings_of(options["retriever"], variations, is_grid=options["grid"])
+    if options["plot"]:
+        check_curves(settings)
+    methods = list(dict.fromkeys(setting.method for setting in settings))
+    cutoffs = Cutoffs(options["ks"], options["tokens"])
+    data, times, _ = measure(options, methods, methods[0].label, cutoffs)
+    results = {r["method"]: r for r in with_times(data["results"], times)}
+    if options["plot"]:
+        option, drawn = curves(settings, results, cutoffs)
+        write_plot(options["plot"], "Recall of supporting passages", drawn, option)
+        note(f"plot written to {options['plot']}")
+    counts = data["setting"]["questions"]
+    show_results(options, data, lines(settings, results, counts, cutoffs))

@@ -36,7 +36,7 @@ _ADMITTED: dict[RangeKind, frozenset[CandidateKind]] = {
     "date": frozenset({"date"}),
     "duration": frozenset({"duration"}),
     "number": frozenset({"number", "quantity", "money", "duration", "date"}),
-    "string": ENTITY_KINDS | _IDENTIFIER | {"number", "quantity", "date"},
+    "string": ENTITY_KINDS | frozenset[CandidateKind]({"identifier", "number", "quantity", "date"}),
     "url": frozenset({"url"}),
     "coordinates": frozenset({"coordinates"}),
     "entity": ENTITY_KINDS | _IDENTIFIER,

@@ -54,7 +54,7 @@ _AS_YOU: Final = ("uni", "use", "eu", "one")
 PropertyPhrase = Callable[[str, bool], str]
 """(property, whether from object to subject) -> a phrase such as ``films directed by``."""
 KindOf = Callable[[Collection[str]], str]
-"""Ends of properties (+ the subject, - the object) -> what stands there, or an empty text."""
+"""Ends of properties (+ the subject, - the object) -> a word for an entity there, or nothing."""
 ClassNames = Callable[[Collection[str]], Mapping[str, str]]
 """IRIs of classes -> their names."""
 

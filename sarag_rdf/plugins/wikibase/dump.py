@@ -37,19 +37,17 @@ def read_entities(
     languages: Collection[str] = (),
     types: Collection[str] = (),
     properties: Collection[str] = (),
-    skip: int = 0,
     max_expansion: int = MAX_EXPANSION,
 ) -> Iterator[Entity]:
     """The entities of a dump, in order, filtered by `DumpFilter`.
 
-    `skip` is the `position` of an entity: reading resumes after it. Raises `InputError`, with the
-    line, for a file that is not a dump, or is damaged or truncated.
+    Raises `InputError`, with the line, for a file that is not a dump, or is damaged or truncated.
     """
     filter_ = DumpFilter(frozenset(languages), frozenset(types), frozenset(properties))
     file = Path(path)
     try:
         with file.open("rb") as raw, unpacked(raw, max_expansion) as stream:
-            yield from _Reader(file, raw, stream, filter_).entities(skip)
+            yield from _Reader(file, raw, stream, filter_).entities()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
 
@@ -64,7 +62,7 @@ class _Reader:
         self._position = 0
         self._last = ""
 
-    def entities(self, skip: int) -> Iterator[Entity]:
+    def entities(self) -> Iterator[Entity]:
         first = self._next()
         while first and not first.strip():
             first = self._next()
@@ -79,7 +77,7 @@ class _Reader:
         else:
             by_line = body == b"]" or _is_document(body)
         read = self._parse_lines if by_line else self._parse_at_once
-        yield from read(body + b"\n", skip, array=array)
+        yield from read(body + b"\n", array=array)
 
     def _next(self) -> bytes:
         """The next line; an empty one at the end of the file."""
@@ -94,11 +92,8 @@ class _Reader:
         self._position += len(line)
         return line
 
-    def _parse_lines(self, text: bytes, skip: int, *, array: bool) -> Iterator[Entity]:
+    def _parse_lines(self, text: bytes, *, array: bool) -> Iterator[Entity]:
         """Entities with one per line; an array must be closed."""
-        if skip:
-            self._seek(skip)
-            text = b"\n"
         open_ = array
         while text:
             text = text.strip()
@@ -112,15 +107,6 @@ class _Reader:
         if open_:
             self._fail("the array of entities is not closed: the file is truncated")
 
-    def _seek(self, skip: int) -> None:
-        """Resume at an earlier position; lines are counted from there."""
-        try:
-            self._position = self._stream.seek(skip)
-        except (*TOO_SHORT_OR_DAMAGED, OSError) as error:
-            self._fail("the compressed data is truncated or damaged", error)
-        if self._position != skip:
-            raise InputError(f"{self._file} has no byte {skip}: start at its beginning again")
-
     def _entity(self, text: bytes) -> Iterator[Entity]:
         try:
             data = json.loads(text)
@@ -130,9 +116,9 @@ class _Reader:
             self._fail(f"the line is not JSON ({error}): it is damaged or truncated", error)
         if not isinstance(data, dict):
             self._fail("the line is not an entity document")
-        yield from self._filtered(data, self._position)
+        yield from self._filtered(data)
 
-    def _filtered(self, data: dict[str, Any], position: int) -> Iterator[Entity]:
+    def _filtered(self, data: dict[str, Any]) -> Iterator[Entity]:
         try:
             filtered = self._filter(data)
             self._last = Entity(data).id
@@ -141,10 +127,10 @@ class _Reader:
         except InputError as error:
             self._fail(str(error), error)
         if filtered is not None:
-            yield Entity(filtered, position, self._raw.tell())
+            yield Entity(filtered, self._raw.tell())
 
-    def _parse_at_once(self, first: bytes, skip: int, *, array: bool) -> Iterator[Entity]:
-        """Entities of a file that is parsed at once; reading can resume only after the last one."""
+    def _parse_at_once(self, first: bytes, *, array: bool) -> Iterator[Entity]:
+        """Entities of a file that is parsed at once."""
         try:
             text = first + self._stream.read()
             data = json.loads(b"[" + text if array else text)
@@ -159,9 +145,8 @@ class _Reader:
             data = list(entities.values()) if isinstance(entities, dict) else entities
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
             self._fail("the file has no entity documents")
-        if skip < len(text):
-            for left, document in zip(range(len(data) - 1, -1, -1), data, strict=True):
-                yield from self._filtered(document, 0 if left else len(text))
+        for document in data:
+            yield from self._filtered(document)
 
     def _fail(self, what: str, error: Exception | None = None) -> NoReturn:
         after = f", after {self._last}" if self._last else ""

@@ -49,7 +49,7 @@ STRING: Final = "string"
 
 
 def literal_datatype(literal: Literal) -> str:
-    """The datatype of Wikibase for a literal: the first that can hold it, else ``string``.
+    """The datatype of Wikibase for a literal: the first that can express it, else ``string``.
 
     A value that its own datatype does not have, such as 30 February, is a string.
     """

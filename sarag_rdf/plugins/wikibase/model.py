@@ -23,14 +23,9 @@ NUMBERED = {"item": "Q", "property": "P", "lexeme": "L"}
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One entity document.
-
-    `position` is the offset after it in the decompressed dump, where reading can resume (0 if it
-    cannot); `consumed` is the number of bytes read from the file, for progress.
-    """
+    """One entity document; `consumed` is the number of bytes read from its file, for progress."""
 
     data: Json
-    position: int = 0
     consumed: int = 0
 
     @property

@@ -7,7 +7,7 @@ const NEIGHBOURS = 30;
 const MILLISECONDS = 1100;
 const state = { found: null, question: "", frames: [], timer: 0, running: null, number: 0 };
 const KINDS = { seed: "seed", entity: "entity", document: "document", class: "class" };
-const CIRCLE = "http://www.w3.org/2000/svg";
+const SVG = "http://www.w3.org/2000/svg";
 
 let view = null;
 function graphView() {
@@ -62,9 +62,9 @@ function address(values) {
 function legend(kinds) {
   const colours = palette();
   byId("legend").replaceChildren(...kinds.map((kind) => {
-    const dot = document.createElementNS(CIRCLE, "svg");
+    const dot = document.createElementNS(SVG, "svg");
     for (const [key, value] of Object.entries({ viewBox: "0 0 10 10", width: 10, height: 10, "aria-hidden": "true" })) dot.setAttribute(key, value);
-    const circle = document.createElementNS(CIRCLE, "circle");
+    const circle = document.createElementNS(SVG, "circle");
     for (const [key, value] of Object.entries({ cx: 5, cy: 5, r: 5, fill: colours[kind] })) circle.setAttribute(key, value);
     dot.append(circle);
     return element("span", {}, dot, ` ${KINDS[kind]}`);
