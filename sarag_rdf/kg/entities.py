@@ -199,7 +199,6 @@ def neighbourhood(
         ends = {
             end for several in around for each in several for end in (each.subject, each.object)
         }
-        ends |= {other.value for _, other in reader.rows_for("neighbours", frontier)}
         reached = sorted(ends - distances.keys())
         frontier = reached[: limit - len(distances)]
         is_complete &= len(frontier) == len(reached)

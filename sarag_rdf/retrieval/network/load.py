@@ -54,6 +54,12 @@ class StoreNetwork(Network):
         edges = self.edges(kind)
         return edges.take(np.isin(edges.target, targets))
 
+    def neighbours(self, entities: Rows) -> Rows:
+        """By a property path, one query for up to 500 entities."""
+        names = [self.iris.entities[row] for row in entities.tolist()]
+        ends = {other.value for _, other in self._reader.rows_for("neighbours", names)}
+        return rows_of(self.iris.entities, sorted(ends))
+
     def stated(self, statements: Rows) -> Edges:
         edges = self.extracted(statements)
         if self._reader.imported.parts:
