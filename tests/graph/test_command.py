@@ -109,7 +109,7 @@ def test_index_adds_ontologies(sarag: Sarag) -> None:
     arguments = ("index", "docs", "--extractor", "spacy")
     assert "1 added" in sarag(*arguments).out
     planned = sarag(*arguments, "--ontology", "museum.ttl", "--dry-run").out
-    assert "would index 1 source" in planned
+    assert "would be 0 added, 1 updated" in planned
     assert sarag("ontology", "list").out == PACKAGED
     indexed = sarag(*arguments, "--ontology", "museum.ttl")
     assert "museum: added, 4 classes, 6 properties" in indexed.out
