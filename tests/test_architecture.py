@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.base.plugins import loadable
+from sarag_rdf.base.plugins import plugins
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
@@ -216,7 +216,7 @@ def classes_with(method: str, path: Path) -> list[str]:
     ],
 )
 def test_every_strategy_has_a_file_of_its_own(group: str, methods: tuple[str, ...]) -> None:
-    classes = [loaded for _, loaded in loadable(group)]
+    classes = [plugin.load() for plugin in plugins(group).values()]
     files = [Path(inspect.getfile(class_)) for class_ in classes]
     assert len(set(files)) == len(files)
     for class_, path in zip(classes, files, strict=True):

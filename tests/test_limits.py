@@ -34,7 +34,7 @@ MEMORY = 300 << 20
 
 
 def messages(path: Path, **options: int) -> list[str]:
-    return [str(found) for found in read_paths([path], **options)]  # type: ignore[arg-type]
+    return [str(found) for found in read_paths([path], **options)]
 
 
 # ---------------------------------------------------------------------- Places that are no files

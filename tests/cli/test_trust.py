@@ -9,8 +9,9 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import RemoteDownError
+from sarag_rdf.base.options import Harmless
 from sarag_rdf.cli.main import _load, command_names
-from sarag_rdf.cli.settings import Harmless, Setting, SettingsFile, settings_of
+from sarag_rdf.cli.settings import Setting, SettingsFile, settings_of
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.location import endpoint_beside, location_of
 from tests import reference

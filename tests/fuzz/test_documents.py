@@ -64,7 +64,7 @@ def test_reading_gives_texts_or_problems(
     else:
         options, path = {}, folder / f"a{suffix}"
         path.write_bytes(data)
-    outcomes = list(read_paths([path], max_chars=most, **options))  # type: ignore[arg-type]
+    outcomes = list(read_paths([path], max_chars=most, **options))
     assert outcomes
     for found in outcomes:
         if isinstance(found, Source):

@@ -191,7 +191,7 @@ def test_every_integer_is_bounded(class_: Any) -> None:
 def test_options_have_the_name_of_their_strategy(kind: str) -> None:
     for name, class_ in STRATEGIES[kind].items():
         assert class_.name == name
-        assert class_.__doc__.splitlines()[0].endswith(".")
+        assert (class_.__doc__ or "").splitlines()[0].endswith(".")
         assert str(class_()) == name
         for declared in declared_options(class_):
             assert declared.meaning.endswith(".")

@@ -12,7 +12,8 @@ from urllib.parse import quote
 import pytest
 
 import sarag_rdf
-from sarag_rdf.server.explore import MAX_NODES, NameIndex
+from sarag_rdf.server.explore import NameIndex
+from sarag_rdf.server.parameters import MAX_NODES
 from sarag_rdf.server.picture.trace import activation_frames, chain_to
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import make_graph

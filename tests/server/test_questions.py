@@ -222,7 +222,7 @@ def test_the_description_is_openapi_and_names_every_path(server: Running) -> Non
     validate(document)
     assert document["servers"] == [{"url": server.url}]
     paths: dict[str, set[str]] = {}
-    doors = [openai(ServeSettings(Path()), None)]  # type: ignore[arg-type] - it needs none
+    doors = [openai(ServeSettings(Path()), None)]  # type: ignore[arg-type]
     for route in routes(doors):
         path = re.sub(r":\w+}", "}", str(getattr(route, "path", ""))).rstrip("/")
         paths.setdefault(path, set()).update(getattr(route, "methods", None) or ())

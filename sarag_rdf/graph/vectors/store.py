@@ -142,7 +142,8 @@ class FolderVectors:
         except _ABSENT:
             return None
         except DAMAGED as error:
-            return self._warn(name, error)
+            self._warn(name, error)
+            return None
 
     def _index(self, kind: str, entry: Entry) -> ExactIndex | None:
         if entry.table is None:
@@ -154,7 +155,8 @@ class FolderVectors:
                 raise ValueError("the numbers of vectors and IRIs differ")
             return ExactIndex(iris, matrix, order)
         except DAMAGED as error:
-            return self._warn(kind, error)
+            self._warn(kind, error)
+            return None
 
     def _warn(self, name: str, error: Exception) -> None:
         """Log once that an entry is damaged."""
