@@ -138,6 +138,13 @@ def query_names(kind: str) -> tuple[str, ...]:
     return tuple(sorted(path.name.partition(".")[0] for path in paths))
 
 
+@cache
+def all_query_names() -> frozenset[str]:
+    """The names of all query files, for whatever kind of graph."""
+    paths = (*_query_folder().glob("*/*.rq"), *_query_folder().glob("*/*.rq.j2"))
+    return frozenset(path.name.partition(".")[0] for path in paths)
+
+
 def _query_folder() -> Path:
     return _data_root() / "queries"
 

@@ -14,11 +14,10 @@ from typing import Any, get_args
 
 from pyoxigraph import Literal, NamedNode
 
-from sarag_rdf.base.endpoints import GraphKind
 from sarag_rdf.base.errors import RemoteRequestSizeError
 from sarag_rdf.base.iris import Minter, NamedGraph, sha256_hex, statement_of
 from sarag_rdf.base.ports import GraphStore, Term
-from sarag_rdf.base.resources import QueryFile, query_file, query_names
+from sarag_rdf.base.resources import QueryFile, all_query_names, query_file, query_names
 from sarag_rdf.graph.delta import Journal
 
 log = logging.getLogger(__name__)
@@ -29,7 +28,6 @@ DOCUMENTS = "documents"
 """Name of the part extracted from documents."""
 _INDEX = "index"
 """The folder of queries about evidence and provenance."""
-_KINDS = tuple(filter(None, get_args(GraphKind)))
 _GRAPH = "g"
 """The column with the graph of a row."""
 
@@ -140,7 +138,7 @@ class GraphReader:
 
     def _files(self, name: str) -> Iterator[tuple[Part, QueryFile]]:
         """Parts with their query of that name; some are for one kind of graph. Raises KeyError."""
-        if not any(name in query_names(kind) for kind in _KINDS):
+        if name not in all_query_names():
             raise KeyError(f"no kind of graph has a query {name}")
         for part in self.parts:
             if name in query_names(part.kind):
