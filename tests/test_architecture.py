@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"base", "documents", "graph", "kg", "sarag_rdf", "server"},
     "__main__": {"cli"},
     "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
-    "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "kg", "cli"},
+    "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 

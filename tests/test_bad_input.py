@@ -44,6 +44,7 @@ def models(sarag: Sarag, embedding_server: FaultServer, monkeypatch: pytest.Monk
     monkeypatch.setenv("SARAG_BASE_URL", embedding_server.base_url)
     monkeypatch.setenv("SARAG_EMBEDDER", "openai:one")
     monkeypatch.setenv("SARAG_MODEL", "none")
+    monkeypatch.setenv("SARAG_EXTRACTOR", "spacy")  # the fake one's name is not one of a plug-in
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_no_call_without_documents(reasoner: type[SparqlCot | GenericCot | Route
     assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
 
 
-@pytest.mark.parametrize("changes", [{"sufficient": False}, {"final_answer": "N/A"}])
+@pytest.mark.parametrize("changes", [{"sufficient": False}, {"final_answer": "N/A", "citations": []}])
 def test_no_answer(changes: dict[str, Any]) -> None:
     for made, reply in ((SparqlCot, queried(**changes)), (GenericCot, stepped(**changes))):
         answer = answer_of(made(), Library(), QueuedLLM([reply]))
@@ -153,7 +153,7 @@ def test_the_other_way_is_tried_once_over_the_same_evidence(first: str) -> None:
     replies = [queried(sufficient=False, citations=["D1"]), stepped()]
     names = ["sparql_cot", "generic_cot"]
     if first == "comparison":
-        replies, names = [stepped(final_answer="unknown"), queried()], names[::-1]
+        replies, names = [stepped(final_answer="unknown", citations=[]), queried()], names[::-1]
     library, llm = Library(), QueuedLLM([kind(first), *replies])
     answer = answer_of(Route(max_tokens=77), library, llm)
     assert [call.name for call in llm.calls] == ["route", *names]

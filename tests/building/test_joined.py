@@ -165,7 +165,7 @@ def test_what_was_made_of_the_graph_is_made_again(folder: Path) -> None:
     first = search(folder)
     assert search(folder) == first
     kept = folder / "cache" / "vectors"
-    assert {path.stem for path in kept.rglob("*.json")} >= {
+    assert {path.stem for path in kept.rglob("*.arrays")} >= {
         "names",
         "network",
         "words",

@@ -194,7 +194,7 @@ def test_wrong_usage(sarag: Sarag, arguments: list[str], word: str) -> None:
     "arguments",
     [
         ["search", "Who?", "--retriever", "other"],
-        ["search", "Who?", "--retriever", "sarag-paper:preset=musique"],
+        ["search", "Who?", "--retriever", "sarag:preset=musique"],
         ["index", ".", "--extractor", "other"],
         ["index", ".", "--extractor", "llm"],
         ["index", ".", "--extractor", "spacy", "--words", "0"],

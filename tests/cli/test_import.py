@@ -64,10 +64,10 @@ def test_wrong_usage(sarag: Sarag, kg: Path) -> None:
     sarag("import", "waters.ttl").fails(2, "give the kind of graph: --as")
     sarag("import", "none.ttl", "--as", "rdf").fails(2, "no such file: none.ttl")
     sarag("import", "--drop", "waters").fails(2, "no such imported graph: 'waters'")
-    sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "only to Wikibase JSON")
+    sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "requires --as wikibase")
     Path("waters.nt").write_text("<a:b> <a:c> <a:d> .")
     base = ("--entity-base", "https://x.example/")
-    sarag("import", "waters.nt", "--as", "rdf", *base).fails(2, "only to Wikibase JSON")
+    sarag("import", "waters.nt", "--as", "rdf", *base).fails(2, "requires --as wikibase")
     sarag("import", "waters.ttl", "--as", "wikibase").fails(1, "no labels found")
     sarag("import", "waters.ttl", "--as", "sarag", "--kg", "copy").fails(2, "named graphs")
     assert sarag("import", "--list").out == "no imported graphs\n"

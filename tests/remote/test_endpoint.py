@@ -117,7 +117,6 @@ def test_what_is_refused(sarag: Sarag, served: str) -> None:
     service = "SELECT * { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }"
     sarag("query", service, "--endpoint", served).fails(1, "SERVICE")
     sarag("query", "SELECT * { ?s ?p", "--endpoint", served).fails(1, "rejected the SPARQL")
-    sarag("query", "ASK {}", "--endpoint", served, "--kg", "kg").fails(2, "--kg", "--endpoint")
 
 
 def test_a_result_that_virtuoso_cuts_is_an_error(virtuoso: Server, folder: Path) -> None:

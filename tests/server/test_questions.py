@@ -88,7 +88,7 @@ def test_search_gives_what_the_command_gives(
     server: Running, kg: Path, settings: dict[str, str]
 ) -> None:
     options = {"k": 2, "n": 1, "c": 0.5, "limit": 2}
-    flags = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    flags = ("--retriever", "sarag:k=2:n=1:c=0.5", "--limit", "2")
     done = run_sarag("search", QUESTION, "--kg", kg, "--json", *flags, cwd=kg.parent, env=settings)
     got = server.ask("GET", "/search?" + urlencode({"q": QUESTION, **options}))
     assert got.status == 200, got.text

@@ -110,7 +110,7 @@ def test_a_posted_question_is_streamed_and_stream_is_checked(server: Running) ->
     got = server.ask("GET", "/ask?q=Why&stream=maybe")
     assert (got.status, got.json()["error"]["message"]) == (
         400,
-        "'stream' must be true or false",
+        "'stream': input should be a valid boolean, unable to interpret input",
     )
 
 
