@@ -99,17 +99,17 @@ def test_contents(wheel: Path) -> None:
         assert len(found) >= 2
         wanted |= {f"sarag_rdf/_data/{path.relative_to(ROOT).as_posix()}" for path in found}
     for suffix in (
-        "prompts/answer.j2",
-        "picture/activation.html.j2",
-        "picture/fonts/DejaVuSans.ttf",
-        "serve/static/editor.html",
-        "serve/static/editor.js",
-        "serve/static/explorer.html",
-        "serve/static/explorer.js",
-        "serve/static/vendor/THIRD-PARTY-LICENSES.txt",
-        "serve/static/vendor/editor.js",
-        "serve/static/vendor/graph.js",
-        "serve/static/page.css",
+        "models/prompts/answer.j2",
+        "server/picture/activation.html.j2",
+        "server/picture/fonts/DejaVuSans.ttf",
+        "server/static/editor.html",
+        "server/static/editor.js",
+        "server/static/explorer.html",
+        "server/static/explorer.js",
+        "server/static/vendor/THIRD-PARTY-LICENSES.txt",
+        "server/static/vendor/editor.js",
+        "server/static/vendor/graph.js",
+        "server/static/page.css",
         "py.typed",
     ):
         assert f"sarag_rdf/{suffix}" in wanted

@@ -91,7 +91,9 @@ def test_no_call_without_documents(reasoner: type[SparqlCot | GenericCot | Route
     assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
 
 
-@pytest.mark.parametrize("changes", [{"sufficient": False}, {"final_answer": "N/A", "citations": []}])
+@pytest.mark.parametrize(
+    "changes", [{"sufficient": False}, {"final_answer": "N/A", "citations": []}]
+)
 def test_no_answer(changes: dict[str, Any]) -> None:
     for made, reply in ((SparqlCot, queried(**changes)), (GenericCot, stepped(**changes))):
         answer = answer_of(made(), Library(), QueuedLLM([reply]))
