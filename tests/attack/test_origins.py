@@ -183,7 +183,11 @@ def test_in_a_browser_no_other_page_has_anything_run(server: Running, tmp_path: 
         lines = server.log.read_text().splitlines()[before:]
         return [line for line in lines if any(f" {p.partition('?')[0]} " in line for p in PATHS)]
 
-    before = len(server.log.read_text().splitlines())
+    for _ in range(100):  # the log has what was asked before, at the start of the server
+        before = len(server.log.read_text().splitlines())
+        time.sleep(0.05)
+        if before and before == len(server.log.read_text().splitlines()):
+            break
     each = 3 * len(PATHS) + 1
     with playing(show) as other, open_browser(tmp_path) as tab:
         for number, url in enumerate([other.root, None], start=1):
