@@ -62,9 +62,6 @@ _ABOUT, _DESCRIBES = 1.0, 0.5
 _BETWEEN: Final = 0.5
 """The activation of the entities between a topic and an answer, which has 1."""
 
-_Span = tuple[tuple[int, int], Mapping[str, float]]
-"""Where a question names something, as offsets, and the entities of that name."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Paths(RetrieverStrategy):
