@@ -61,7 +61,7 @@ class Plugin:
 
 @cache
 def _own(group: str) -> Mapping[str, Plugin]:
-    """Plug-ins of this distribution, in the order of its ``pyproject.toml``."""
+    """Plug-ins of this distribution, sorted by name: an installer keeps no other order."""
     try:
         own = distribution(_OWN)
     except PackageNotFoundError as error:
@@ -70,7 +70,8 @@ def _own(group: str) -> Mapping[str, Plugin]:
             "pip install ."
         ) from error
     entries = own.entry_points.select(group=f"sarag_rdf.{group}")
-    return {e.name: Plugin(group, e.name, _OWN, own.version, e) for e in entries}
+    plugins = (Plugin(group, e.name, _OWN, own.version, e) for e in entries)
+    return {plugin.name: plugin for plugin in sorted(plugins, key=lambda plugin: plugin.name)}
 
 
 @cache

@@ -141,7 +141,7 @@ def test_a_search_and_its_explanation(folder: Path) -> None:
         assert sum(passage["parts"].values()) == pytest.approx(passage["score"])
         assert explained["seeds"][0]["name"]
         message = await ask.error("search", question=QUESTION, retriever="nearest")
-        assert "unknown retriever 'nearest': choose from sarag" in message
+        assert "unknown retriever 'nearest': choose from bm25" in message
         assert "limit" in await ask.error("search", question=QUESTION, limit=0)
 
     asking(folder, test)

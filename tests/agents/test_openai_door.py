@@ -73,7 +73,7 @@ def client(server: Running) -> openai.OpenAI:
 def test_models_are_reasoners(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == list(REASONERS)
     assert client.models.retrieve("cot").owned_by == "sarag"
-    with pytest.raises(openai.NotFoundError, match="choose from single, cot"):
+    with pytest.raises(openai.NotFoundError, match="choose from closed-book, cot"):
         client.models.retrieve("gpt")
 
 
@@ -148,7 +148,7 @@ def test_no_answer_is_said(client: openai.OpenAI) -> None:
 @pytest.mark.parametrize(
     ("changed", "status", "words"),
     [
-        ({"model": "gpt"}, 404, "no such model 'gpt': choose from single"),
+        ({"model": "gpt"}, 404, "no such model 'gpt': choose from closed-book"),
         ({"model": ""}, 400, "'model' must be text"),
         ({"model": "single:x=1"}, 400, "unknown option 'x' of single"),
         ({"messages": []}, 400, "no question"),

@@ -309,7 +309,7 @@ def test_unknown_presets() -> None:
 
 
 def test_unknown_retriever() -> None:
-    with pytest.raises(UsageError, match="unknown retriever 'other': choose from sarag, bm25, "):
+    with pytest.raises(UsageError, match="unknown retriever 'other': choose from bm25, dense, "):
         search("other")
 
 
