@@ -41,7 +41,7 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
 from sarag_rdf.base.temporary import ScratchFolder
-from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix, uses_graph
+from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix, uses_graph
 from sarag_rdf.graph.store.writer_lock import holder_of
 
 log = logging.getLogger(__name__)

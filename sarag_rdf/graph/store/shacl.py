@@ -275,7 +275,7 @@ _QUERIES: Final = (SH.select, SH.ask, SH.construct, SH.update)
 
 def _refuse_network(query: str) -> None:
     """Raise `SaragError` for SERVICE and FROM, which the engines notice in part only."""
-    from sarag_rdf.graph.store.query_guard import inspect_query
+    from sarag_rdf.graph.store.sparql_syntax import inspect_query
 
     traits = inspect_query(query)
     if traits.reaches_network or traits.names_dataset:

@@ -27,7 +27,7 @@ from sarag_rdf.graph.store.sparql_client import (
     read_rows,
     read_triples,
 )
-from sarag_rdf.graph.store.sparql_tokens import tokens, uses_graph
+from sarag_rdf.graph.store.sparql_syntax import tokens, uses_graph
 
 PAGE = 10_000
 """Rows per page; Virtuoso does not sort more at a time."""
