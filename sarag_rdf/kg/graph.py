@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sarag_rdf.answering.following import FollowedLLM
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.base.exchange import values_of
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.notebook import graph_html
 from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_SECONDS, Options, Spec
 from sarag_rdf.base.plugins import load
@@ -270,7 +270,7 @@ class KnowledgeGraph(Facets):
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         should be checked by a person.
         """
-        from sarag_rdf.graph.store.files import input_file
+        from sarag_rdf.graph.store.input_files import input_file
         from sarag_rdf.kg.exchange import suggesting
         from sarag_rdf.kg.ontologies import phrase_schema
 

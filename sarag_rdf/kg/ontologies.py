@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyoxigraph import Triple
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import Change, Extractor
@@ -51,8 +51,7 @@ from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import imported_graphs, select_parts
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS
-from sarag_rdf.graph.store.parse import RdfReadOptions
+from sarag_rdf.graph.store.input_files import MAX_SECONDS, RdfReadOptions
 from sarag_rdf.kg.export.prefixes import ontology_prefixes
 from sarag_rdf.kg.session import Session
 

@@ -15,7 +15,7 @@ from sarag_rdf.graph.ontology.literals import value_datatype
 from sarag_rdf.graph.ontology.read import header_of, read_ontology, schema_of
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.triples import split_words
-from sarag_rdf.graph.store.parse import RdfReadOptions
+from sarag_rdf.graph.store.input_files import RdfReadOptions
 from tests.data_folder import data_folder
 from tests.graph.museum import EX, MUSEUM
 

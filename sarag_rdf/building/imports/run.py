@@ -23,8 +23,7 @@ from sarag_rdf.building.imports.profile import (
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.store.child_parser import BLOCK
-from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
+from sarag_rdf.graph.store.input_files import BLOCK, InputFile, PositionProgress, input_file
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""

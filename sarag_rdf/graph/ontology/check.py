@@ -32,7 +32,7 @@ from sarag_rdf.graph.ontology.triples import (
     is_code,
     local_name,
 )
-from sarag_rdf.graph.store.parse import is_skolem_iri
+from sarag_rdf.graph.store.input_files import is_skolem_iri
 
 Severity = Literal["error", "warning"]
 _MOST_NAMED: Final = 5

@@ -18,8 +18,8 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base import vocab
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SH, SKOS, XSD
@@ -49,9 +49,13 @@ from sarag_rdf.graph.ontology.triples import (
     split_words,
     texts,
 )
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS, parse_triples
-from sarag_rdf.graph.store.files import input_file
-from sarag_rdf.graph.store.parse import RdfReadOptions, is_skolem_iri
+from sarag_rdf.graph.store.input_files import (
+    MAX_SECONDS,
+    RdfReadOptions,
+    input_file,
+    is_skolem_iri,
+    parse_triples,
+)
 
 GENID: Final = "urn:sarag:genid/"
 """Beginning of the IRIs of blank nodes, unless another one is given."""

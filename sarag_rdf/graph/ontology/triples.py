@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.vocab import DCTERMS, OWL, RDF, RDFS, SH, SKOS, XSD, Namespace
-from sarag_rdf.graph.store.parse import is_skolem_iri
+from sarag_rdf.graph.store.input_files import is_skolem_iri
 
 _DC = Namespace("http://purl.org/dc/elements/1.1/")
 _VANN = Namespace("http://purl.org/vocab/vann/")

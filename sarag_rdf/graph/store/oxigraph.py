@@ -38,9 +38,9 @@ from sarag_rdf.base.errors import (
     lack_of_room,
     shown_path,
 )
+from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix, uses_graph
 from sarag_rdf.graph.store.writer_lock import holder_of
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from sarag_rdf.base.arrays import IriList, Merge, narrow, packed
 from sarag_rdf.base.errors import shown_path, warn_unwritable
+from sarag_rdf.base.files import replacing
 from sarag_rdf.base.ports import Arrays, Matrix, VectorIndex, VectorStore
-from sarag_rdf.base.temporary import replacing
 from sarag_rdf.graph.vectors.files import (
     DAMAGED,
     Entry,

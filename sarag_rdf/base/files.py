@@ -1,19 +1,31 @@
-"""Temporary files and folders, each locked by its process: others delete what is not locked."""
+"""Temporary files and folders, files that are replaced as a whole, and compressed files.
+
+Temporary files are locked by their process: other processes delete what is not locked. The
+expansion of compressed files is limited while they are read, as protection against decompression
+bombs.
+"""
 
 from __future__ import annotations
 
+import bz2
 import fcntl
 import glob
+import gzip
+import io
+import lzma
 import os
 import shutil
 import stat
 import tempfile
 import uuid
 import weakref
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self, cast
+
+from sarag_rdf.base.errors import InputError
 
 PREFIX = "sarag-"
 LOCK = ".sarag-lock"
@@ -95,3 +107,78 @@ def _delete_unlocked(path: Path, lock: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(descriptor)
+
+
+# ------------------------------------------------------------------------------ Compressed files
+
+
+TOO_SHORT_OR_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+"""Exceptions for damaged or truncated compressed files, in addition to `OSError`."""
+MAX_EXPANSION = 200
+"""The default limit of the expansion factor. RDF compresses by factors of 10 to 60."""
+_COMPRESSIONS: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+"""The first bytes of a compressed file -> what reads it."""
+_ALWAYS = 64 << 20
+"""Bytes that any compressed file may expand to."""
+
+
+def unpacked(raw: IO[bytes], max_expansion: int = MAX_EXPANSION) -> IO[bytes]:
+    """The decompressed content of a file, or the file itself if it is not compressed.
+
+    The file must be at its start. Reading raises `InputError` if the content exceeds
+    `max_expansion` times the size of the file, and 64 MiB.
+    """
+    magic = raw.read(6)
+    raw.seek(0)
+    for beginning, open_compressed in _COMPRESSIONS.items():
+        if magic.startswith(beginning):
+            stream = _Bounded(open_compressed(raw), raw, max_expansion)
+            return cast("IO[bytes]", io.BufferedReader(stream))
+    return raw
+
+
+def expands(size: int, packed: int, max_expansion: int) -> bool:
+    """Whether `size` bytes exceed the expansion limit for `packed` compressed bytes."""
+    return size > max(_ALWAYS, max_expansion * packed)
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressing stream that enforces the expansion limit."""
+
+    def __init__(self, stream: IO[bytes], raw: IO[bytes], max_expansion: int) -> None:
+        self._stream, self._raw, self._max_expansion = stream, raw, max_expansion
+        self._size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._size += len(data)
+        if expands(self._size, self._raw.tell(), self._max_expansion):
+            name = getattr(self._raw, "name", "the file")
+            raise InputError(
+                f"{name} expands to more than {self._max_expansion} times its size and more than "
+                f"{_ALWAYS >> 20} MiB: decompress it yourself, or raise --max-expansion"
+            )
+        return len(data)
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        position = self._stream.seek(offset, whence)
+        self._size = position
+        return position
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
