@@ -1,4 +1,4 @@
-"""Temporary files and folders, files that are replaced as a whole, and compressed files.
+"""Files: temporary ones, those that are replaced or read as a whole, and compressed ones.
 
 Temporary files are locked by their process: other processes delete what is not locked. The
 expansion of compressed files is limited while they are read, as protection against decompression
@@ -109,7 +109,32 @@ def _delete_unlocked(path: Path, lock: Path) -> None:
         os.close(descriptor)
 
 
-# ------------------------------------------------------------------------------ Compressed files
+# ------------------------------------------------------------------------ Files that are read
+
+
+MAX_BYTES = 64 << 20
+"""Maximum size of a file that is read at once: tables, examples, models, shapes; in bytes."""
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raises `InputError`, also for more than `MAX_BYTES`."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+
+
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """A file of at most `most` bytes, without which `MAX_BYTES`; raises `InputError`."""
+    most = MAX_BYTES if most is None else most
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(most + 1)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > most:
+        raise InputError(f"{path} has more than {most / (1 << 20):g} MiB: give a smaller file")
+    return data
 
 
 TOO_SHORT_OR_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)

@@ -16,8 +16,7 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.ports import Progress, silent
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import PROV, SARAG
+from sarag_rdf.base.vocab import PROV, SARAG, iri
 from sarag_rdf.building.derive import decisions as stored
 from sarag_rdf.building.derive.decisions import (
     SUBJECTS,

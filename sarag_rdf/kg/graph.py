@@ -11,7 +11,6 @@ from sarag_rdf.answering.following import FollowedLLM
 from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.base.exchange import values_of
 from sarag_rdf.base.files import MAX_EXPANSION
-from sarag_rdf.base.notebook import graph_html
 from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_SECONDS, Options, Spec
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import (
@@ -26,6 +25,7 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
+from sarag_rdf.base.tabular import graph_html
 from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta

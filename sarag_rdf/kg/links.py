@@ -13,8 +13,7 @@ from pyoxigraph import NamedNode, Quad
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import DCTERMS, OWL, PROV
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, iri, text_of
 from sarag_rdf.building.link.candidates import CandidateOptions as CandidateOptions
 from sarag_rdf.building.link.candidates import candidates
 from sarag_rdf.building.link.match import (

@@ -14,9 +14,8 @@ from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import Change, Extractor
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.terms import iri_or_literal
 from sarag_rdf.base.types import SchemaUse
-from sarag_rdf.base.vocab import RDF, SARAG
+from sarag_rdf.base.vocab import RDF, SARAG, iri_or_literal
 from sarag_rdf.building.derive.entailed_graph import (
     axioms_of,
     entailment_metadata,

@@ -18,10 +18,9 @@ from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import LLM, Embedder, Progress
-from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
-from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.tabular import DECISION, TableRow, raise_for_rows, read_table, write_table
 from sarag_rdf.base.types import ENTITY_TYPES
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES, iri, text_of
 from sarag_rdf.building.derive.curation import Member, curated, relabelled, remarks
 from sarag_rdf.building.derive.decisions import (
     ANY_TYPE,

@@ -28,11 +28,10 @@ import pyoxigraph as ox
 from pyoxigraph import Quad
 
 from sarag_rdf.base.errors import InputError, SaragError, UsageError, one_line
+from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.sandbox import EndedError
-from sarag_rdf.base.tables import read_bytes
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, iri, iri_or_literal
 from sarag_rdf.building.derive.decisions import Decision
 from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.building.index.quarantine import (

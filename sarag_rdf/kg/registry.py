@@ -26,7 +26,7 @@ from sarag_rdf.base.ports import (
     Reasoner,
     Retriever,
 )
-from sarag_rdf.base.resources import CORE_PROMPTS, Prompts
+from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader

@@ -27,9 +27,9 @@ from sarag_rdf.base.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.base.fence import defused
 from sarag_rdf.base.http import DeadlineError, ReplySizeError
 from sarag_rdf.base.ports import Reply, Seen
+from sarag_rdf.base.prompts import defused
 from sarag_rdf.base.redaction import redacted_data, redacted_remark
 from sarag_rdf.base.types import Usage
 from sarag_rdf.models.client import (

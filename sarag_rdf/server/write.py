@@ -16,8 +16,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import EntailmentError, InputError, QueryError, SaragError
 from sarag_rdf.base.iris import MANAGED_GRAPHS, Minter
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.terms import DEEPEST_TERM, is_deep, text_of
-from sarag_rdf.base.vocab import RDF, SARAG
+from sarag_rdf.base.vocab import DEEPEST_TERM, RDF, SARAG, is_deep, text_of
 from sarag_rdf.building.derive.decisions import Decisions, decisions_of
 from sarag_rdf.building.derive.entailed_graph import EntailingStore
 from sarag_rdf.building.derive.incremental import recompute, refresh

@@ -14,9 +14,8 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.base.ports import Change, Term
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES, Term, iri, iri_or_literal
 from sarag_rdf.building.derive.decisions import Decisions, read_decisions
 from sarag_rdf.building.derive.derive import (
     ALIAS,

@@ -14,8 +14,7 @@ from itertools import combinations
 from pyoxigraph import Quad
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS, iri, text_of
 from sarag_rdf.building.derive.decisions import Decisions, read_decisions
 from sarag_rdf.building.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, Quad
 
 from sarag_rdf.base.iris import phrase_key, use_of
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, Term, iri, iri_or_literal
 from sarag_rdf.building.derive.decisions import (
     VALUE_TYPE,
     Decisions,

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.iris import statement_iri, use_of
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, Term
 from sarag_rdf.building.derive.decisions import Decisions
 from sarag_rdf.building.derive.derive import (
     ALIAS_MENTION,

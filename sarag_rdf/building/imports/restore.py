@@ -11,8 +11,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, text_of
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.store.input_files import (
     MAX_SECONDS,

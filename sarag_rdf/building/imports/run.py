@@ -10,9 +10,9 @@ from pathlib import Path
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
-from sarag_rdf.base.ports import Change, GraphStore, Progress, Term, silent
+from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
+from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD, Term
 from sarag_rdf.building.imports.importer import ImportOptions, parse_triples
 from sarag_rdf.building.imports.profile import (
     broader_cycle,

@@ -9,10 +9,9 @@ from itertools import islice
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.base.ports import Change, Progress, Term, silent
-from sarag_rdf.base.terms import iri
+from sarag_rdf.base.ports import Change, Progress, silent
 from sarag_rdf.base.types import Method
-from sarag_rdf.base.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
+from sarag_rdf.base.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID, Term, iri
 from sarag_rdf.building.derive.incremental import refresh
 from sarag_rdf.building.derive.retained import VoteCounts
 from sarag_rdf.building.index.evidence import extraction_iri

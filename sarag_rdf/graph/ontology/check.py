@@ -13,8 +13,7 @@ from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import namespace
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD, text_of
 from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules, rules_of
 from sarag_rdf.graph.ontology.literals import is_datatype, named_datatype
 from sarag_rdf.graph.ontology.read import schema_of

@@ -29,7 +29,7 @@ from sarag_rdf.base.ports import Advance
 from sarag_rdf.base.redaction import holds_password, public_origin, remember_url
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory
 from sarag_rdf.base.sandbox import stream as stream_items
-from sarag_rdf.base.terms import DEEPEST_TERM, is_deep
+from sarag_rdf.base.vocab import DEEPEST_TERM, is_deep
 
 _COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
 READ_ERRORS = (*TOO_SHORT_OR_DAMAGED, OSError)

@@ -40,7 +40,7 @@ from sarag_rdf.base.http import BoundedClient, DeadlineError, ReplySizeError, re
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.redaction import redact_exception, redacted_remark, remember
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.base.terms import DEEPEST_TERM, is_deep
+from sarag_rdf.base.vocab import DEEPEST_TERM, is_deep
 
 ROWS = "application/sparql-results+json"
 TRIPLES = "application/n-triples"

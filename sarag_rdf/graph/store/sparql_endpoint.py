@@ -15,8 +15,7 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import RemoteStoreError, RemoteTruncatedError, StoreError, UsageError
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.ports import Change, Table, Triples
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, iri
 from sarag_rdf.graph.store.sparql_client import (
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,

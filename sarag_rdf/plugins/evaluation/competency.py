@@ -23,9 +23,9 @@ import click
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError, QueryError, one_line, shown_path
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.resources import query_header
-from sarag_rdf.base.tables import read_text
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.cli.output import counted, progress_bars

@@ -14,8 +14,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import DCTERMS, PREFIXES
+from sarag_rdf.base.vocab import DCTERMS, PREFIXES, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.tables import delimiter_for, read_table, write_table
+from sarag_rdf.base.tabular import delimiter_for, read_table, write_table
 from sarag_rdf.building.link import sssom
 from sarag_rdf.extraction.examples import read_examples
 from sarag_rdf.extraction.openie import OpenIEExtractor
