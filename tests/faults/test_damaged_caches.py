@@ -232,7 +232,7 @@ def test_values_that_are_spoiled_are_found_by_looking(tmp_path: Path) -> None:
     cache.close()
     data = path.read_bytes()
     path.write_bytes(data.replace(b"valuevalue", b"valuevolue", 1))
-    assert fault_of(path) == "1 values are not what was written"
+    assert fault_of(path) == "1 values do not match their checksums"
 
 
 # ---------------------------------------------------------------------------- Checksums
