@@ -188,7 +188,7 @@ def make_view(
     facts: GraphView | None = None,
 ) -> GraphView:
     """What retrievers read; see `GraphView`."""
-    from sarag_rdf.graph.vectors.word_index import Bm25Index
+    from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 
     return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 

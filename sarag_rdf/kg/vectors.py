@@ -33,7 +33,7 @@ from sarag_rdf.graph.vectors.graph_vectors import (
     carry_over,
     in_blocks,
 )
-from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher

@@ -24,7 +24,7 @@ from sarag_rdf.base.ports import (
 from sarag_rdf.graph.delta import KINDS, Delta, Kind
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
-from sarag_rdf.graph.vectors.word_index import Bm25Index
+from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 
 __all__ = ["KINDS", "READ_BY_DEFAULT", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 
