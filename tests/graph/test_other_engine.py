@@ -291,7 +291,7 @@ def test_any_history_ends_as_one_made_afresh(
     folder = tmp_path_factory.mktemp("here")
     store = EngineVectors(Qdrant(LOCAL), uuid4().hex, FolderVectors(folder))
     index = store.save("entity", "0", sorted(angles), [matrix(angles)])
-    same(search_indexes, angles)
+    same(index, angles)
     for number, (come, gone) in enumerate(history):
         angles = {k: v for k, v in angles.items() if k not in gone} | come
         updated = store.update(
