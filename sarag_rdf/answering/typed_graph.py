@@ -38,8 +38,8 @@ from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import Document, TermCount
 from sarag_rdf.base.vocab import RDF, XSD, Term
 from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
-from sarag_rdf.graph.ontology.read import common_schema, schema_of
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema, schema_of
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, Part
 from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, used_terms

@@ -32,8 +32,7 @@ from sarag_rdf.extraction.examples import Example
 from sarag_rdf.extraction.names import WordMatcher
 from sarag_rdf.extraction.statements import RangeKind, literal, range_kind, with_statements
 from sarag_rdf.extraction.values import ValueSpan
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.ontology.triples import local_name
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, local_name
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""

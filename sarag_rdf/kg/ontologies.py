@@ -37,16 +37,16 @@ from sarag_rdf.graph.ontologies import (
     ontology_triples,
     stored_ontologies,
 )
-from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules
+from sarag_rdf.graph.ontology.activation_rules import ANNOTATIONS, has_rules
 from sarag_rdf.graph.ontology.check import OntologyFinding, check
-from sarag_rdf.graph.ontology.read import (
+from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import (
     OntologyFile,
     common_schema,
     header_of,
     read_ontology,
     schema_of,
 )
-from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import imported_graphs, select_parts
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
