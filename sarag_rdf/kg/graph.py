@@ -54,8 +54,7 @@ if TYPE_CHECKING:
     from sarag_rdf.building.index.run import IndexReport
     from sarag_rdf.graph.exporter import Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
-    from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
-    from sarag_rdf.graph.store.shacl import ValidationReport
+    from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
     from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
     from sarag_rdf.kg.query import QueryExplanation
 

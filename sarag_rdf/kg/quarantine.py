@@ -47,7 +47,7 @@ from sarag_rdf.graph.metadata import now, today
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.shacl import (
-    Engine,
+    ShaclEngine,
     Shapes,
     ValidationReport,
     Violation,
@@ -97,7 +97,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
 
 
 def validate_statements(
-    reader: GraphReader, shapes: Shapes, engine: Engine | None = None
+    reader: GraphReader, shapes: Shapes, engine: ShaclEngine | None = None
 ) -> ValidationReport:
     """Validate the traversed graph; errors as in `sarag_rdf.graph.store.shacl.validate`."""
     quads = reader.store.quads(reader.minter.kg_graph)
@@ -105,7 +105,7 @@ def validate_statements(
 
 
 def quarantine_statements(
-    reader: GraphReader, shapes: Shapes, engine: Engine | None = None
+    reader: GraphReader, shapes: Shapes, engine: ShaclEngine | None = None
 ) -> GateReport:
     """Put the statements that violate shapes into quarantine."""
     first = report = validate_statements(reader, shapes, engine)
@@ -181,7 +181,7 @@ class Quarantine:
             drop(reader, iris)
             return tuple(iris)
 
-    def apply_shapes(self, *files: str | Path, engine: Engine | None = None) -> GateReport:
+    def apply_shapes(self, *files: str | Path, engine: ShaclEngine | None = None) -> GateReport:
         """Put the typed statements that violate the shapes in Turtle files into quarantine.
 
         See `sarag_rdf.kg.quarantine`. Raises `InputError` for files that are no shapes.

@@ -124,7 +124,7 @@ def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[Ontolog
     graph = nx.DiGraph(pair for pair in pairs if pair[0] != pair[1])
     for terms in nx.strongly_connected_components(graph):
         if len(terms) > 1:
-            cycle = [child for child, _ in nx.find_cycle(graph, min(terms))]
+            cycle = [child for child, _ in nx.find_cycle(graph.subgraph(terms), min(terms))]
             shown = " -> ".join(local_name(term) for term in [*cycle, cycle[0]])
             what = f"a cycle of {kind} axioms"
             yield OntologyFinding("error", cycle[0], f"{what}: {shown}", what)

@@ -383,11 +383,11 @@ class _SchemaReader:
 
     def _declared_datatypes(self) -> set[str]:
         """Declared datatypes, with those derived from them, as in schema.org."""
-        datatypes = {*self.index.instances(DATATYPE_TYPES), *schema_org("DataType")}
+        datatypes = self.index.instances(DATATYPE_TYPES)
         pairs = [*self.index.pairs(RDFS.subClassOf.value)]
         while derived := {c for c, parent in pairs if parent in datatypes} - datatypes:
             datatypes |= derived
-        return datatypes
+        return datatypes.union(schema_org("DataType"))
 
     def is_datatype(self, iri: str) -> bool:
         """Whether an IRI is a datatype of a standard, or declared to be one."""
