@@ -37,9 +37,8 @@ from sarag_rdf.graph.ontologies import (
     ontology_triples,
     stored_ontologies,
 )
-from sarag_rdf.graph.ontology.activation_rules import ANNOTATIONS, has_rules
 from sarag_rdf.graph.ontology.check import OntologyFinding, check
-from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema import ANNOTATIONS, Schema, has_rules
 from sarag_rdf.graph.ontology.schema_reader import (
     OntologyFile,
     common_schema,

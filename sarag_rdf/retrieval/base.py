@@ -26,7 +26,7 @@ from sarag_rdf.base.types import (
     Seed,
     Subgraph,
 )
-from sarag_rdf.graph.ontology.activation_rules import weights_text
+from sarag_rdf.graph.ontology.schema import weights_text
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.retrieval.activation import Chain

@@ -13,7 +13,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.vocab import COMMON, PREFIXES
-from sarag_rdf.graph.skolem import Unskolemizer
+from sarag_rdf.graph.store.input_files import Unskolemizer
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.graph.store.sparql_syntax import (
     dataset_clauses,

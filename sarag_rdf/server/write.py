@@ -23,12 +23,10 @@ from sarag_rdf.building.derive.incremental import recompute, refresh
 from sarag_rdf.building.index.quarantine import validate_evidence
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.graph.store.input_files import PlainXml
-from sarag_rdf.graph.store.oxigraph import OxigraphStore, open_store
+from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer, has_blank_node
+from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, open_store
 from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.graph.store.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
-from sarag_rdf.graph.store.writer_lock import COPY
 from sarag_rdf.kg.session import Session
 from sarag_rdf.server.http import RDF_TYPES
 from sarag_rdf.server.jobs import JobReply, RequestError

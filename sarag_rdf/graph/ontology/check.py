@@ -15,15 +15,17 @@ from pyoxigraph import NamedNode, Triple
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD, text_of
-from sarag_rdf.graph.ontology.activation_rules import ANNOTATIONS, has_rules, rules_of
 from sarag_rdf.graph.ontology.schema import (
+    ANNOTATIONS,
     OntologyClass,
     OntologyProperty,
     Schema,
+    has_rules,
     is_code,
     is_datatype,
     local_name,
     named_datatype,
+    rules_of,
 )
 from sarag_rdf.graph.ontology.schema_reader import (
     ANNOTATION_TYPES,
