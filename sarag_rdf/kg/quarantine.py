@@ -79,7 +79,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
 
     Raises `InputError`.
     """
-    from sarag_rdf.graph.store.sparql_client import parse_in_sandbox
+    from sarag_rdf.graph.store.results import parse_in_sandbox
 
     contents = []
     for path in paths:

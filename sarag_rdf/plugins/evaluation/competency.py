@@ -40,8 +40,7 @@ from sarag_rdf.graph.store.query_outline import (
     outline_of,
     unused_terms,
 )
-from sarag_rdf.graph.store.results import plain_text
-from sarag_rdf.graph.store.sparql_client import parse_json_results, parse_tsv_results
+from sarag_rdf.graph.store.results import parse_json_results, parse_tsv_results, plain_text
 from sarag_rdf.graph.store.sparql_syntax import check_query
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 
