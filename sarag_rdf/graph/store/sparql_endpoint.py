@@ -355,9 +355,7 @@ BYTES = 1_000_000
 def add_quads(client: SparqlClient, quads: Iterable[Quad]) -> None:
     """Add quads to their graphs, in batches."""
     _check(client)
-    lines = (f"GRAPH {quad.graph_name} {{ {quad.triple} }}" for quad in quads)
-    for batch in _batches(lines, UPDATE_TRIPLES):
-        _send(client, "INSERT", batch)
+    _update(client, "INSERT", quads)
 
 
 def write_change(client: SparqlClient, change: Change) -> None:
@@ -400,14 +398,10 @@ def _replace(client: SparqlClient, graph: str, quads: Sequence[Quad]) -> None:
         client.store("POST" if number else "PUT", graph, "\n".join(lines).encode())
 
 
-def _update(client: SparqlClient, verb: str, quads: Sequence[Quad]) -> None:
+def _update(client: SparqlClient, verb: str, quads: Iterable[Quad]) -> None:
     lines = (f"GRAPH {quad.graph_name} {{ {quad.triple} }}" for quad in quads)
     for batch in _batches(lines, UPDATE_TRIPLES):
-        _send(client, verb, batch)
-
-
-def _send(client: SparqlClient, verb: str, lines: list[str]) -> None:
-    client.update(f"{verb} DATA {{\n" + "\n".join(lines) + "\n}")
+        client.update(f"{verb} DATA {{\n" + "\n".join(batch) + "\n}")
 
 
 def _check(client: SparqlClient) -> None:
