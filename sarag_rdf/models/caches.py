@@ -233,36 +233,23 @@ class CachedLLM:
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
         """The cached reply, or that of the model; raises what the model raises."""
-        return self._reply(
-            prompt,
-            schema,
-            name,
-            max_tokens,
-            lambda: self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens),
-        )
+        return self._reply(self._llm.complete, prompt, schema, name, max_tokens)
 
     def stream(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
     ) -> Reply:
         """The same; a reply that is not cached is streamed if the model can do so."""
         llm = self._llm
-        if not isinstance(llm, StreamingLLM):
-            return self.complete(prompt, schema, name=name, max_tokens=max_tokens)
-        return self._reply(
-            prompt,
-            schema,
-            name,
-            max_tokens,
-            lambda: llm.stream(prompt, schema, name=name, max_tokens=max_tokens, seen=seen),
-        )
+        ask = partial(llm.stream, seen=seen) if isinstance(llm, StreamingLLM) else llm.complete
+        return self._reply(ask, prompt, schema, name, max_tokens)
 
     def _reply(
         self,
+        ask: Callable[..., Reply],
         prompt: str,
         schema: Mapping[str, Any],
         name: str,
         max_tokens: int,
-        ask: Callable[[], Reply],
     ) -> Reply:
         shape = json.dumps(schema, ensure_ascii=False)
         key = sha256_hex(*self._identity, name, prompt, shape, str(max_tokens)).encode()
@@ -270,7 +257,7 @@ class CachedLLM:
         if known is not None:
             return known
         begin = perf_counter()
-        reply = ask()
+        reply = ask(prompt, schema, name=name, max_tokens=max_tokens)
         seconds = round(perf_counter() - begin, 3)
         reply = replace(reply, data=redacted_data(reply.data))
         entry = {"data": reply.data, "usage": astuple(reply.usage), "seconds": seconds}
