@@ -161,8 +161,9 @@ class OpenAILLM:
         except ValueError as error:
             problem = str(error)
         raise UnparsableReplyError(
-            f"{self._model} at {self.base_url} gave no valid reply to '{call.name}', even when told "
-            f"what was wrong ({problem}): use a larger model, or a server that enforces json_schema"
+            f"{self._model} at {self.base_url} gave no valid reply to '{call.name}', even when "
+            f"told what was wrong ({problem}): use a larger model, or a server that enforces "
+            "json_schema"
         )
 
     def _text(self, messages: list[_Message], call: _Call) -> tuple[str, Usage]:
@@ -172,9 +173,9 @@ class OpenAILLM:
         if completion.choices[0].finish_reason == "length":
             longer = replace(call, max_tokens=2 * call.max_tokens)
             cut = TruncatedReplyError(
-                f"{self._model} at {self.base_url} did not finish its reply to '{call.name}' within "
-                f"{longer.max_tokens} tokens: allow more tokens, use smaller chunks, or serve the "
-                "model with a larger context"
+                f"{self._model} at {self.base_url} did not finish its reply to '{call.name}' "
+                f"within {longer.max_tokens} tokens: allow more tokens, use smaller chunks, or serve "
+                "the model with a larger context"
             )
             try:
                 completion = self._send(messages, longer)
