@@ -28,8 +28,8 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import columns, counted, emit, open_output
 from sarag_rdf.documents.options import ReadOptions
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.reader import DOCUMENTS
 
 if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.check import OntologyFinding

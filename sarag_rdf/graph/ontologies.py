@@ -21,8 +21,8 @@ from sarag_rdf.base.vocab import (
     iri,
     iri_or_literal,
 )
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads
-from sarag_rdf.graph.reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,9 @@ from sarag_rdf.building.derive.merge_rules import NEAR
 from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.building.link.sssom import read_table, review_table
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, read_meta, run_quads, today, with_revision
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg import proposals as proposing
 from sarag_rdf.kg.entities import decided_entity, entities_of_name
 from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force

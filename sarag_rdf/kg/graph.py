@@ -28,9 +28,9 @@ from sarag_rdf.base.ports import (
 from sarag_rdf.base.tabular import graph_html
 from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
-from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.entities import (
     MAX_NODES,

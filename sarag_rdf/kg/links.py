@@ -26,9 +26,9 @@ from sarag_rdf.building.link.match import (
     read_links,
 )
 from sarag_rdf.building.link.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.location import endpoint_beside
 from sarag_rdf.kg.session import Session

@@ -21,8 +21,8 @@ from sarag_rdf.base.errors import (
 )
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.redaction import masked
+from sarag_rdf.graph.graph_reader import Part
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import Part
 from sarag_rdf.graph.store.oxigraph import (
     WRITER_FILE,
     Holder,

@@ -27,6 +27,7 @@ from sarag_rdf.building.derive.phrase_uses import summarize_phrases
 from sarag_rdf.building.imports.run import import_name
 from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_turtle
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
     StoredOntology as StoredOntology,
@@ -47,7 +48,6 @@ from sarag_rdf.graph.ontology.schema_reader import (
     schema_of,
 )
 from sarag_rdf.graph.parts import imported_graphs, select_parts
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.store.input_files import MAX_SECONDS, RdfReadOptions
 from sarag_rdf.kg.export.prefixes import ontology_prefixes

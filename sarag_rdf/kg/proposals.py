@@ -37,10 +37,10 @@ from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phras
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.parts import select_parts
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
 from sarag_rdf.kg.entities import decided_entity
 from sarag_rdf.kg.session import Snapshot

@@ -43,9 +43,9 @@ from sarag_rdf.building.index.quarantine import (
     read_quarantine,
     validate_evidence,
 )
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, today
 from sarag_rdf.graph.ontologies import ontology_triples
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.shacl import (
     ShaclEngine,
     Shapes,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.parts import default_graphs
-from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.graph.store.oxigraph import OxigraphStore, query_in_child
 from sarag_rdf.kg.session import Session, Snapshot
 

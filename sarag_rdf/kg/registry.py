@@ -28,8 +28,8 @@ from sarag_rdf.base.ports import (
 )
 from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.embedding_names import ModelName, effective_prompts

@@ -28,7 +28,7 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.http_client import BoundedClient, DeadlineError, ReplySizeError, retry_after
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.redaction import (
     MASK,

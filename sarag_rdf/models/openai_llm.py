@@ -28,7 +28,7 @@ from sarag_rdf.base.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.base.http import DeadlineError, ReplySizeError
+from sarag_rdf.base.http_client import DeadlineError, ReplySizeError
 from sarag_rdf.base.ports import Reply, Seen
 from sarag_rdf.base.prompts import defused
 from sarag_rdf.base.redaction import redacted_data, redacted_remark
@@ -174,8 +174,8 @@ class OpenAILLM:
             longer = replace(call, max_tokens=2 * call.max_tokens)
             cut = TruncatedReplyError(
                 f"{self._model} at {self.base_url} did not finish its reply to '{call.name}' "
-                f"within {longer.max_tokens} tokens: allow more tokens, use smaller chunks, or serve "
-                "the model with a larger context"
+                f"within {longer.max_tokens} tokens: allow more tokens, use smaller chunks, or "
+                "serve the model with a larger context"
             )
             try:
                 completion = self._send(messages, longer)

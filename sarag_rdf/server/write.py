@@ -21,8 +21,8 @@ from sarag_rdf.building.derive.decisions import Decisions, decisions_of
 from sarag_rdf.building.derive.entailed_graph import EntailingStore
 from sarag_rdf.building.derive.incremental import recompute, refresh
 from sarag_rdf.building.index.quarantine import validate_evidence
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer, has_blank_node
 from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, open_store
 from sarag_rdf.graph.store.shacl import read_shapes, validate

@@ -23,7 +23,7 @@ _WALL_CLOCK = {"time.time", "datetime.now", "datetime.utcnow", "datetime.today",
 _MAY_ASK = {
     "graph/metadata.py": "when a run began and ended, and the day of a decision or a link",
     "graph/store/oxigraph.py": "since when a graph is being written",
-    "base/http.py": "how long it is until the moment that a Retry-After names",
+    "base/http_client.py": "how long it is until the moment that a Retry-After names",
     "server/audit.py": "when a request was recorded",
     "plugins/agents/openai_door.py": "when a reply was made, as OpenAI's clients expect it",
 }

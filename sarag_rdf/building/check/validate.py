@@ -9,7 +9,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shapes
 from sarag_rdf.graph.store.shacl import validate as validate_data
 

@@ -30,7 +30,7 @@ from sarag_rdf.base.vocab import (
     iri_or_literal,
     text_of,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 Kind = OneOf[
     "merged", "different", "variant", "class", "property", "inverse property", "quarantined"

@@ -58,7 +58,7 @@ from sarag_rdf.building.derive.statements import (
     properties_of,
     statement_triples,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 _ViewDifference = tuple[set[Triple], set[Triple]]
 """Triples whose support has changed: those that may have lost it, and those that are supported now.

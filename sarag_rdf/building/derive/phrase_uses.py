@@ -25,7 +25,7 @@ from sarag_rdf.building.derive.statements import (
     UseProperty,
     statement_of,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 _PHRASE, _VALUE = SARAG.phrase.value, SARAG.value.value
 _TEXT, _TYPE = SARAG.text.value, SARAG.entityType.value

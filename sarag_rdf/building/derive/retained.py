@@ -34,7 +34,7 @@ from sarag_rdf.building.derive.statements import (
     Statement,
     statement_of,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 ROW_LIMIT = 200
 """The LIMIT of ``relationships-from.rq``, ``stating-graphs.rq`` and ``graphs-with-value.rq``."""

@@ -20,9 +20,9 @@ from sarag_rdf.building.imports.profile import (
     profile_properties,
     used_properties,
 )
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.store.input_files import BLOCK, InputFile, PositionProgress, input_file
 
 BATCH = 500_000

@@ -16,9 +16,9 @@ from sarag_rdf.building.derive.incremental import refresh
 from sarag_rdf.building.derive.retained import VoteCounts
 from sarag_rdf.building.index.evidence import extraction_iri
 from sarag_rdf.building.index.quarantine import read_quarantine
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import end_time, now, with_revision
 from sarag_rdf.graph.parts import dangling_links
-from sarag_rdf.graph.reader import GraphReader
 
 
 @dataclass(slots=True)

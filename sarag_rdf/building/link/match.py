@@ -15,8 +15,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.vocab import OWL, RDF, SEMAPV, SKOS, SSSOM, XSD, Term, text_of
+from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.reader import GraphReader, Part
 
 EXACT = SKOS.exactMatch.value
 SAME_AS = OWL.sameAs.value

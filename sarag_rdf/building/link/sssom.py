@@ -19,7 +19,7 @@ from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.vocab import OWL, SCHEMA, SEMAPV, SKOS, SSSOM
 from sarag_rdf.building.link.match import NO_MAPPING, PREDICATES, Match
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import documents_of
 
 FIELDS: Mapping[str, str] = {

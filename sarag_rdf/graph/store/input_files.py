@@ -112,7 +112,7 @@ def _describe_file(path: Path, origin: str, name: str) -> InputFile:
 def _download(url: str, path: Path) -> None:
     import httpx
 
-    from sarag_rdf.base.http import DeadlineError, ReplySizeError, download
+    from sarag_rdf.base.http_client import DeadlineError, ReplySizeError, download
 
     try:
         download(url, path, seconds=_SECONDS, deadline=_DEADLINE, most=MAX_DOWNLOAD)

@@ -35,7 +35,7 @@ from sarag_rdf.base.errors import (
     RemoteTruncatedError,
     StoreError,
 )
-from sarag_rdf.base.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.http_client import BoundedClient, DeadlineError, ReplySizeError, retry_after
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.redaction import redact_exception, redacted_remark, remember
 from sarag_rdf.base.sandbox import EndedError

@@ -22,7 +22,7 @@ from sarag_rdf.base.ports import (
     embed_queries,
 )
 from sarag_rdf.graph.delta import KINDS, Delta, Kind
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 

@@ -39,7 +39,7 @@ from sarag_rdf.cli.options import (
     over_option,
 )
 from sarag_rdf.cli.output import counted, open_output, progress_bars
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.plugins.evaluation.commands import check_outputs
