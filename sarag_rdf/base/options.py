@@ -1,9 +1,9 @@
 """Options, each declared once: its type, default, range and meaning.
 
 Strategies (retrievers, context builders, reasoners, extractors), endpoints, servers, readers,
-importers and exporters declare their options as frozen dataclasses. The declaration validates values and labels
-results; the flags of the command line, its settings, the reference pages, the parameters of the
-REST API and their OpenAPI schemas are generated from it.
+importers and exporters declare their options as frozen dataclasses. The declaration validates
+values and labels results; the flags of the command line, its settings, the reference pages, the
+parameters of the REST API and their OpenAPI schemas are generated from it.
 
 >>> @dataclass(frozen=True, kw_only=True)
 ... class WalkOptions(Options):
@@ -42,6 +42,7 @@ from typing import (
     get_type_hints,
 )
 
+from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 
 MAX_COUNT = 1000
@@ -78,7 +79,7 @@ def option(
     inclusive and exclusive minimum, `le` and `lt` the maximum; the default may lie outside of them.
     `recorded` options are part of `Options.settings`; those that change only how much is returned
     are not. `harmless` says whether the settings file of a folder that is not trusted may set the
-    option (see `sarag_rdf.cli.settings`). `flag` is its name on the command line, by default
+    option (see `sarag_rdf.cli.settings_files`). `flag` is its name on the command line, by default
     ``--name``; None if it is for Python alone.
     """
     declaration = {
@@ -336,6 +337,21 @@ class RetrieverOptions(Options):
 def budget_option(default: int | None) -> Any:
     """The size of a context."""
     return option(default, "Maximum size of the context, in tokens.", ge=1, le=MAX_TOKENS)
+
+
+def max_expansion_option() -> Any:
+    """The limit of what a compressed file may become."""
+    meaning = "Maximum ratio of unpacked to packed size, for compressed files and archives."
+    return option(MAX_EXPANSION, meaning, ge=1)
+
+
+def max_seconds_option() -> Any:
+    """The time limit of a parser."""
+    return option(
+        MAX_SECONDS,
+        "Time limit for reading a document, or for the next statement of RDF, in seconds.",
+        gt=0,
+    )
 
 
 def max_tokens_option(default: int) -> Any:

@@ -41,7 +41,12 @@ def is_quiet() -> bool:
 def note(text: str) -> None:
     """Write a note to standard error, unless the command is quiet."""
     if not is_quiet():
-        click.echo(f"sarag: {text}", err=True)
+        problem(text)
+
+
+def problem(text: object) -> None:
+    """Write a line about a problem to standard error."""
+    click.echo(f"sarag: {text}", err=True)
 
 
 def _flag(short: str, long: str, callback: Any, text: str) -> click.Option:

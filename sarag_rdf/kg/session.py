@@ -7,19 +7,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
-from sarag_rdf.base.errors import DiskFullError, SaragError, UsageError
+from sarag_rdf.base.errors import DiskFullError, InputError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
-from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress, silent
+from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Extractor, Progress, silent
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
-from sarag_rdf.kg.models import Models
-from sarag_rdf.kg.vectors import Vectors
+from sarag_rdf.kg.vectors import Models, Vectors, recorded_model
 from sarag_rdf.retrieval.view import Engine, GraphView
+
+if TYPE_CHECKING:
+    from sarag_rdf.building.index.plan import Request
+    from sarag_rdf.building.index.run import IndexReport
 
 
 class Snapshot:
@@ -89,22 +93,21 @@ class Facts:
 
         Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
         """
-        meta = read_meta(reader.store)
-        model = meta.embedding_model if meta else ""
+        model = recorded_model(reader)
         if self._location is None:
             if reader.over is not None:
                 raise UsageError(
                     f"no such graph at the endpoint: '{self.part}': name another endpoint's URL "
                     "with --facts, or none"
                 )
-            return self._vectors.facts(select_parts(reader, [self.part]), model)
+            return self._vectors.view(select_parts(reader, [self.part]), model=model)
         store = self._location.open()
         foreign = self._location.foreign_part(store)
         meta = read_meta(store) if foreign is None else None
         minter = Minter(meta.base) if meta else Minter()
         over = (foreign,) if foreign is not None else None
         vectors = self._vectors.elsewhere(self._location.cache)
-        return vectors.facts(GraphReader(store, minter, over), model)
+        return vectors.view(GraphReader(store, minter, over), model=model)
 
 
 class Session:
@@ -190,6 +193,42 @@ class Session:
             raise DiskFullError(f"{error}{self._sources()}") from error
         finally:
             self.invalidate()
+
+    def carry_out(self, request: Request, extractor: Extractor, progress: Progress) -> IndexReport:
+        """Carry out the plan of a request to index documents, under one lock.
+
+        A graph that does not exist is created if there is something to index.
+        """
+        from sarag_rdf.building.index.plan import plan
+        from sarag_rdf.building.index.run import initial_report, run
+
+        creates, first = request.mode != "update", None
+        if creates and not self.location.exists():
+            with self.read(missing_ok=True, latest=True) as snapshot:
+                first = plan(snapshot.reader, request, extractor.method)
+            if not first.todo:
+                return initial_report(first)
+        with self.write(create=creates) as reader:
+            is_still_new = first is not None and read_meta(reader.store) is None
+            todo = first if first and is_still_new else plan(reader, request, extractor.method)
+            if todo.refused:
+                raise InputError(todo.refused)
+            self.vectors.record_model(reader)
+            with self.vectors.prefetching(reader) as prefetcher:
+                report = run(reader, todo, extractor, progress=progress, written=prefetcher.take)
+            self.vectors.build(reader, progress)
+            return report
+
+    def parts(self, over: Sequence[str]) -> GraphReader:
+        """The reader of the parts in `over`, or of a graph that sarag did not write as it is."""
+        with self.read() as snapshot:
+            reader = snapshot.reader
+            return select_parts(reader, over) if reader.over is None else reader
+
+    def own_parts(self, over: Sequence[str]) -> GraphReader:
+        """The reader of the parts in `over`, or of all of a graph that sarag wrote."""
+        with self.read() as snapshot:
+            return select_parts(snapshot.own, over) if over else snapshot.own
 
     def invalidate(self) -> None:
         """Drop the snapshot and everything computed from it; the next read opens a new one.

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri
-from sarag_rdf.base.options import Options, declared_options, option
+from sarag_rdf.base.options import declared_options, option
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import Progress
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.store.child_parser import (
     BLOCK,
-    MAX_SECONDS,
     StatementBlock,
     run_in_child,
     triple_blocks,
@@ -34,7 +32,7 @@ SuggestMapping = Callable[[InputFile, Schema, str, Mapping[str, str]], str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportOptions(Options):
+class ImportOptions(RdfReadOptions):
     """How files are read; an importer may add options of its own in a subclass.
 
     `kind` is the name of the importer. Raises `UsageError` for a text that should be an IRI.
@@ -42,22 +40,9 @@ class ImportOptions(Options):
 
     name = "an import"
     kind: str = ""
-    format: str | None = option(None, "RDF format. Default: by the suffix of the file.")
-    base_iri: str | None = option(None, "Base IRI for relative IRIs in the file.")
-    languages: tuple[str, ...] = option(
-        (),
-        "Import only texts in this language, and those without a language.",
-        flag="--language",
-    )
     label: tuple[str, ...] = option((), "rdf: IRI of a property for names.")
     alias: tuple[str, ...] = option((), "rdf: IRI of a property for alternative names.")
     description: tuple[str, ...] = option((), "rdf: IRI of a property for descriptions.")
-    max_expansion: int = option(
-        MAX_EXPANSION, "Maximum ratio of unpacked to packed size, for compressed files.", ge=1
-    )
-    max_seconds: float = option(
-        MAX_SECONDS, "Time limit until the next statement, in seconds.", gt=0
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,8 +69,8 @@ class ImportOptions(Options):
     @property
     def given(self) -> dict[str, Any]:
         """Flag -> value, for those options that select or map triples."""
-        languages = self.rdf.languages
-        return {"--language": languages, **self.own()} if languages else self.own()
+        languages = {"--language": self.languages} if self.languages else {}
+        return {**languages, **self.own()}
 
     @property
     def identity(self) -> str:
@@ -100,12 +85,6 @@ class ImportOptions(Options):
             **own,
         }
         return "; ".join(f"{name}={value}" for name, value in values.items())
-
-    @property
-    def rdf(self) -> RdfReadOptions:
-        """The options for RDF files."""
-        languages = tuple(language.lower() for language in self.languages)
-        return RdfReadOptions(self.format, self.base_iri, languages)
 
     @property
     def paths(self) -> dict[str, Sequence[str]]:
@@ -165,7 +144,7 @@ def rdf_blocks(
 ) -> Iterator[StatementBlock]:
     """The triples of an RDF file."""
     with unpacked(file) as (stream, raw):
-        yield from triple_blocks(read_triples(file, stream, options.rdf, genid), size, raw.tell)
+        yield from triple_blocks(read_triples(file, stream, options, genid), size, raw.tell)
 
 
 RDF = Importer("any RDF", rdf_blocks)

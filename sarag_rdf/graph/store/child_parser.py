@@ -16,8 +16,6 @@ from sarag_rdf.graph.store.parse import RdfReadOptions, read_quads, read_triples
 
 BLOCK: Final = 20_000
 """Statements per message of the child process."""
-MAX_SECONDS: Final = 120.0
-"""Default time limit until the next statement of a file, in seconds."""
 _Item = TypeVar("_Item")
 _Arguments = ParamSpec("_Arguments")
 
@@ -55,20 +53,16 @@ def run_in_child(
         raise InputError(f"{file.name} {error}: {remedy}convert it to N-Triples") from error
 
 
-def parse_quads(
-    file: InputFile, options: RdfReadOptions, seconds: float
-) -> Iterator[tuple[ox.Quad, int]]:
+def parse_quads(file: InputFile, options: RdfReadOptions) -> Iterator[tuple[ox.Quad, int]]:
     """The quads of `read_quads`, each with the number of bytes of the file read so far."""
-    for block in run_in_child(file, seconds, _quads, file, options):
+    for block in run_in_child(file, options.max_seconds, _quads, file, options):
         for quad in ox.parse(block.data, format=ox.RdfFormat.N_QUADS):
             yield quad, block.position
 
 
-def parse_triples(
-    file: InputFile, options: RdfReadOptions, genid: str, seconds: float = MAX_SECONDS
-) -> Iterator[ox.Triple]:
+def parse_triples(file: InputFile, options: RdfReadOptions, genid: str) -> Iterator[ox.Triple]:
     """The triples of `read_triples`."""
-    for block in run_in_child(file, seconds, _triples, file, options, genid):
+    for block in run_in_child(file, options.max_seconds, _triples, file, options, genid):
         for quad in ox.parse(block.data, format=ox.RdfFormat.N_TRIPLES):
             yield quad.triple
 

@@ -11,6 +11,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.options import Options, max_expansion_option, max_seconds_option, option
 from sarag_rdf.base.safe_xml import PlainXml
 from sarag_rdf.base.terms import DEEPEST_TERM, is_deep
 from sarag_rdf.graph.store.files import READ_ERRORS, InputFile
@@ -41,17 +42,29 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RdfReadOptions:
-    """Options for RDF files: the name of the format, the base of relative IRIs, languages.
+@dataclass(frozen=True, kw_only=True)
+class RdfReadOptions(Options):
+    """How RDF files are read.
 
-    `languages` selects literals by language, in lower case; literals without a language are always
+    `languages` selects literals by language, in any case; literals without a language are always
     selected. ``en`` includes ``en-GB``, but ``en-gb`` does not include ``en``. Empty means all.
     """
 
-    format: str | None = None
-    base_iri: str | None = None
-    languages: tuple[str, ...] = ()
+    name = "RDF files"
+    format: str | None = option(None, "RDF format. Default: by the suffix of the file.")
+    base_iri: str | None = option(None, "Base IRI for relative IRIs in the file.")
+    languages: tuple[str, ...] = option(
+        (),
+        "Import only texts in this language, and those without a language.",
+        flag="--language",
+    )
+    max_expansion: int = max_expansion_option()
+    max_seconds: float = max_seconds_option()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        languages = tuple(language.lower() for language in self.languages)
+        object.__setattr__(self, "languages", languages)
 
 
 _RANDOM_LABEL = re.compile(r"[0-9a-f]{24,32}")

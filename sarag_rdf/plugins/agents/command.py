@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.options import flags, kg_option
+from sarag_rdf.cli.flags import flags, kg_option
 from sarag_rdf.cli.output import note
-from sarag_rdf.cli.server import folder_of, graph_opener, graph_options
+from sarag_rdf.cli.server_commands import folder_of, graph_opener, graph_options
 from sarag_rdf.server.settings import ServeSettings, is_loopback
 
 _SECONDS = click.FloatRange(0.0, min_open=True)

@@ -13,7 +13,7 @@ import click
 
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.temporary import ScratchFolder
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     Decorator,
     embedder_option,
     facts_option,

@@ -261,7 +261,7 @@ def _dump_triples(file: InputFile, options: DumpOptions, position: list[int]) ->
     described: set[str] = set()
     entities = read_entities(
         file.path,
-        languages=options.rdf.languages,
+        languages=options.languages,
         types=options.types,
         properties=options.properties,
         max_expansion=file.max_expansion,

@@ -25,7 +25,7 @@ from sarag_rdf.base.options import (
     Spec,
     declared_options,
 )
-from sarag_rdf.cli.settings import Setting
+from sarag_rdf.cli.settings_files import Setting
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -51,7 +51,12 @@ def setting(*names: str, harmless: Harmless = False, **attributes: Any) -> Decor
     key = flag.lstrip("-").replace("-", "_")
     attributes = {"show_default": True, "show_envvar": True} | attributes
     envvar = [f"SARAG_{key.upper()}", *_OTHER_VARIABLES.get(key, [])]
-    add = click.option(*names, cls=Setting, harmless=harmless, envvar=envvar, **attributes)
+    return _added(flag, *names, cls=Setting, harmless=harmless, envvar=envvar, **attributes)
+
+
+def _added(flag: str, *names: str, **attributes: Any) -> Decorator:
+    """Adds an option to commands that do not have its flag already."""
+    add = click.option(*names, **attributes)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         present = getattr(function, "__click_params__", ())
@@ -75,18 +80,19 @@ def flags(
     `attributes` are further ones of `setting`.
     """
     names = names or {}
-    chosen_ones = [
-        each
-        for each in declared_options(options)
-        if (not only or each.name in only) and each.name not in without
-    ]
     return together(
-        *(_flag(each, names.get(each.name, each.name), once, attributes) for each in chosen_ones)
+        *(
+            flag(each, names.get(each.name, ""), once=once, **attributes)
+            for each in declared_options(options)
+            if (not only or each.name in only) and each.name not in without
+        )
     )
 
 
-def _flag(option: Option, name: str, once: bool, more: Mapping[str, Any]) -> Decorator:
-    flag = f"--{name.replace('_', '-')}"
+def flag(option: Option, name: str = "", *, once: bool = False, **more: Any) -> Decorator:
+    """The flag of an option, under its own name or another one; see `flags`."""
+    long = f"--{name.replace('_', '-')}" if name else str(option.flag)
+    name = name or option.name
     default = None if option.default in ("", ()) else option.default
     attributes: dict[str, Any] = {"help": option.meaning, "default": default, "show_default": True}
     attributes |= more
@@ -97,8 +103,8 @@ def _flag(option: Option, name: str, once: bool, more: Mapping[str, Any]) -> Dec
     else:
         attributes["type"] = _type(option)
     if once:
-        return click.option(flag, name, **attributes)
-    return setting(flag, name, harmless=option.harmless, **attributes)
+        return _added(long, long, name, **attributes)
+    return setting(long, name, harmless=option.harmless, **attributes)
 
 
 def _type(option: Option) -> Any:
@@ -350,7 +356,7 @@ def retriever_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["limit"] is not None and (is_argument("limit") or not has_limit):
         arguments["limit"] = options["limit"]
     if options.get("weight"):
-        from sarag_rdf.kg.weights import parse_weights
+        from sarag_rdf.kg.schemas import parse_weights
 
         arguments["weights"] = parse_weights(options["weight"])
     return arguments

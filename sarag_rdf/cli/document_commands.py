@@ -12,7 +12,7 @@ import click
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     base_option,
     embedding_options,
     endpoint_of,
@@ -217,7 +217,7 @@ def _add_ontologies(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """Add the ontologies of --ontology; with --json, only their problems are printed."""
     limits = {name: options[name] for name in ("max_expansion", "max_seconds")}
     for file in options.get("ontologies", ()):
-        from sarag_rdf.cli.ontology import echo_added
+        from sarag_rdf.cli.ontology_commands import echo_added
 
         report = kg.ontologies.add(file, **limits)
         if not (report.already and not report.findings):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.decisions import show_decisions
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.entity_commands import show_decisions
+from sarag_rdf.cli.flags import (
     embedding_options,
     json_option,
     open_graph,

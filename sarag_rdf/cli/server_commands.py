@@ -15,7 +15,7 @@ import click
 import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     chosen,
     embedder_option,
     endpoint_of,

@@ -12,7 +12,7 @@ import click
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.base.tables import delimiter_for
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     Decorator,
     embedding_options,
     flags,
@@ -27,10 +27,10 @@ from sarag_rdf.cli.options import (
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, open_output, progress_bars
-from sarag_rdf.kg.links import CandidateOptions
+from sarag_rdf.kg.linking import CandidateOptions
 
 if TYPE_CHECKING:
-    from sarag_rdf.kg.decisions import Decision, Subject
+    from sarag_rdf.kg.deciding import Decision, Subject
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 Options = dict[str, Any]
@@ -383,7 +383,7 @@ def _find_links(kg: KnowledgeGraph, options: Options) -> int:
 
 
 def _accept_links(kg: KnowledgeGraph, options: Options) -> int:
-    report = kg.links.accept_file(
+    report = kg.links.accept(
         options["accept"], same_as=options["same_as"], elsewhere=options["elsewhere"]
     )
     result = {

@@ -14,8 +14,8 @@ from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.tables import delimiter_for
 from sarag_rdf.base.types import SchemaUse, TermCount
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.cli.decisions import action_of, list_or_undo, undo_options
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.entity_commands import action_of, list_or_undo, undo_options
+from sarag_rdf.cli.flags import (
     base_option,
     embedding_options,
     flags,
@@ -34,7 +34,7 @@ from sarag_rdf.graph.reader import DOCUMENTS
 if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.check import OntologyFinding
     from sarag_rdf.graph.ontology.schema import OntologyProperty
-    from sarag_rdf.kg.ontologies import OntologyReport, StoredOntology
+    from sarag_rdf.kg.schemas import OntologyReport, StoredOntology
 
 _MOST_EXAMPLES = 3
 """Terms that are printed for a kind of warning."""
@@ -281,7 +281,7 @@ def check(files: tuple[str, ...], **options: Any) -> int:
     labels, domains and ranges, equal labels, and owl:imports, which is not followed. They are
     printed by kind; --json prints all.
     """
-    from sarag_rdf.kg.ontologies import check_file
+    from sarag_rdf.kg.schemas import check_file
 
     findings = {file: check_file(file, **_parsing_arguments(options)) for file in files}
     data = {file: [asdict(finding) for finding in findings[file]] for file in files}

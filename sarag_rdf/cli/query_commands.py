@@ -13,7 +13,7 @@ import click
 from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Triples
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     flags,
     json_option,
     open_graph,
@@ -29,7 +29,7 @@ from sarag_rdf.kg.export.description import DatasetMetadata
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.kg.query import PatternCount, QueryExplanation
+    from sarag_rdf.kg.queries import PatternCount, QueryExplanation
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""``sarag search`` and ``sarag ask``: evidence for a question, and answers with citations."""
+"""``sarag search``, ``ask`` and ``strategies``: evidence, answers, and the ways to find them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.options import (
+from sarag_rdf.base.errors import PluginError, UsageError
+from sarag_rdf.base.options import Options, declared_options
+from sarag_rdf.cli.flags import (
     embedding_options,
     facts_option,
     json_option,
@@ -23,9 +24,10 @@ from sarag_rdf.cli.options import (
     setting,
     together,
 )
-from sarag_rdf.cli.output import echo_json, note
+from sarag_rdf.cli.output import emit, note, problem
 
 if TYPE_CHECKING:
+    from sarag_rdf.base.plugins import Plugin
     from sarag_rdf.base.types import Answer, Retrieved
     from sarag_rdf.kg.graph import KnowledgeGraph
 
@@ -61,7 +63,7 @@ def search(question: str, **options: Any) -> int:
     if options["picture"]:
         _write_picture(retrieved, options["picture"])
     if options["as_json"]:
-        echo_json(retrieved_to_dict(retrieved))
+        emit(options, retrieved_to_dict(retrieved))
     else:
         show_retrieved(retrieved, explain=options["explain"])
     return 0 if retrieved.documents else NO_EVIDENCE
@@ -90,7 +92,7 @@ def ask(question: str, **options: Any) -> int:
         answer = kg.ask(question, **arguments)
         _write_activation(kg, answer, options["activation"])
     if options["as_json"]:
-        echo_json(answer_to_dict(answer))
+        emit(options, answer_to_dict(answer))
     else:
         show_answer(answer, explain=options["explain"])
     has_evidence = answer.outcome == "evidence" and bool(answer.retrieved.documents)
@@ -113,10 +115,10 @@ def _check_outputs(options: dict[str, Any]) -> None:
             raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
 
-def _write_activation(kg: KnowledgeGraph, found: Retrieved | Answer, path: Path | None) -> None:
+def _write_activation(kg: KnowledgeGraph, result: Retrieved | Answer, path: Path | None) -> None:
     """Write how activation found documents or an answer, as TriG."""
     if path is not None:
-        path.write_bytes(kg.activation(found))
+        path.write_bytes(kg.activation(result))
         note(f"activation written to {path}")
 
 
@@ -129,3 +131,79 @@ def _write_picture(retrieved: Retrieved, path: Path) -> None:
     else:
         write_activation_png(retrieved, path)
     note(f"picture written to {path}")
+
+
+_ARGUMENTS = {"openie": "openie:FILE"}
+"""Strategies that are written with an argument instead of options."""
+
+
+@click.command(epilog="Example:  sarag strategies sarag-paper")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@json_option
+def strategies(names: tuple[str, ...], **options: Any) -> int:
+    """List retrievers, contexts, reasoners and extractors with their options, or those named.
+
+    The options of a strategy follow its name: --retriever sarag:k=5:decay=0.2. --context,
+    --reasoner and --extractor, 'sarag evaluate', the Python methods and the parameters of the
+    server take the same form.
+    """
+    from sarag_rdf.base.plugins import loadable
+    from sarag_rdf.kg.registry import GROUPS
+
+    installed = {kind: [*loadable(group)] for kind, group in GROUPS.items()}
+    known = [plugin.name for several in installed.values() for plugin, _ in several]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"unknown strategy '{name}': choose from {', '.join(known)}")
+    data: dict[str, dict[str, Any]] = {}
+    lines = []
+    for kind, several in installed.items():
+        for plugin, loaded in several:
+            if names and plugin.name not in names:
+                continue
+            if isinstance(loaded, PluginError):
+                problem(loaded)
+                continue
+            described = _described(plugin, loaded)
+            data.setdefault(kind, {})[plugin.name] = described
+            lines.append(_strategy_text(kind, plugin, described))
+    return emit(options, data, *lines)
+
+
+def _described(plugin: Plugin, loaded: Any) -> dict[str, Any]:
+    options: type[Options] = getattr(loaded, "options", loaded)
+    return {
+        "package": plugin.package,
+        "summary": str(loaded.__doc__).splitlines()[0],
+        "options": {
+            option.name: {
+                "type": option.kind.__name__,
+                "default": option.default,
+                "range": option.allowed,
+                "meaning": option.meaning,
+            }
+            for option in declared_options(options)
+        },
+        "presets": {preset: dict(values) for preset, values in options.presets.items()},
+    }
+
+
+def _strategy_text(kind: str, plugin: Plugin, described: dict[str, Any]) -> str:
+    formatter = click.HelpFormatter(width=100, max_width=100)
+    with formatter.section(f"--{kind} {_ARGUMENTS.get(plugin.name, plugin.name)}"):
+        formatter.write_text(f"{described['summary']} ({plugin.package} {plugin.version})")
+        rows = [
+            (f"{name}={written(of['default'])}".rstrip("="), f"{of['meaning']}  [{of['range']}]")
+            for name, of in described["options"].items()
+        ]
+        for preset, values in described["presets"].items():
+            pairs = (f"{key}={written(value)}" for key, value in values.items())
+            rows.append((f"preset={preset}", ", ".join(pairs)))
+        if rows:
+            formatter.write_dl(rows)
+    return formatter.getvalue().removesuffix("\n")
+
+
+def written(value: Any) -> str:
+    """A value as it is written in NAME:KEY=VALUE; empty for none."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
