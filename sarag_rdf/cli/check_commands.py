@@ -16,6 +16,7 @@ from sarag_rdf.cli.flags import (
     open_graph,
     read_options,
     shapes_options,
+    switch,
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
@@ -42,7 +43,7 @@ _COUNTED = ("sources", "documents", "entities", "relationships", "quads")
     help="SHACL engine; both report the same violations.",
 )
 @shapes_options
-@click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
+@switch("--turtle", "Print the SHACL validation report as Turtle.")
 def validate(**options: Any) -> int:
     """Validate the whole graph against its SHACL shapes; exit code 1 if it does not conform.
 
@@ -60,15 +61,12 @@ def validate(**options: Any) -> int:
     if options["turtle"]:
         click.echo(report.turtle, nl=False)
         return int(not report.conforms)
-    violations = [asdict(violation) for violation in report.violations]
-    data = {"conforms": report.conforms, "triples": report.triples, "violations": violations}
-    if report.conforms:
-        lines = [f"conforms: {report.triples} triples, no violations"]
-    else:
-        count = counted(len(violations), "violation")
+    data = {"conforms": report.conforms, "triples": report.triples, "violations": report.violations}
+    lines = [f"conforms: {report.triples} triples, no violations"]
+    if not report.conforms:
+        count = counted(len(report.violations), "violation")
         lines = [*_listed(report.violations), f"does not conform: {count}"]
-    emit(options, data, *lines)
-    return int(not report.conforms)
+    return emit(options, data, *lines, failed=not report.conforms)
 
 
 def _apply_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
@@ -76,16 +74,16 @@ def _apply_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
     gate = kg.quarantine.apply_shapes(*options["shapes"], engine=options["shacl_engine"])
     data = {
         "quarantined": [decision.statement for decision in gate.quarantined],
-        "violations": [asdict(violation) for violation in gate.remaining],
+        "violations": gate.remaining,
     }
-    emit(
+    return emit(
         options,
         data,
         *_listed(gate.remaining),
         f"{counted(len(gate.quarantined), 'statement')} put into quarantine, "
         f"{counted(len(gate.remaining), 'violation')} left",
+        failed=bool(gate.remaining),
     )
-    return int(bool(gate.remaining))
 
 
 def _listed(violations: Sequence[object]) -> Iterator[str]:
@@ -99,7 +97,7 @@ def _listed(violations: Sequence[object]) -> Iterator[str]:
 @write_options
 @embedding_options
 @json_option
-@click.option("--repair", is_flag=True, help="Rebuild derived data; evidence is never deleted.")
+@switch("--repair", "Rebuild derived data; evidence is never deleted.")
 def fsck(**options: Any) -> int:
     """Check the consistency of a graph: shapes, orphans, derived data, revision, caches.
 
@@ -112,14 +110,14 @@ def fsck(**options: Any) -> int:
             note(f"note: {text}")
     counts = ", ".join(f"{report.counts[name]} {name}" for name in _COUNTED)
     state = f"inconsistent: {counted(len(report.findings), 'finding')}"
-    emit(
+    return emit(
         options,
         {"in_order": report.in_order, **asdict(report)},
         *(f"repaired: {done}" for done in report.repaired),
         *_listed(report.findings),
         f"{options['kg']}: {state if report.findings else f'consistent: {counts}'}",
+        failed=bool(report.findings),
     )
-    return int(bool(report.findings))
 
 
 @click.group(
@@ -144,7 +142,7 @@ def list_(**options: Any) -> int:
         sources = kg.quarantine.sources()
     return emit(
         options,
-        [asdict(source) for source in sources],
+        sources,
         *(f"{s.source}  {counted(s.violations, 'violation')}  {s.when}" for s in sources),
         f"{len(sources)} in quarantine",
     )
@@ -154,8 +152,8 @@ def list_(**options: Any) -> int:
 @click.argument("source")
 @read_options
 @json_option
-@click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
-@click.option("--content", is_flag=True, help="Print the evidence as N-Triples, with its mentions.")
+@switch("--turtle", "Print the SHACL validation report as Turtle.")
+@switch("--content", "Print the evidence as N-Triples, with its mentions.")
 def show(source: str, *, turtle: bool, content: bool, **options: Any) -> int:
     """Show the violations of a source in quarantine."""
     if options["as_json"] + turtle + content > 1:
@@ -165,9 +163,9 @@ def show(source: str, *, turtle: bool, content: bool, **options: Any) -> int:
     if turtle or content:
         click.echo(detail.report if turtle else detail.validated, nl=False)
         return 0
-    results = [asdict(violation) for violation in detail.violations]
     line = f"{record.source}: {counted(record.violations, 'violation')}, since {record.when}"
-    return emit(options, asdict(record) | {"results": results}, *_listed(detail.violations), line)
+    data = asdict(record) | {"results": detail.violations}
+    return emit(options, data, *_listed(detail.violations), line)
 
 
 @quarantine.command(name="retry", epilog="Example:  sarag quarantine retry notes/a.md --kg kg")
@@ -183,13 +181,13 @@ def retry(sources: tuple[str, ...], **options: Any) -> int:
     """
     with open_graph(options) as kg, progress_bars() as progress:
         retried = kg.quarantine.retry(sources, progress=progress)
-    emit(
+    return emit(
         options,
-        asdict(retried),
+        retried,
         *(f"{source}: still does not conform" for source in retried.rejected),
         f"{len(retried.admitted)} added, {len(retried.rejected)} still in quarantine",
+        failed=bool(retried.rejected),
     )
-    return int(bool(retried.rejected))
 
 
 @quarantine.command(name="statements", epilog="Example:  sarag quarantine statements --kg kg")
@@ -199,7 +197,7 @@ def retry(sources: tuple[str, ...], **options: Any) -> int:
     metavar="WHAT",
     help="Derive statements again: by the IRI of a subject, a property, a decision or a run.",
 )
-@click.option("--release-all", is_flag=True, help="Derive all statements again.")
+@switch("--release-all", "Derive all statements again.")
 @json_option
 def statements(*, release: str | None, release_all: bool, **options: Any) -> int:
     """List the statements that violate shapes of your own, and release them.
@@ -219,7 +217,7 @@ def statements(*, release: str | None, release_all: bool, **options: Any) -> int
 
 @quarantine.command(name="drop", epilog="Example:  sarag quarantine drop notes/a.md --kg kg")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--all", "everything", is_flag=True, help="Drop all sources in quarantine.")
+@switch("--all", "everything", "Drop all sources in quarantine.")
 @write_options
 @json_option
 def drop(sources: tuple[str, ...], *, everything: bool, **options: Any) -> int:
@@ -228,4 +226,4 @@ def drop(sources: tuple[str, ...], *, everything: bool, **options: Any) -> int:
         raise UsageError("name the sources to drop, or use --all")
     with open_graph(options) as kg:
         dropped = kg.quarantine.drop(sources)
-    return emit(options, {"dropped": list(dropped)}, f"{len(dropped)} dropped")
+    return emit(options, {"dropped": dropped}, f"{len(dropped)} dropped")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, o
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli.flags import (
+    CommandOptions,
     base_option,
     embedding_options,
     endpoint_of,
@@ -20,12 +21,12 @@ from sarag_rdf.cli.flags import (
     json_option,
     model_options,
     open_graph,
-    setting,
     shapes_options,
+    switch,
     together,
     write_options,
 )
-from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars
 from sarag_rdf.documents.reader import ReadOptions
 
 if TYPE_CHECKING:
@@ -38,45 +39,21 @@ _READING = [option.name for option in declared_options(ReadOptions)]
 
 _document_options = together(
     write_options,
-    setting(
-        "--extractor",
-        harmless="inside",
-        help="spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; for a "
-        "new graph llm with an endpoint, else spacy.",
-    ),
-    setting(
-        "--examples",
-        metavar="FILE",
-        help="Sentences with their statements (.jsonl), which the extractor learns from: with "
-        "spacy the same as learned:examples=FILE, with llm as llm:examples=FILE.",
-    ),
+    flags(CommandOptions, "extractor", "examples"),
     flags(ReadOptions, without=("stdin_format",)),
     model_options,
-    click.option(
-        "--strict", is_flag=True, help="Exit with 1 if any document could not be indexed."
-    ),
+    switch("--strict", "Exit with 1 if any document could not be indexed."),
     json_option,
 )
-_dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="List the changes and estimate model calls; write nothing."
-)
-_yes_option = click.option(
-    "--yes", is_flag=True, help="Confirm the deletion of more than a third of the sources."
-)
+_dry_run_option = switch("--dry-run", "List the changes and estimate model calls; write nothing.")
+_yes_option = switch("--yes", "Confirm the deletion of more than a third of the sources.")
 
 
 @click.command(epilog="Example:  sarag index docs/ notes.md --kg kg")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_document_options
 @base_option
-@setting(
-    "--ontology",
-    "ontologies",
-    multiple=True,
-    metavar="FILE|URL",
-    help="Add an ontology, as 'sarag ontology add' does, and extract its classes and properties. "
-    "May be repeated.",
-)
+@flags(CommandOptions, "ontology")
 @shapes_options
 @flags(ReadOptions, "stdin_format")
 @_dry_run_option
@@ -131,7 +108,7 @@ def sync(folder: Path, **options: Any) -> int:
 @write_options
 @embedding_options
 @json_option
-@click.option("--dry-run", is_flag=True, help="List the sources without deleting them.")
+@switch("--dry-run", "List the sources without deleting them.")
 def delete(sources: tuple[str, ...], **options: Any) -> int:
     """Delete sources from the graph, and everything that no other source supports.
 
@@ -142,17 +119,17 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
         if options["dry_run"]:
             names = kg.plan_delete(sources)
             lines = [f"delete  {one_line(name)}" for name in names]
-            return emit(options, {"delete": list(names)}, *lines, f"would be {len(names)} deleted")
+            return emit(options, {"delete": names}, *lines, f"would be {len(names)} deleted")
         with progress_bars() as progress:
             names = kg.delete(sources, progress=progress)
-        data = {"deleted": list(names), "graph": _counts(kg)}
+        data = {"deleted": names, "graph": _counts(kg)}
         return emit(options, data, f"{len(names)} deleted", _counts_line(kg, options))
 
 
 def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
     arguments = {**{name: options[name] for name in _READING if name in options}, **more}
-    ontologies = options.get("ontologies", ())
+    ontologies = options.get("ontology", ())
     with open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
@@ -168,11 +145,12 @@ def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
         with progress_bars() as progress:
             change = getattr(kg, how)
             report = change(inputs, extractor=extractor, progress=progress, **arguments)
-        _echo_problems(report.problems)
+        for each in report.problems:
+            problem(each)
         is_empty = how == "index" and not (report.added or report.updated or report.unchanged)
         if is_empty and not report.problems:
             names = ", ".join(map(str, inputs))
-            _echo_problems([f"no documents in {names}: name a folder that contains some"])
+            problem(f"no documents in {names}: name a folder that contains some")
         _show_report(kg, how, report, extractor, options)
         if options.get("shapes") and not is_empty:
             _check_shapes(kg, options)
@@ -216,7 +194,7 @@ def _extractor(
 def _add_ontologies(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """Add the ontologies of --ontology; with --json, only their problems are printed."""
     limits = {name: options[name] for name in ("max_expansion", "max_seconds")}
-    for file in options.get("ontologies", ()):
+    for file in options.get("ontology", ()):
         from sarag_rdf.cli.ontology_commands import echo_added
 
         report = kg.ontologies.add(file, **limits)
@@ -248,7 +226,8 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
 
 def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> int:
     """Print what would be done; returns 1 if --yes would be needed."""
-    _echo_problems((*plan.problems, *plan.quarantined))
+    for each in (*plan.problems, *plan.quarantined):
+        problem(each)
     usage = None
     if isinstance(extractor, Estimates):
         prices = {name: options[name] for name in ("price_in", "price_out")}
@@ -264,9 +243,9 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
         "unchanged": plan.unchanged,
         "duplicates": plan.duplicates,
         "new_files_skipped": plan.left_out,
-        "problems": [asdict(problem) for problem in plan.problems],
-        "quarantined": [asdict(problem) for problem in plan.quarantined],
-        "estimate": None if usage is None else asdict(usage),
+        "problems": plan.problems,
+        "quarantined": plan.quarantined,
+        "estimate": usage,
     }
     changes = [("update" if planned.known else "add", planned.name) for planned in plan.todo]
     changes += [("delete", name) for name in deleted]
@@ -285,7 +264,8 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
         *_new_files(plan.left_out),
         *estimate_lines,
     )
-    _echo_problems([plan.refused] if plan.refused else [])
+    if plan.refused:
+        problem(plan.refused)
     return int(bool(plan.refused))
 
 
@@ -294,11 +274,8 @@ def _show_report(
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
     usage = extractor.usage if isinstance(extractor, CountsUsage) else None
-    values = {field.name: getattr(report, field.name) for field in fields(report)}
-    data = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
-    data["problems"] = [asdict(problem) for problem in report.problems]
-    data["usage"] = None if usage is None else asdict(usage)
-    data["graph"] = _counts(kg)
+    data = {field.name: getattr(report, field.name) for field in fields(report)}
+    data |= {"usage": usage, "graph": _counts(kg)}
     deleted = "" if how == "index" else f"{report.deleted} deleted, "
     called = usage is not None and (usage.calls or usage.cached_calls)
     emit(
@@ -356,9 +333,3 @@ def _counts_line(kg: KnowledgeGraph, options: dict[str, Any]) -> str:
     keys = ("sources", "documents", "entities", "relationships", "quads")
     parts = (counted(counts[key], name) for key, name in zip(keys, names, strict=True))
     return f"{options['kg']}: {', '.join(parts)}"
-
-
-def _echo_problems(problems: Iterable[object]) -> None:
-    """Print problems to standard error, one per line."""
-    for problem in problems:
-        click.echo(f"sarag: {problem}", err=True)

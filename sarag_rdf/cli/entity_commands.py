@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,11 @@ from sarag_rdf.cli.flags import (
     model_options,
     open_graph,
     output_option,
+    path_option,
     place_of,
     read_options,
     sparql_options,
+    switch,
     together,
     write_options,
 )
@@ -40,11 +41,11 @@ _note_option = click.option("--note", default="", help="Reason for the decision,
 def undo_options(what: str) -> Decorator:
     """--list, --undo and --undo-all, for decisions about something."""
     return together(
-        click.option("--list", "listing", is_flag=True, help=f"List all {what}."),
+        switch("--list", "listing", f"List all {what}."),
         click.option(
             "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
         ),
-        click.option("--undo-all", is_flag=True, help=f"Undo all {what}."),
+        switch("--undo-all", f"Undo all {what}."),
         json_option,
     )
 
@@ -53,17 +54,9 @@ def _review_options(what: str, rules: str) -> Decorator:
     """--rule and what is done with its proposals."""
     return together(
         click.option("--rule", metavar="NAME", help=f"Find {what} by a rule: {rules}."),
-        click.option("--dry-run", is_flag=True, help=f"With --rule: list the {what}."),
-        click.option(
-            "--review",
-            type=click.Path(path_type=Path),
-            help=f"With --rule: write the {what} to this table.",
-        ),
-        click.option(
-            "--accept",
-            type=click.Path(path_type=Path),
-            help="Decide the accepted rows of this table.",
-        ),
+        switch("--dry-run", f"With --rule: list the {what}."),
+        path_option("--review", f"With --rule: write the {what} to this table."),
+        path_option("--accept", "Decide the accepted rows of this table."),
     )
 
 
@@ -140,12 +133,8 @@ def _write_review(
     type=click.FloatRange(0, 1),
     help="Minimum cosine, for the rules near and cluster.",
 )
-@click.option("--unreviewed", is_flag=True, help="With --rule: merge all pairs, without review.")
-@click.option(
-    "--curate",
-    is_flag=True,
-    help="With --review: let a language model comment on each pair in the table.",
-)
+@switch("--unreviewed", "With --rule: merge all pairs, without review.")
+@switch("--curate", "With --review: let a language model comment on each pair in the table.")
 @_note_option
 @undo_options("merges and splits")
 def merge(entities: tuple[str, ...], **options: Any) -> int:
@@ -290,7 +279,7 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
             shown = found if options["dry_run"] else ()
             return emit(
                 options,
-                [asdict(each) for each in found],
+                found,
                 *(f"{each.name}  ->  {each.class_iri}" for each in shown),
                 f"{counted(len(found), 'entity')} would be retyped by {options['rule']}",
             )
@@ -300,7 +289,7 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
 
 @click.command(
     epilog="Example:  sarag link --to subjects --review review.sssom.tsv  and then  "
-    "sarag link --accept review.sssom.tsv",
+    "sarag link --accept review.sssom.tsv"
 )
 @write_options
 @sparql_options
@@ -308,22 +297,16 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
 @click.option(
     "--to", metavar="NAME|URL", help="Find candidates in this imported graph or SPARQL endpoint."
 )
-@click.option(
-    "--review", type=click.Path(path_type=Path), help="Write candidates to this SSSOM file."
-)
+@path_option("--review", "Write candidates to this SSSOM file.")
 @flags(CandidateOptions, "per_entity", "min_confidence", "near", once=True)
 @click.option(
     "--auto",
     type=click.FloatRange(0, 1),
     help="Accept unambiguous candidates with at least this confidence.",
 )
-@click.option("--accept", type=click.Path(path_type=Path), help="Store the links of this table.")
-@click.option(
-    "--elsewhere",
-    is_flag=True,
-    help="With --accept: permit items that are not in an imported graph.",
-)
-@click.option("--same-as", is_flag=True, help="Store owl:sameAs instead of skos:exactMatch.")
+@path_option("--accept", "Store the links of this table.")
+@switch("--elsewhere", "With --accept: permit items that are not in an imported graph.")
+@switch("--same-as", "Store owl:sameAs instead of skos:exactMatch.")
 @click.option(
     "--undo",
     is_flag=False,
@@ -331,7 +314,7 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
     metavar="FILE|IRI",
     help="Remove the links of a table, or of an entity, an item or a mapping.",
 )
-@click.option("--all", "every", is_flag=True, help="With --undo: remove all links.")
+@switch("--all", "every", "With --undo: remove all links.")
 @json_option
 def link(**options: Any) -> int:
     """Link entities of the documents to items of an imported graph, or of an endpoint.
@@ -360,10 +343,7 @@ def _find_links(kg: KnowledgeGraph, options: Options) -> int:
     if review is None and auto is None:
         raise UsageError("choose an output: --review FILE, --auto CONFIDENCE, or both")
     settings = {key: options[key] for key in ("per_entity", "min_confidence", "near")}
-    if isinstance(to, str):
-        found = kg.links.candidates(to, **settings)
-    else:
-        found = kg.links.remote_candidates(to, **settings)
+    found = kg.links.candidates(to, **settings)
     proposed = [match for match in found if match.is_link]
     entities = len({match.subject for match in found})
     result = {"candidates": len(found), "entities": entities, "proposed": len(proposed)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,15 @@ from sarag_rdf.cli.flags import (
     kg_option,
     open_graph,
     output_option,
+    path_option,
     sparql_options,
+    switch,
     together,
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, note, open_output, problem, progress_bars
 from sarag_rdf.documents.reader import ReadOptions
+from sarag_rdf.graph.parts import COMPLETE
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -103,18 +106,16 @@ def _kinds() -> str:
     help=f"Kind of graph: {_kinds()}.",
 )
 @click.option("--name", help="Name of the imported graph. Default: the name of the file.")
-@click.option("--replace", is_flag=True, help="Replace an imported graph of the same name.")
+@switch("--replace", "Replace an imported graph of the same name.")
 @_options_of("importers")
-@click.option(
+@path_option(
     "--suggest-mapping",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="table: do not import, but write a YARRRML mapping from the columns and the ontologies of "
-    "the graph.",
+    "table: do not import, but write a YARRRML mapping from the columns and the ontologies of the "
+    "graph.",
 )
-@click.option("--no-vectors", is_flag=True, help="Do not embed now, but at the first search.")
+@switch("--no-vectors", "Do not embed now, but at the first search.")
 @flags(ReadOptions, "max_expansion", "max_seconds")
-@click.option("--list", "listing", is_flag=True, help="List the imported graphs.")
+@switch("--list", "listing", "List the imported graphs.")
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @write_options
 @embedder_option
@@ -145,13 +146,13 @@ def import_(file: str | None, **options: Any) -> int:
 
 def _list(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
     graphs = kg.imports()
-    states = {"complete": "complete"}
     lines = [
         f"{graph.name}  {graph.kind}  "
-        f"{states.get(graph.state, 'incomplete: import it again, or drop it')}  <{graph.graph}>"
+        f"{'complete' if graph.state == COMPLETE else 'incomplete: import it again, or drop it'}  "
+        f"<{graph.graph}>"
         for graph in graphs
     ]
-    return emit(options, [asdict(graph) for graph in graphs], *lines or ["no imported graphs"])
+    return emit(options, graphs, *lines or ["no imported graphs"])
 
 
 def _import(kg: KnowledgeGraph, file: str, options: dict[str, Any]) -> int:
@@ -170,7 +171,7 @@ def _import(kg: KnowledgeGraph, file: str, options: dict[str, Any]) -> int:
     state = "already imported" if report.already else "imported"
     return emit(
         options,
-        asdict(report),
+        report,
         f"{report.name}: {report.triples} triples {state} as {report.kind}",
         f"  <{report.graph}>; to search only this graph, use --over {report.name}",
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,7 @@ from sarag_rdf.base.options import (
     Options,
     Spec,
     declared_options,
+    option,
 )
 from sarag_rdf.cli.settings_files import Setting
 
@@ -95,13 +97,13 @@ def flag(option: Option, name: str = "", *, once: bool = False, **more: Any) -> 
     name = name or option.name
     default = None if option.default in ("", ()) else option.default
     attributes: dict[str, Any] = {"help": option.meaning, "default": default, "show_default": True}
-    attributes |= more
     if option.kind is bool:
         attributes["is_flag"] = True
     elif option.kind is tuple:
         attributes |= {"multiple": True, "help": f"{option.meaning} May be repeated."}
     else:
         attributes["type"] = _type(option)
+    attributes |= more
     if once:
         return _added(long, long, name, **attributes)
     return setting(long, name, harmless=option.harmless, **attributes)
@@ -167,13 +169,104 @@ read_options = together(kg_option, sparql_options)
 write_options = together(
     kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
 )
-base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
-embedder_option = setting(
-    "--embedder",
-    help="Embedding model: a name or path (sentence-transformers), or openai:MODEL at the "
-    "endpoint; with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded "
-    "with, else all-MiniLM-L6-v2.",
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandOptions(Options):
+    """Options of commands that no part of the library declares."""
+
+    name = "the command"
+    base: str | None = option(None, "Base IRI of a new graph (http or https).", harmless=True)
+    embedder: str | None = option(
+        None,
+        "Embedding model: a name or path (sentence-transformers), or openai:MODEL at the endpoint; "
+        "with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded with, "
+        "else all-MiniLM-L6-v2.",
+    )
+    over: tuple[str, ...] = option(
+        (),
+        "Part of the graph to search: documents, or the name of an imported graph. Default: all, "
+        "with the links between them.",
+        harmless=True,
+    )
+    facts: str | None = option(
+        None,
+        "Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
+        "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
+        "searched. An imported graph named here is searched only if --over names it.",
+        harmless="inside",
+    )
+    extractor: str | None = option(
+        None,
+        "spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
+        "graph llm with an endpoint, else spacy.",
+        harmless="inside",
+    )
+    examples: str | None = option(
+        None,
+        "Sentences with their statements (.jsonl), which the extractor learns from: with spacy the "
+        "same as learned:examples=FILE, with llm as llm:examples=FILE.",
+    )
+    ontology: tuple[str, ...] = option(
+        (),
+        "File or URL of an ontology to add, as 'sarag ontology add' does; its classes and "
+        "properties are extracted.",
+    )
+    shapes: tuple[str, ...] = option((), "SHACL shapes (Turtle) for entities and their statements.")
+    on_violation: str | None = option(
+        None,
+        "With --shapes: report violations (default), or put the statements that violate shapes "
+        "into quarantine.",
+        choices=("report", "quarantine"),
+        harmless=True,
+    )
+    retriever: str = option(
+        "sarag", "Retriever, with its options. 'sarag strategies' lists them.", harmless="inside"
+    )
+    limit: int | None = option(
+        None, f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]", ge=1, harmless=True
+    )
+    weight: tuple[str, ...] = option(
+        (),
+        "TERM=WEIGHT: multiply the activation that passes over the edges of a property, or to the "
+        "instances of a class, by 0 to 4; 0 cuts.",
+        harmless=True,
+    )
+    engine: str = option(
+        "auto",
+        "How links are followed: with arrays in memory, which are cached between runs, or with "
+        "SPARQL queries for each step. auto: memory for a folder, sparql for an endpoint.",
+        choices=("auto", "memory", "sparql"),
+        harmless=True,
+    )
+    reasoner: str = option(
+        "single", "Reasoner, with its options. 'sarag strategies' lists them.", harmless="inside"
+    )
+    context: str = option(
+        "whole",
+        "Context for the model: whole documents, selected sentences, or a graph-walk.",
+        harmless="inside",
+    )
+    budget: int | None = option(
+        None,
+        "Maximum size of the context in tokens, unless --context sets it. Default: none (whole), "
+        "400 (selected), 4000 (graph-walk).",
+        ge=1,
+        harmless=True,
+    )
+    tokenizer: str | None = option(
+        None,
+        "Folder or name of the model whose tokenizer counts tokens. Default: 4/3 tokens per word.",
+    )
+    activation: Path | None = option(
+        None, "Write seeds, steps, results and calls as RDF (.trig) in terms of PROV-O."
+    )
+    picture: Path | None = option(None, "Draw the activation: .html or .png.")
+    sparql_endpoint: str = option("", "URL of a SPARQL endpoint for the dataset.", harmless=True)
+
+
+base_option = flags(CommandOptions, "base")
+embedder_option = flags(CommandOptions, "embedder")
 embedding_endpoint_options = together(
     flags(ModelEndpoint, "base_url", is_needed=False),
     flags(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
@@ -182,108 +275,36 @@ embedding_endpoint_options = together(
 endpoint_options = flags(ModelEndpoint, names={"seed": "model_seed"})
 embedding_options = together(embedder_option, embedding_endpoint_options)
 model_options = together(embedder_option, endpoint_options)
-over_option = setting(
-    "--over",
-    harmless=True,
-    multiple=True,
-    help="Part of the graph to search: documents, or the name of an imported graph. May be "
-    "repeated. Default: all, with the links between them.",
-)
-query_over_option = setting(
-    "--over",
-    harmless=True,
-    multiple=True,
+over_option = flags(CommandOptions, "over")
+query_over_option = flags(
+    CommandOptions,
+    "over",
     help="Part of the graph to query: documents, the name of an imported graph, or all. May be "
     "repeated. Default: documents. A query with FROM names its own data set.",
 )
-facts_option = setting(
-    "--facts",
-    harmless="inside",
-    metavar="NAME|URL",
-    help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
-    "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
-    "searched. An imported graph named here is searched only if --over names it.",
-)
-shapes_options = together(
-    setting(
-        "--shapes",
-        multiple=True,
-        metavar="FILE",
-        help="SHACL shapes (Turtle) for entities and their statements. May be repeated.",
-    ),
-    setting(
-        "--on-violation",
-        harmless=True,
-        type=click.Choice(("report", "quarantine")),
-        help="With --shapes: report violations (default), or put the statements that violate "
-        "shapes into quarantine.",
-    ),
-)
-retrieval_options = together(
-    setting(
-        "--retriever",
-        harmless="inside",
-        default="sarag",
-        metavar="NAME[:KEY=VALUE]...",
-        help="Retriever, with its options. 'sarag strategies' lists them.",
-    ),
-    setting(
-        "--limit",
-        harmless=True,
-        type=click.IntRange(1),
-        help=f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]",
-    ),
-    setting(
-        "--weight",
-        harmless=True,
-        multiple=True,
-        metavar="TERM=WEIGHT",
-        help="Multiply the activation that passes over the edges of a property, or to the "
-        "instances of a class, by 0 to 4; 0 cuts. May be repeated.",
-    ),
-    setting(
-        "--engine",
-        harmless=True,
-        default="auto",
-        type=click.Choice(["auto", "memory", "sparql"]),
-        help="How links are followed: with arrays in memory, which are cached between runs, or "
-        "with SPARQL queries for each step. auto: memory for a folder, sparql for an endpoint.",
-    ),
-)
-reasoning_options = together(
-    setting(
-        "--reasoner",
-        harmless="inside",
-        default="single",
-        metavar="NAME[:KEY=VALUE]...",
-        help="Reasoner, with its options. 'sarag strategies' lists them.",
-    ),
-    setting(
-        "--context",
-        harmless="inside",
-        default="whole",
-        metavar="NAME[:KEY=VALUE]...",
-        help="Context for the model: whole documents, selected sentences, or a graph-walk.",
-    ),
-    setting(
-        "--budget",
-        harmless=True,
-        type=click.IntRange(1),
-        help="Maximum size of the context in tokens, unless --context sets it. Default: none "
-        "(whole), 400 (selected), 4000 (graph-walk).",
-    ),
-    setting(
-        "--tokenizer",
-        help="Folder or name of the model whose tokenizer counts tokens. Default: 4/3 tokens per "
-        "word.",
-    ),
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+facts_option = flags(CommandOptions, "facts")
+shapes_options = flags(CommandOptions, "shapes", "on_violation")
+retrieval_options = flags(CommandOptions, "retriever", "limit", "weight", "engine")
+reasoning_options = flags(CommandOptions, "reasoner", "context", "budget", "tokenizer")
+
+
+def switch(*names: str) -> Decorator:
+    """A flag without a value: its names, and as the last text its help."""
+    return click.option(*names[:-1], is_flag=True, help=names[-1])
+
+
+def path_option(*names: str, **attributes: Any) -> Decorator:
+    """An option that names a file: its names, and as the last text its help."""
+    path = click.Path(path_type=Path)
+    return click.option(*names[:-1], type=path, help=names[-1], **attributes)
+
+
+json_option = switch("--json", "as_json", "Print JSON.")
 
 
 def output_option(text: str = "Default: standard output.") -> Decorator:
     """-o and --output."""
-    return click.option("--output", "-o", type=click.Path(path_type=Path), help=text)
+    return path_option("--output", "-o", text)
 
 
 def endpoint_of(options: Mapping[str, Any], timeout: str = "timeout") -> ModelEndpoint | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from sarag_rdf.cli.flags import (
     open_graph,
     output_option,
     read_options,
+    switch,
     together,
     write_options,
 )
@@ -56,9 +56,7 @@ def _parsing_arguments(options: dict[str, Any]) -> dict[str, Any]:
     return {"format": options["format_"], **{name: options[name] for name in names}}
 
 
-@click.group(
-    epilog="Example:  sarag ontology add museum.ttl --kg kg",
-)
+@click.group(epilog="Example:  sarag ontology add museum.ttl --kg kg")
 def ontology() -> None:
     """Manage the ontologies of a graph, whose classes and properties extraction uses.
 
@@ -70,7 +68,7 @@ def ontology() -> None:
 @ontology.command(name="add", epilog="Example:  sarag ontology add museum.ttl --kg kg")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
 @click.option("--name", help="Name of the ontology. Default: the name of the file.")
-@click.option("--yes", is_flag=True, help="Replace an ontology of the same name.")
+@switch("--yes", "Replace an ontology of the same name.")
 @_parsing_options
 @write_options
 @base_option
@@ -87,7 +85,7 @@ def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) 
         arguments = {"name": name, "replace": yes, **_parsing_arguments(options)}
         reports = [kg.ontologies.add(file, **arguments) for file in files]
     if options["as_json"]:
-        return emit(options, [asdict(report) for report in reports])
+        return emit(options, reports)
     for report, file in zip(reports, files, strict=True):
         echo_added(report, file)
     if any(report.sources and not report.already for report in reports):
@@ -122,7 +120,7 @@ def list_(**options: Any) -> int:
     """List the ontologies of a graph, or the packaged one, which is in force without them."""
     with open_graph(options) as kg:
         ontologies = kg.ontologies.in_force()
-    return emit(options, [asdict(each) for each in ontologies], *map(_line, ontologies))
+    return emit(options, ontologies, *map(_line, ontologies))
 
 
 @ontology.command(name="show", epilog="Example:  sarag ontology show museum --kg kg")
@@ -146,15 +144,15 @@ def show(names: tuple[str, ...], *, over: str | None, **options: Any) -> int:
         if over not in (None, "documents"):
             use = kg.ontologies.use(*names, over=over)
             prefixes = kg.ontologies.prefixes() | PREFIXES
-            return emit(options, asdict(use), *_use_lines(use, Schema(), prefixes))
+            return emit(options, use, *_use_lines(use, Schema(), prefixes))
         ontologies = [o for o in kg.ontologies.in_force() if not names or o.name in names]
         schema = kg.ontologies.schema(*names)
         use = kg.ontologies.use(*names)
     data = {
-        "ontologies": [asdict(each) for each in ontologies],
-        "classes": [asdict(class_) for class_ in schema.classes.values()],
-        "properties": [asdict(property_) for property_ in schema.properties.values()],
-        "use": asdict(use),
+        "ontologies": ontologies,
+        "classes": [*schema.classes.values()],
+        "properties": [*schema.properties.values()],
+        "use": use,
     }
     lines = (*map(_line, ontologies), *_schema_lines(schema), *_use_lines(use, schema, PREFIXES))
     return emit(options, data, *lines)
@@ -284,9 +282,9 @@ def check(files: tuple[str, ...], **options: Any) -> int:
     from sarag_rdf.kg.schemas import check_file
 
     findings = {file: check_file(file, **_parsing_arguments(options)) for file in files}
-    data = {file: [asdict(finding) for finding in findings[file]] for file in files}
-    emit(options, data, *(line for file in files for line in _finding_lines(file, findings[file])))
-    return int(any(f.severity == "error" for of_file in findings.values() for f in of_file))
+    lines = (line for file in files for line in _finding_lines(file, findings[file]))
+    failed = any(f.severity == "error" for of_file in findings.values() for f in of_file)
+    return emit(options, findings, *lines, failed=failed)
 
 
 def _finding_lines(file: str, findings: Sequence[OntologyFinding]) -> Iterator[str]:
@@ -315,9 +313,7 @@ def _finding_lines(file: str, findings: Sequence[OntologyFinding]) -> Iterator[s
     metavar="NAME",
     help="Parts to derive entailments from: documents (default), imported graphs. May be repeated.",
 )
-@click.option(
-    "--off", is_flag=True, help="Delete the entailed triples, and stop materialising them."
-)
+@switch("--off", "Delete the entailed triples, and stop materialising them.")
 @write_options
 @json_option
 def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
@@ -341,7 +337,7 @@ def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
 @click.option(
     "--most", default=100, show_default=True, type=click.IntRange(1), help="Number of phrases."
 )
-@click.option("--all", "all_", is_flag=True, help="Include phrases that state a property already.")
+@switch("--all", "all_", "Include phrases that state a property already.")
 @json_option
 def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> int:
     """Suggest properties for the phrases of relationships, as a table for review.
@@ -354,7 +350,7 @@ def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> in
     with open_graph(options) as kg:
         proposals = kg.decisions.propose_phrases(most=most, all_=all_)
         if options["as_json"]:
-            return emit(options, [asdict(proposal) for proposal in proposals])
+            return emit(options, proposals)
         table = kg.decisions.table(proposals, "phrases", delimiter_for(output or Path()))
     with open_output(output) as stream:
         stream.write(table.encode())

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,14 +68,17 @@ def _set_verbose(context: click.Context, _: click.Parameter, value: bool) -> Non
         logger.setLevel(logging.DEBUG)
 
 
-def emit(options: Mapping[str, Any], data: Any, *lines: str) -> int:
-    """Print `data` as JSON if the command was called with --json, else lines of text; returns 0."""
+def emit(options: Mapping[str, Any], data: Any, *lines: str, failed: bool = False) -> int:
+    """Print `data` as JSON if the command was called with --json, else lines of text.
+
+    Dataclasses have the keys that their fields name. Returns the exit code: 1 if it `failed`.
+    """
     if options["as_json"]:
         echo_json(data)
     else:
         for line in lines:
             click.echo(line)
-    return 0
+    return int(failed)
 
 
 def counted(number: int, noun: str) -> str:
@@ -106,7 +110,13 @@ def columns(
 
 def json_text(data: Any) -> str:
     """Data as the command line prints and writes it, without a line break at the end."""
-    return json.dumps(data, ensure_ascii=False, indent=2)
+    return json.dumps(data, ensure_ascii=False, indent=2, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return dict(value)
 
 
 def echo_json(data: Any) -> None:

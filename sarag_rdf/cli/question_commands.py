@@ -10,8 +10,10 @@ import click
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.options import Options, declared_options
 from sarag_rdf.cli.flags import (
+    CommandOptions,
     embedding_options,
     facts_option,
+    flags,
     json_option,
     model_options,
     open_graph,
@@ -21,7 +23,7 @@ from sarag_rdf.cli.flags import (
     reasoning_options,
     retrieval_options,
     retriever_arguments,
-    setting,
+    switch,
     together,
 )
 from sarag_rdf.cli.output import emit, note, problem
@@ -34,14 +36,9 @@ if TYPE_CHECKING:
 NO_EVIDENCE = 3
 _question_options = together(read_options, over_option, facts_option, retrieval_options)
 _shown_options = together(
-    click.option("--explain", is_flag=True, help="Show how each document was reached."),
+    switch("--explain", "Show how each document was reached."),
     json_option,
-    setting(
-        "--activation",
-        type=click.Path(path_type=Path),
-        metavar="FILE.trig",
-        help="Write seeds, steps, results and calls as RDF in terms of PROV-O.",
-    ),
+    flags(CommandOptions, "activation"),
 )
 
 
@@ -50,7 +47,7 @@ _shown_options = together(
 @_question_options
 @embedding_options
 @_shown_options
-@setting("--picture", type=click.Path(path_type=Path), help="Draw the activation: .html or .png.")
+@flags(CommandOptions, "picture")
 def search(question: str, **options: Any) -> int:
     """Find the documents for a question, by spreading activation or another --retriever."""
     from sarag_rdf.cli.answers import show_retrieved

@@ -19,11 +19,7 @@ from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.terms import iri
 from sarag_rdf.base.vocab import PROV, SARAG
 from sarag_rdf.building.derive import decisions as stored
-from sarag_rdf.building.derive.decisions import (
-    SUBJECTS,
-    PhraseSignature,
-    read_decisions,
-)
+from sarag_rdf.building.derive.decisions import SUBJECTS, PhraseSignature, read_decisions
 from sarag_rdf.building.derive.decisions import Decision as Decision
 from sarag_rdf.building.derive.decisions import Subject as Subject
 from sarag_rdf.building.derive.incremental import refresh

@@ -337,12 +337,7 @@ class KnowledgeGraph:
             forget_import(reader, name)
 
     def restore(
-        self,
-        where: str | Path,
-        *,
-        embed: bool = True,
-        progress: Progress = silent,
-        **options: Any,
+        self, where: str | Path, *, embed: bool = True, progress: Progress = silent, **options: Any
     ) -> int:
         """Load the TriG or N-Quads export of a graph into this empty one; the number of quads.
 
@@ -585,12 +580,7 @@ class KnowledgeGraph:
     # Export and description
 
     def export(
-        self,
-        format_: str,
-        output: IO[bytes],
-        *,
-        progress: Progress = silent,
-        **options: Any,
+        self, format_: str, output: IO[bytes], *, progress: Progress = silent, **options: Any
     ) -> ExportReport | None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
@@ -625,12 +615,7 @@ class KnowledgeGraph:
         with self.session.read() as snapshot:
             return activation_trig(found, snapshot.reader.minter)
 
-    def describe(
-        self,
-        dumps: Sequence[str] = (),
-        endpoint: str = "",
-        **description: Any,
-    ) -> bytes:
+    def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **description: Any) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.
 
         Values in `description` are stored first, as `say` does.

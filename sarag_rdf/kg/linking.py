@@ -162,11 +162,11 @@ class Links:
         lead to items that no imported graph has. Raises `InputError` with the errors of a table,
         and changes nothing.
         """
-        table = read_table(rows) if isinstance(rows, Path) else None
+        listed = read_table(rows) if isinstance(rows, Path) else rows
         with self._write() as reader:
             if isinstance(rows, Path):
-                check(rows, table or (), reader, None if elsewhere else _all_imported(reader))
-            return accept(reader, table if isinstance(rows, Path) else rows, same_as=same_as)
+                check(rows, listed, reader, None if elsewhere else _all_imported(reader))
+            return accept(reader, listed, same_as=same_as)
 
     def undo(self, what: Path | str | None) -> LinkReport:
         """Remove the links of a table or of an IRI; all links for None."""

@@ -13,12 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sarag_rdf.base.endpoints import SparqlEndpoint, is_url
-from sarag_rdf.base.errors import (
-    EmptyGraphError,
-    NotAGraphError,
-    UsageError,
-    shown_path,
-)
+from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, shown_path
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.redaction import masked
 from sarag_rdf.graph.metadata import read_meta

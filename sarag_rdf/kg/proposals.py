@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from sarag_rdf.building.derive.decisions import (
     VALUE_TYPE,
     Decision,
     Decisions,
+    Kind,
     PhraseSignature,
     read_decisions,
 )
@@ -168,6 +169,7 @@ def propose_classes(
         members = _members(reader, entities)
     order = sorted(members, key=lambda entity: (-len(documents.get(entity, ())), entity))
     listed = [members[entity] for entity in order]
+    named: Iterable[tuple[Member, str | None]]
     if llm is None:
         class_of_name = PhraseMatcher(schema).class_of_name
         named = ((member, class_of_name(member.name)) for member in listed)
@@ -371,7 +373,8 @@ def phrase_decision(
             f"column {_DIRECTION}: unknown direction '{row[_DIRECTION]}': use {FORWARD} or "
             f"{INVERSE}"
         )
-    kind, property_ = "property", NO_PROPERTY
+    kind: Kind = "property"
+    property_ = NO_PROPERTY
     if row[_PROPERTY].casefold() != NONE:
         try:
             property_ = TermNames("property", schema.properties).resolve(row[_PROPERTY])

@@ -139,11 +139,7 @@ class QueryExplanation:
 
 
 def explain_query(
-    session: Session,
-    text: str,
-    over: Sequence[str],
-    declared: Prefixes | None,
-    known: Vocabulary,
+    session: Session, text: str, over: Sequence[str], declared: Prefixes | None, known: Vocabulary
 ) -> QueryExplanation:
     """What a query reads; see `KnowledgeGraph.explain_query`.
 

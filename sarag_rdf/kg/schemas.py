@@ -29,9 +29,7 @@ from sarag_rdf.building.imports.run import import_name
 from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_turtle
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.ontologies import (
-    StoredOntology as StoredOntology,
-)
+from sarag_rdf.graph.ontologies import StoredOntology as StoredOntology
 from sarag_rdf.graph.ontologies import (
     ontology_added,
     ontology_removed,
@@ -332,9 +330,7 @@ def check_file(location: str | Path, **options: Any) -> tuple[OntologyFinding, .
 def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:
     """Apply the change of an ontology with that of derived data in one transaction."""
     change = Change(
-        derived.drop,
-        (*derived.delete, *metadata.delete),
-        (*derived.insert, *metadata.insert),
+        derived.drop, (*derived.delete, *metadata.delete), (*derived.insert, *metadata.insert)
     )
     reader.store.apply(with_revision(reader, change))
 
@@ -423,10 +419,7 @@ _KIND = "property or class"
 
 
 def with_weights(
-    query: Query,
-    weights: Mapping[str, float],
-    retriever: str | Options,
-    session: Session,
+    query: Query, weights: Mapping[str, float], retriever: str | Options, session: Session
 ) -> Query:
     """The question with activation weights, whose terms are IRIs, prefixed names or labels.
 

@@ -30,11 +30,7 @@ class Snapshot:
     """One state of a graph, and everything that is computed from that state when first needed."""
 
     def __init__(
-        self,
-        reader: GraphReader,
-        over: Sequence[str],
-        vectors: Vectors,
-        facts: Facts | None = None,
+        self, reader: GraphReader, over: Sequence[str], vectors: Vectors, facts: Facts | None = None
     ) -> None:
         """`over` names the parts that are searched; none means all but that of the `facts`."""
         self.reader = reader

@@ -21,15 +21,7 @@ from sarag_rdf.base.errors import (
     UsageError,
     VectorStoreError,
 )
-from sarag_rdf.base.ports import (
-    LLM,
-    ChooseVectors,
-    Embedder,
-    Matrix,
-    Progress,
-    VectorStore,
-    silent,
-)
+from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Matrix, Progress, VectorStore, silent
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
