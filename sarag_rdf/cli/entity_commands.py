@@ -27,7 +27,7 @@ from sarag_rdf.cli.flags import (
     together,
     write_options,
 )
-from sarag_rdf.cli.output import counted, emit, open_output, progress_bars
+from sarag_rdf.cli.output import counted, emit, progress_bars, write_output
 from sarag_rdf.kg.linking import CandidateOptions
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ def _write_review(
     """Write the proposals of a rule to the table that --review names."""
     if options["review"] is not None:
         table = kg.decisions.table(proposals, about, delimiter_for(options["review"]))
-        with open_output(options["review"]) as stream:
-            stream.write(table.encode())
+        write_output(options["review"], table)
 
 
 @click.command(epilog='Example:  sarag merge "Marie Curie" "Maria Skłodowska"')
@@ -357,8 +356,7 @@ def _find_links(kg: KnowledgeGraph, options: Options) -> int:
         found = [match for match in found if match.subject not in linked]
     if review is not None:
         name = to if isinstance(to, str) else "endpoint"
-        with open_output(review) as stream:
-            stream.write(kg.links.table(found, f"candidates/{name}").encode())
+        write_output(review, kg.links.table(found, f"candidates/{name}"))
     return emit(options, result, *lines)
 
 
@@ -398,6 +396,6 @@ def mappings(output: Path | None, **options: Any) -> int:
     Each row has the subject and object with their labels, the predicate, the justification
     (mapping_justification) and the confidence. 'sarag link --accept' reads the table.
     """
-    with open_graph(options) as kg, open_output(output) as stream:
-        stream.write(kg.links.mappings().encode())
+    with open_graph(options) as kg:
+        write_output(output, kg.links.mappings())
     return 0

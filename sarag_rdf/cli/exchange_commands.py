@@ -29,9 +29,17 @@ from sarag_rdf.cli.flags import (
     together,
     write_options,
 )
-from sarag_rdf.cli.output import counted, emit, note, open_output, problem, progress_bars
-from sarag_rdf.documents.reader import ReadOptions
+from sarag_rdf.cli.output import (
+    counted,
+    emit,
+    note,
+    open_output,
+    problem,
+    progress_bars,
+    write_output,
+)
 from sarag_rdf.graph.parts import COMPLETE
+from sarag_rdf.graph.store.parse import RdfReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -114,7 +122,7 @@ def _kinds() -> str:
     "graph.",
 )
 @switch("--no-vectors", "Do not embed now, but at the first search.")
-@flags(ReadOptions, "max_expansion", "max_seconds")
+@flags(RdfReadOptions, *_RESTORING[1:])
 @switch("--list", "listing", "List the imported graphs.")
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @write_options
@@ -209,9 +217,7 @@ def _suggest(kg: KnowledgeGraph, file: str, options: dict[str, Any]) -> int:
             raise UsageError(f"give either --suggest-mapping or {option.flag}")
     if target.exists():
         raise UsageError(f"{target} exists already: give another file")
-    text = kg.suggest_mapping(file, kind)
-    with open_output(target) as output:
-        output.write(text.encode())
+    write_output(target, kg.suggest_mapping(file, kind))
     click.echo(f"{target}: check it, and then  sarag import {file} --as table --mapping {target}")
     return 0
 

@@ -26,10 +26,10 @@ from sarag_rdf.cli.flags import (
     together,
     write_options,
 )
-from sarag_rdf.cli.output import columns, counted, emit, open_output
-from sarag_rdf.documents.reader import ReadOptions
+from sarag_rdf.cli.output import columns, counted, emit, problem, write_output
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.graph.store.parse import RdfReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.check import OntologyFinding
@@ -44,16 +44,10 @@ _MOST_FOUND = 3
 """Classes of subjects and of objects that are printed."""
 
 
+_PARSING = ("format", "base_iri", "max_expansion", "max_seconds")
 _parsing_options = together(
-    click.option("--format", "format_", help="RDF format. Default: by the suffix of the file."),
-    click.option("--base-iri", help="Base IRI for relative IRIs in the file."),
-    flags(ReadOptions, "max_expansion", "max_seconds"),
+    flags(RdfReadOptions, *_PARSING[:2], once=True), flags(RdfReadOptions, *_PARSING[2:])
 )
-
-
-def _parsing_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    names = ("base_iri", "max_expansion", "max_seconds")
-    return {"format": options["format_"], **{name: options[name] for name in names}}
 
 
 @click.group(epilog="Example:  sarag ontology add museum.ttl --kg kg")
@@ -63,6 +57,10 @@ def ontology() -> None:
     An ontology is a file in OWL, RDFS, SKOS, the vocabulary of schema.org, or SHACL shapes, as
     Turtle, N-Triples, RDF/XML, JSON-LD or TriG. It is stored in a named graph of its own.
     """
+
+
+def _parsing(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in _PARSING}
 
 
 @ontology.command(name="add", epilog="Example:  sarag ontology add museum.ttl --kg kg")
@@ -82,18 +80,18 @@ def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) 
     if name is not None and len(files) > 1:
         raise UsageError("--name requires a single file")
     with open_graph(options, base=options["base"]) as kg:
-        arguments = {"name": name, "replace": yes, **_parsing_arguments(options)}
+        arguments = {"name": name, "replace": yes, **_parsing(options)}
         reports = [kg.ontologies.add(file, **arguments) for file in files]
-    if options["as_json"]:
-        return emit(options, reports)
+    lines = []
     for report, file in zip(reports, files, strict=True):
-        echo_added(report, file)
+        if not options["as_json"]:
+            echo_added(report, file)
     if any(report.sources and not report.already for report in reports):
-        click.echo(
+        lines.append(
             f"{counted(reports[0].sources, 'source')} indexed with another schema: sarag update "
             "or sarag index extracts them again"
         )
-    return 0
+    return emit(options, reports, *lines)
 
 
 def echo_added(report: OntologyReport, file: object, *, only_problems: bool = False) -> None:
@@ -104,13 +102,9 @@ def echo_added(report: OntologyReport, file: object, *, only_problems: bool = Fa
         click.echo(f"{report.name}: {state}, {classes}, {properties}, {report.triples} triples")
     errors = [finding for finding in report.findings if finding.severity == "error"]
     for finding in errors:
-        click.echo(f"sarag: {one_line(str(finding))}", err=True)
-    warnings = len(report.findings) - len(errors)
-    if warnings:
-        click.echo(
-            f"sarag: {counted(warnings, 'warning')}: sarag ontology check {file}  lists them",
-            err=True,
-        )
+        problem(one_line(str(finding)))
+    if warnings := len(report.findings) - len(errors):
+        problem(f"{counted(warnings, 'warning')}: sarag ontology check {file}  lists them")
 
 
 @ontology.command(name="list", epilog="Example:  sarag ontology list --kg kg")
@@ -281,7 +275,7 @@ def check(files: tuple[str, ...], **options: Any) -> int:
     """
     from sarag_rdf.kg.schemas import check_file
 
-    findings = {file: check_file(file, **_parsing_arguments(options)) for file in files}
+    findings = {file: check_file(file, **_parsing(options)) for file in files}
     lines = (line for file in files for line in _finding_lines(file, findings[file]))
     failed = any(f.severity == "error" for of_file in findings.values() for f in of_file)
     return emit(options, findings, *lines, failed=failed)
@@ -352,8 +346,7 @@ def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> in
         if options["as_json"]:
             return emit(options, proposals)
         table = kg.decisions.table(proposals, "phrases", delimiter_for(output or Path()))
-    with open_output(output) as stream:
-        stream.write(table.encode())
+    write_output(output, table)
     return 0
 
 
@@ -409,6 +402,5 @@ def induce(*, output: Path | None, namespace: str | None, least: int, **options:
     """
     with open_graph(options) as kg:
         turtle = kg.ontologies.induce(namespace=namespace or "", least=least)
-    with open_output(output) as stream:
-        stream.write(turtle.encode())
+    write_output(output, turtle)
     return 0

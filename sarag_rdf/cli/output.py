@@ -136,6 +136,12 @@ def open_output(output: Path | None) -> Iterator[IO[bytes]]:
     note(f"written to {output}")
 
 
+def write_output(output: Path | None, text: str) -> None:
+    """Write a text as `open_output` does."""
+    with open_output(output) as stream:
+        stream.write(text.encode())
+
+
 @contextmanager
 def _replace_atomically(output: Path) -> Iterator[IO[bytes]]:
     """Write a temporary file and rename it at the end; a pipe or device is written directly.

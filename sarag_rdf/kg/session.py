@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,13 +30,22 @@ class Snapshot:
     """One state of a graph, and everything that is computed from that state when first needed."""
 
     def __init__(
-        self, reader: GraphReader, over: Sequence[str], vectors: Vectors, facts: Facts | None = None
+        self,
+        reader: GraphReader,
+        over: Sequence[str],
+        vectors: Vectors,
+        facts: Callable[[GraphReader], GraphView] | None = None,
+        facts_part: str = "",
     ) -> None:
-        """`over` names the parts that are searched; none means all but that of the `facts`."""
+        """`over` names the parts that are searched; none means all but `facts_part`.
+
+        `facts` gives the view of the graph whose statements are activated, if it is another one.
+        """
         self.reader = reader
         self._over = over
         self._vectors = vectors
         self._facts = facts
+        self._facts_part = facts_part
         self._view: GraphView | None = None
         self._lock = threading.Lock()
 
@@ -54,8 +63,7 @@ class Snapshot:
         """The reader of the parts that are searched; raises `UsageError` for an unknown part."""
         if self.reader.over is not None:
             return self.reader
-        without = self._facts.part if self._facts is not None else ""
-        return select_parts(self.reader, self._over, without=without)
+        return select_parts(self.reader, self._over, without=self._facts_part)
 
     @property
     def view(self) -> GraphView:
@@ -65,45 +73,9 @@ class Snapshot:
         """
         with self._lock:
             if self._view is None:
-                facts = self._facts.view(self.reader) if self._facts is not None else None
+                facts = self._facts(self.reader) if self._facts is not None else None
                 self._view = self._vectors.view(self.searched, facts)
             return self._view
-
-
-class Facts:
-    """The graph whose statements are activated: a part of the graph, or a SPARQL endpoint."""
-
-    def __init__(self, where: str | SparqlEndpoint, vectors: Vectors, graph: Location) -> None:
-        """`where` is a part's name, an endpoint or its URL; `vectors` are those of the graph."""
-        self.part = ""
-        self._location: Location | None = None
-        if isinstance(where, str) and not is_url(where):
-            self.part = where
-        else:
-            remote = SparqlEndpoint(where) if isinstance(where, str) else where
-            self._location = location_of(endpoint_beside(remote, graph))
-        self._vectors = vectors
-
-    def view(self, reader: GraphReader) -> GraphView:
-        """What is read of it beside the graph of `reader`, with the embedding model of that graph.
-
-        Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
-        """
-        model = recorded_model(reader)
-        if self._location is None:
-            if reader.over is not None:
-                raise UsageError(
-                    f"no such graph at the endpoint: '{self.part}': name another endpoint's URL "
-                    "with --facts, or none"
-                )
-            return self._vectors.view(select_parts(reader, [self.part]), model=model)
-        store = self._location.open()
-        foreign = self._location.foreign_part(store)
-        meta = read_meta(store) if foreign is None else None
-        minter = Minter(meta.base) if meta else Minter()
-        over = (foreign,) if foreign is not None else None
-        vectors = self._vectors.elsewhere(self._location.cache)
-        return vectors.view(GraphReader(store, minter, over), model=model)
 
 
 class Session:
@@ -136,7 +108,12 @@ class Session:
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors, progress)
-        self.facts = Facts(facts, self.vectors, self.location) if facts else None
+        self._facts: str | Location = ""
+        if isinstance(facts, SparqlEndpoint) or is_url(facts):
+            remote = SparqlEndpoint(facts) if isinstance(facts, str) else facts
+            self._facts = location_of(endpoint_beside(remote, self.location))
+        elif facts:
+            self._facts = facts
         self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()
@@ -210,7 +187,7 @@ class Session:
             if todo.refused:
                 raise InputError(todo.refused)
             self.vectors.record_model(reader)
-            with self.vectors.prefetching(reader) as prefetcher:
+            with closing(self.vectors.prefetcher(reader)) as prefetcher:
                 report = run(reader, todo, extractor, progress=progress, written=prefetcher.take)
             self.vectors.build(reader, progress)
             return report
@@ -251,10 +228,33 @@ class Session:
                 meta = read_meta(store)
                 reader = GraphReader(store, self._minter(meta), readable=self._readable)
                 missing_ok &= meta is None
-            snapshot = Snapshot(reader, self.over, self.vectors, self.facts)
+            part = self._facts if isinstance(self._facts, str) else ""
+            facts = self._facts_view if self._facts else None
+            snapshot = Snapshot(reader, self.over, self.vectors, facts, part)
             if not missing_ok:  # else the graph may be created meanwhile
                 self._snapshot = snapshot
             return snapshot
+
+    def _facts_view(self, reader: GraphReader) -> GraphView:
+        """What is read of the graph of facts, with the embedding model of the graph of `reader`.
+
+        Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
+        """
+        model, facts = recorded_model(reader), self._facts
+        if isinstance(facts, str):
+            if reader.over is not None:
+                raise UsageError(
+                    f"no such graph at the endpoint: '{facts}': name another endpoint's URL with "
+                    "--facts, or none"
+                )
+            return self.vectors.view(select_parts(reader, [facts]), model=model)
+        store = facts.open()
+        foreign = facts.foreign_part(store)
+        meta = read_meta(store) if foreign is None else None
+        other = GraphReader(
+            store, Minter(meta.base) if meta else Minter(), (foreign,) if foreign else None
+        )
+        return self.vectors.elsewhere(facts.cache).view(other, model=model)
 
     def _minter(self, meta: Meta | None) -> Minter:
         """Mints the IRIs of the graph; a new one has the base that was given."""

@@ -6,7 +6,6 @@ import logging
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -230,14 +229,9 @@ class Vectors:
 
         Writer(reader).write_metadata(embedder.name)
 
-    @contextmanager
-    def prefetching(self, reader: GraphReader) -> Iterator[EmbeddingPrefetcher]:
-        """Embed texts while the graph is being written; `build` takes them from the cache."""
-        prefetcher = EmbeddingPrefetcher(self._models.embedder(recorded_model(reader)).embed)
-        try:
-            yield prefetcher
-        finally:
-            prefetcher.close()
+    def prefetcher(self, reader: GraphReader) -> EmbeddingPrefetcher:
+        """Embeds texts while the graph is being written; `build` takes them from the cache."""
+        return EmbeddingPrefetcher(self._models.embedder(recorded_model(reader)).embed)
 
     def build(self, writer: GraphReader, progress: Progress) -> None:
         """Embed new texts, and build or update everything that the default retriever reads.
