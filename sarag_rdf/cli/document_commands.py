@@ -26,7 +26,7 @@ from sarag_rdf.cli.flags import (
     together,
     write_options,
 )
-from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars
+from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars, usage_line
 from sarag_rdf.documents.reader import ReadOptions
 
 if TYPE_CHECKING:
@@ -122,8 +122,9 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
             return emit(options, {"delete": names}, *lines, f"would be {len(names)} deleted")
         with progress_bars() as progress:
             names = kg.delete(sources, progress=progress)
-        data = {"deleted": names, "graph": _counts(kg)}
-        return emit(options, data, f"{len(names)} deleted", _counts_line(kg, options))
+        counts = _counts(kg)
+    data = {"deleted": names, "graph": counts}
+    return emit(options, data, f"{len(names)} deleted", _counts_line(counts, options))
 
 
 def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
@@ -232,13 +233,12 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
     if isinstance(extractor, Estimates):
         prices = {name: options[name] for name in ("price_in", "price_out")}
         usage = extractor.estimate(plan.documents, **prices)
-    added = [planned.name for planned in plan.todo if not planned.known]
-    updated = [planned.name for planned in plan.todo if planned.known]
-    deleted = list(plan.deletions.values())
-    data = {
-        "add": added,
-        "update": updated,
-        "delete": deleted,
+    changes = {
+        "add": [planned.name for planned in plan.todo if not planned.known],
+        "update": [planned.name for planned in plan.todo if planned.known],
+        "delete": [*plan.deletions.values()],
+    }
+    data = changes | {
         "documents": len(plan.documents),
         "unchanged": plan.unchanged,
         "duplicates": plan.duplicates,
@@ -247,23 +247,20 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
         "quarantined": plan.quarantined,
         "estimate": usage,
     }
-    changes = [("update" if planned.known else "add", planned.name) for planned in plan.todo]
-    changes += [("delete", name) for name in deleted]
-    estimate_lines = [f"about {_usage(usage)}"] if usage is not None else []
-    if how == "index":
-        documents = counted(len(plan.documents), "document")
-        calls = "0 calls, 0 tokens: this extractor calls no model endpoint"
-        estimate_lines = [f"{documents} to extract", *(estimate_lines or [calls])]
-    emit(
-        options,
-        data,
-        *(f"{what:6}  {one_line(name)}" for what, name in changes),
-        f"would be {len(added)} added, {len(updated)} updated, {len(deleted)} deleted, "
-        f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, {len(plan.problems)} not "
-        f"readable{_in_quarantine(len(plan.quarantined))}",
-        *_new_files(plan.left_out),
-        *estimate_lines,
+    lines = [f"{what:6}  {one_line(name)}" for what, names in changes.items() for name in names]
+    added, updated, deleted = map(len, changes.values())
+    lines.append(
+        f"would be {added} added, {updated} updated, {deleted} deleted, "
+        f"{_others(plan, 'readable', len(plan.quarantined))}"
     )
+    lines += _new_files(plan.left_out)
+    if how == "index":
+        lines.append(f"{counted(len(plan.documents), 'document')} to extract")
+    if usage is not None:
+        lines.append(f"about {usage_line(usage)}")
+    elif how == "index":
+        lines.append("0 calls, 0 tokens: this extractor calls no model endpoint")
+    emit(options, data, *lines)
     if plan.refused:
         problem(plan.refused)
     return int(bool(plan.refused))
@@ -274,20 +271,27 @@ def _show_report(
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
     usage = extractor.usage if isinstance(extractor, CountsUsage) else None
+    counts = _counts(kg)
     data = {field.name: getattr(report, field.name) for field in fields(report)}
-    data |= {"usage": usage, "graph": _counts(kg)}
     deleted = "" if how == "index" else f"{report.deleted} deleted, "
-    called = usage is not None and (usage.calls or usage.cached_calls)
     emit(
         options,
-        data,
+        data | {"usage": usage, "graph": counts},
         f"{report.added} added, {report.updated} updated, {deleted}"
-        f"{report.unchanged} unchanged, {report.duplicates} duplicates, {len(report.problems)} not "
-        f"indexed{_in_quarantine(report.quarantined)}",
+        f"{_others(report, 'indexed', report.quarantined)}",
         *_new_files(report.left_out),
         *discarded_lines(report.discarded),
-        _counts_line(kg, options),
-        *([_usage(usage)] if called else []),
+        _counts_line(counts, options),
+        *([usage_line(usage)] if usage and (usage.calls or usage.cached_calls) else []),
+    )
+
+
+def _others(run: Any, done: str, quarantined: int) -> str:
+    """The counts of sources that a run, or its plan, does not change."""
+    in_quarantine = f" ({quarantined} in quarantine: sarag quarantine list)" if quarantined else ""
+    return (
+        f"{run.unchanged} unchanged, {run.duplicates} duplicates, {len(run.problems)} not "
+        f"{done}{in_quarantine}"
     )
 
 
@@ -296,19 +300,6 @@ def discarded_lines(counts: Mapping[str, int]) -> Iterator[str]:
     if counts:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(counts.items()))
         yield f"extracted but not recorded: {reasons}"
-
-
-def _usage(usage: Any) -> str:
-    cached = f"{usage.cached_calls} from the cache, " if usage.cached_calls else ""
-    return (
-        f"{usage.calls} calls, {cached}{usage.tokens_in} tokens in, {usage.tokens_out} out, "
-        f"${usage.cost:.4f}"
-    )
-
-
-def _in_quarantine(count: int) -> str:
-    """The end of a line of counts: how many sources are in quarantine, if any."""
-    return f" ({count} in quarantine: sarag quarantine list)" if count else ""
 
 
 def _new_files(count: int) -> Iterator[str]:
@@ -325,11 +316,10 @@ def _counts(kg: KnowledgeGraph) -> dict[str, int] | None:
         return None
 
 
-def _counts_line(kg: KnowledgeGraph, options: dict[str, Any]) -> str:
-    counts = _counts(kg)
+def _counts_line(counts: dict[str, int] | None, options: dict[str, Any]) -> str:
     if counts is None:
         return f"{options['kg']}: no graph was created: no document could be indexed"
-    names = ("source", "document", "entity", "relationship", "quad")
-    keys = ("sources", "documents", "entities", "relationships", "quads")
-    parts = (counted(counts[key], name) for key, name in zip(keys, names, strict=True))
+    nouns = {"sources": "source", "documents": "document", "entities": "entity"}
+    nouns |= {"relationships": "relationship", "quads": "quad"}
+    parts = (counted(counts[key], noun) for key, noun in nouns.items())
     return f"{options['kg']}: {', '.join(parts)}"

@@ -90,6 +90,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
 
 
+def usage_line(usage: Any) -> str:
+    """Calls, tokens and cost of a language model."""
+    cached = f"{usage.cached_calls} from the cache, " if usage.cached_calls else ""
+    return (
+        f"{usage.calls} calls, {cached}{usage.tokens_in} tokens in, {usage.tokens_out} out, "
+        f"${usage.cost:.4f}"
+    )
+
+
 def columns(
     rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), most: int = 10_000
 ) -> Iterator[str]:
