@@ -12,20 +12,7 @@ import click
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
-from sarag_rdf.cli.flags import (
-    CommandOptions,
-    base_option,
-    embedding_options,
-    endpoint_of,
-    flags,
-    json_option,
-    model_options,
-    open_graph,
-    shapes_options,
-    switch,
-    together,
-    write_options,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars, usage_line
 from sarag_rdf.documents.reader import ReadOptions
 
@@ -37,25 +24,27 @@ if TYPE_CHECKING:
 How = Literal["index", "update", "sync"]
 _READING = [option.name for option in declared_options(ReadOptions)]
 
-_document_options = together(
-    write_options,
-    flags(CommandOptions, "extractor", "examples"),
-    flags(ReadOptions, without=("stdin_format",)),
-    model_options,
-    switch("--strict", "Exit with 1 if any document could not be indexed."),
-    json_option,
+_document_options = flags.together(
+    flags.write_options,
+    flags.of(flags.CommandOptions, "extractor", "examples"),
+    flags.of(ReadOptions, without=("stdin_format",)),
+    flags.model_options,
+    flags.switch("--strict", "Exit with 1 if any document could not be indexed."),
+    flags.json_option,
 )
-_dry_run_option = switch("--dry-run", "List the changes and estimate model calls; write nothing.")
-_yes_option = switch("--yes", "Confirm the deletion of more than a third of the sources.")
+_dry_run_option = flags.switch(
+    "--dry-run", "List the changes and estimate model calls; write nothing."
+)
+_yes_option = flags.switch("--yes", "Confirm the deletion of more than a third of the sources.")
 
 
 @click.command(epilog="Example:  sarag index docs/ notes.md --kg kg")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_document_options
-@base_option
-@flags(CommandOptions, "ontology")
-@shapes_options
-@flags(ReadOptions, "stdin_format")
+@flags.base_option
+@flags.of(flags.CommandOptions, "ontology")
+@flags.shapes_options
+@flags.of(ReadOptions, "stdin_format")
 @_dry_run_option
 def index(paths: tuple[Path, ...], **options: Any) -> int:
     """Index files, folders, or standard input (-) into a knowledge graph.
@@ -90,7 +79,7 @@ def update(paths: tuple[Path, ...], **options: Any) -> int:
 @click.command(epilog="Example:  sarag sync docs/ --kg kg --dry-run")
 @click.argument("folder", type=click.Path(path_type=Path))
 @_document_options
-@base_option
+@flags.base_option
 @_yes_option
 @_dry_run_option
 def sync(folder: Path, **options: Any) -> int:
@@ -105,17 +94,17 @@ def sync(folder: Path, **options: Any) -> int:
 
 @click.command(epilog="Example:  sarag delete polish/vistula.md notes/ --kg kg")
 @click.argument("sources", nargs=-1, required=True)
-@write_options
-@embedding_options
-@json_option
-@switch("--dry-run", "List the sources without deleting them.")
+@flags.write_options
+@flags.embedding_options
+@flags.json_option
+@flags.switch("--dry-run", "List the sources without deleting them.")
 def delete(sources: tuple[str, ...], **options: Any) -> int:
     """Delete sources from the graph, and everything that no other source supports.
 
     A SOURCE is an IRI, or a path below the indexed folder. The path of a file of records selects
     all of its records, and a path that ends in / everything below it. The files are not touched.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if options["dry_run"]:
             names = kg.plan_delete(sources)
             lines = [f"delete  {one_line(name)}" for name in names]
@@ -131,7 +120,7 @@ def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
     arguments = {**{name: options[name] for name in _READING if name in options}, **more}
     ontologies = options.get("ontology", ())
-    with open_graph(options, base=options.get("base")) as kg:
+    with flags.open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
@@ -181,7 +170,7 @@ def _extractor(
                 f"one, {'documents that it has' if how == 'index' else 'everything'} would be "
                 "extracted again"
             )
-        name = next(iter(known), "llm" if endpoint_of(options) else "spacy")
+        name = next(iter(known), "llm" if flags.endpoint_of(options) else "spacy")
     if not options["examples"]:
         return kg.extractor(name, schema=schema)
     extractor, colon, rest = name.partition(":")

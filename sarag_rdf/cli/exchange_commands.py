@@ -12,23 +12,7 @@ import click
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.options import Option, declared_options
 from sarag_rdf.base.plugins import load, loadable, plugins
-from sarag_rdf.cli.flags import (
-    Decorator,
-    embedder_option,
-    embedding_endpoint_options,
-    endpoint_options,
-    flag,
-    flags,
-    json_option,
-    kg_option,
-    open_graph,
-    output_option,
-    path_option,
-    sparql_options,
-    switch,
-    together,
-    write_options,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import (
     counted,
     emit,
@@ -60,7 +44,7 @@ def _declared(group: str) -> dict[str, dict[str, Option]]:
     }
 
 
-def _options_of(group: str) -> Decorator:
+def _options_of(group: str) -> flags.Decorator:
     """The options of all plug-ins of a group, each once, with all its meanings."""
     merged: dict[str, Option] = {}
     for declared in _declared(group).values():
@@ -68,7 +52,7 @@ def _options_of(group: str) -> Decorator:
             first = merged.setdefault(name, option)
             if option.meaning not in first.meaning:
                 merged[name] = replace(first, meaning=f"{first.meaning} {option.meaning}")
-    return together(*(flag(option, once=True) for option in merged.values()))
+    return flags.together(*(flags.flag(option, once=True) for option in merged.values()))
 
 
 def _given(group: str, options: Mapping[str, Any]) -> dict[str, Option]:
@@ -114,21 +98,21 @@ def _kinds() -> str:
     help=f"Kind of graph: {_kinds()}.",
 )
 @click.option("--name", help="Name of the imported graph. Default: the name of the file.")
-@switch("--replace", "Replace an imported graph of the same name.")
+@flags.switch("--replace", "Replace an imported graph of the same name.")
 @_options_of("importers")
-@path_option(
+@flags.path_option(
     "--suggest-mapping",
     "table: do not import, but write a YARRRML mapping from the columns and the ontologies of the "
     "graph.",
 )
-@switch("--no-vectors", "Do not embed now, but at the first search.")
-@flags(RdfReadOptions, *_RESTORING[1:])
-@switch("--list", "listing", "List the imported graphs.")
+@flags.switch("--no-vectors", "Do not embed now, but at the first search.")
+@flags.of(RdfReadOptions, *_RESTORING[1:])
+@flags.switch("--list", "listing", "List the imported graphs.")
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
-@write_options
-@embedder_option
-@embedding_endpoint_options
-@json_option
+@flags.write_options
+@flags.embedder_option
+@flags.embedding_endpoint_options
+@flags.json_option
 def import_(file: str | None, **options: Any) -> int:
     """Import a knowledge graph as a read-only graph beside the documents.
 
@@ -138,7 +122,7 @@ def import_(file: str | None, **options: Any) -> int:
     """
     if (file is not None) + options["listing"] + (options["drop"] is not None) != 1:
         raise UsageError("give a FILE or URL to import, or --list, or --drop NAME")
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if options["listing"]:
             return _list(kg, options)
         if options["drop"] is not None:
@@ -223,8 +207,8 @@ def _suggest(kg: KnowledgeGraph, file: str, options: dict[str, Any]) -> int:
 
 
 @click.command(epilog="Example:  sarag export --format turtle --output graph.ttl")
-@kg_option
-@sparql_options
+@flags.kg_option
+@flags.sparql_options
 @click.option(
     "--format",
     "format_",
@@ -232,9 +216,9 @@ def _suggest(kg: KnowledgeGraph, file: str, options: dict[str, Any]) -> int:
     type=click.Choice(list(plugins("exporters"))),
     help="Output format.",
 )
-@output_option()
+@flags.output_option()
 @_options_of("exporters")
-@endpoint_options
+@flags.endpoint_options
 def export(output: Path | None, format_: str, **options: Any) -> int:
     """Write the graph or parts of it; the same graph always gives the same bytes.
 
@@ -250,7 +234,11 @@ def export(output: Path | None, format_: str, **options: Any) -> int:
         **load("exporters", format_).suffixes.get(suffix, {}),
         **_values("exporters", "--format", format_, options),
     }
-    with open_graph(options) as kg, open_output(output) as stream, progress_bars() as progress:
+    with (
+        flags.open_graph(options) as kg,
+        open_output(output) as stream,
+        progress_bars() as progress,
+    ):
         report = kg.export(format_, stream, progress=progress, **given)
         if report is None:
             return 0

@@ -1,6 +1,6 @@
 """Options of commands; each can come from a flag, a SARAG_… variable or a settings file.
 
-`flags` makes flags of what a class of `Options` declares, and `chosen` its values from theirs.
+`of` makes flags of what a class of `Options` declares, and `chosen` its values from theirs.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _added(flag: str, *names: str, **attributes: Any) -> Decorator:
     return decorate
 
 
-def flags(
+def of(
     options: type[Options],
     *only: str,
     without: tuple[str, ...] = (),
@@ -92,7 +92,7 @@ def flags(
 
 
 def flag(option: Option, name: str = "", *, once: bool = False, **more: Any) -> Decorator:
-    """The flag of an option, under its own name or another one; see `flags`."""
+    """The flag of an option, under its own name or another one; see `of`."""
     long = f"--{name.replace('_', '-')}" if name else str(option.flag)
     name = name or option.name
     default = None if option.default in ("", ()) else option.default
@@ -130,7 +130,7 @@ def chosen(
 ) -> AnyOptions:
     """The options of a class from the parameters of a command; `other` are fields beside them.
 
-    `names` are those of `flags`. Raises `UsageError` for a bad value.
+    `names` are those of `of` above. Raises `UsageError` for a bad value.
     """
     names = names or {}
     given = {
@@ -163,11 +163,11 @@ kg_option = setting(
     help="The graph's folder, or a SPARQL endpoint's URL. Credentials are read from "
     "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",
 )
-sparql_options = flags(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
+sparql_options = of(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
 """The kind of graph at a SPARQL endpoint, and the limits of requests to it."""
 read_options = together(kg_option, sparql_options)
 write_options = together(
-    kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
+    kg_option, of(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
 )
 
 
@@ -265,27 +265,27 @@ class CommandOptions(Options):
     sparql_endpoint: str = option("", "URL of a SPARQL endpoint for the dataset.", harmless=True)
 
 
-base_option = flags(CommandOptions, "base")
-embedder_option = flags(CommandOptions, "embedder")
+base_option = of(CommandOptions, "base")
+embedder_option = of(CommandOptions, "embedder")
 embedding_endpoint_options = together(
-    flags(ModelEndpoint, "base_url", is_needed=False),
-    flags(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
+    of(ModelEndpoint, "base_url", is_needed=False),
+    of(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
 )
 """Without a language model, an endpoint is needed only by an embedder that names one."""
-endpoint_options = flags(ModelEndpoint, names={"seed": "model_seed"})
+endpoint_options = of(ModelEndpoint, names={"seed": "model_seed"})
 embedding_options = together(embedder_option, embedding_endpoint_options)
 model_options = together(embedder_option, endpoint_options)
-over_option = flags(CommandOptions, "over")
-query_over_option = flags(
+over_option = of(CommandOptions, "over")
+query_over_option = of(
     CommandOptions,
     "over",
     help="Part of the graph to query: documents, the name of an imported graph, or all. May be "
     "repeated. Default: documents. A query with FROM names its own data set.",
 )
-facts_option = flags(CommandOptions, "facts")
-shapes_options = flags(CommandOptions, "shapes", "on_violation")
-retrieval_options = flags(CommandOptions, "retriever", "limit", "weight", "engine")
-reasoning_options = flags(CommandOptions, "reasoner", "context", "budget", "tokenizer")
+facts_option = of(CommandOptions, "facts")
+shapes_options = of(CommandOptions, "shapes", "on_violation")
+retrieval_options = of(CommandOptions, "retriever", "limit", "weight", "engine")
+reasoning_options = of(CommandOptions, "reasoner", "context", "budget", "tokenizer")
 
 
 def switch(*names: str) -> Decorator:

@@ -13,19 +13,8 @@ from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.tables import delimiter_for
 from sarag_rdf.base.types import SchemaUse, TermCount
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.entity_commands import action_of, list_or_undo, undo_options
-from sarag_rdf.cli.flags import (
-    base_option,
-    embedding_options,
-    flags,
-    json_option,
-    open_graph,
-    output_option,
-    read_options,
-    switch,
-    together,
-    write_options,
-)
 from sarag_rdf.cli.output import columns, counted, emit, problem, write_output
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import DOCUMENTS
@@ -45,8 +34,9 @@ _MOST_FOUND = 3
 
 
 _PARSING = ("format", "base_iri", "max_expansion", "max_seconds")
-_parsing_options = together(
-    flags(RdfReadOptions, *_PARSING[:2], once=True), flags(RdfReadOptions, *_PARSING[2:])
+_parsing_options = flags.together(
+    flags.of(RdfReadOptions, *_PARSING[:2], once=True),
+    flags.of(RdfReadOptions, *_PARSING[2:]),
 )
 
 
@@ -66,11 +56,11 @@ def _parsing(options: dict[str, Any]) -> dict[str, Any]:
 @ontology.command(name="add", epilog="Example:  sarag ontology add museum.ttl --kg kg")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
 @click.option("--name", help="Name of the ontology. Default: the name of the file.")
-@switch("--yes", "Replace an ontology of the same name.")
+@flags.switch("--yes", "Replace an ontology of the same name.")
 @_parsing_options
-@write_options
-@base_option
-@json_option
+@flags.write_options
+@flags.base_option
+@flags.json_option
 def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) -> int:
     """Add ontologies to a graph, which is created if it does not exist.
 
@@ -79,7 +69,7 @@ def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) 
     """
     if name is not None and len(files) > 1:
         raise UsageError("--name requires a single file")
-    with open_graph(options, base=options["base"]) as kg:
+    with flags.open_graph(options, base=options["base"]) as kg:
         arguments = {"name": name, "replace": yes, **_parsing(options)}
         reports = [kg.ontologies.add(file, **arguments) for file in files]
     lines = []
@@ -108,24 +98,24 @@ def echo_added(report: OntologyReport, file: object, *, only_problems: bool = Fa
 
 
 @ontology.command(name="list", epilog="Example:  sarag ontology list --kg kg")
-@read_options
-@json_option
+@flags.read_options
+@flags.json_option
 def list_(**options: Any) -> int:
     """List the ontologies of a graph, or the packaged one, which is in force without them."""
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         ontologies = kg.ontologies.in_force()
     return emit(options, ontologies, *map(_line, ontologies))
 
 
 @ontology.command(name="show", epilog="Example:  sarag ontology show museum --kg kg")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@read_options
+@flags.read_options
 @click.option(
     "--over",
     metavar="NAME",
     help="Show the classes and properties of this imported graph, as found.",
 )
-@json_option
+@flags.json_option
 def show(names: tuple[str, ...], *, over: str | None, **options: Any) -> int:
     """Show the classes and properties of ontologies (default: all), and how they are used.
 
@@ -134,7 +124,7 @@ def show(names: tuple[str, ...], *, over: str | None, **options: Any) -> int:
     and objects, the most frequent classes of these, and the terms that are never used. Without
     a stored ontology, the packaged one is shown, which extraction follows then.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if over not in (None, "documents"):
             use = kg.ontologies.use(*names, over=over)
             prefixes = kg.ontologies.prefixes() | PREFIXES
@@ -251,11 +241,11 @@ def _axioms(property_: OntologyProperty, schema: Schema) -> str:
 
 @ontology.command(name="remove", epilog="Example:  sarag ontology remove museum --kg kg")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@write_options
-@json_option
+@flags.write_options
+@flags.json_option
 def remove(names: tuple[str, ...], **options: Any) -> int:
     """Remove ontologies from a graph."""
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         kg.ontologies.remove(*names)
     removed = list(dict.fromkeys(names))
     return emit(options, {"removed": removed}, f"{counted(len(removed), 'ontology')} removed")
@@ -264,7 +254,7 @@ def remove(names: tuple[str, ...], **options: Any) -> int:
 @ontology.command(name="check", epilog="Example:  sarag ontology check museum.ttl")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
 @_parsing_options
-@json_option
+@flags.json_option
 def check(files: tuple[str, ...], **options: Any) -> int:
     """Check ontologies in files; exit code 1 if there are errors.
 
@@ -307,9 +297,9 @@ def _finding_lines(file: str, findings: Sequence[OntologyFinding]) -> Iterator[s
     metavar="NAME",
     help="Parts to derive entailments from: documents (default), imported graphs. May be repeated.",
 )
-@switch("--off", "Delete the entailed triples, and stop materialising them.")
-@write_options
-@json_option
+@flags.switch("--off", "Delete the entailed triples, and stop materialising them.")
+@flags.write_options
+@flags.json_option
 def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
     """Materialise the entailments of typed statements and ontologies, now and after each write.
 
@@ -317,7 +307,7 @@ def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
     classes by subclasses, domains and ranges; statements by subproperties, inverse, symmetric and
     transitive properties; equivalent classes and properties. Needs sarag-rdf[entailment].
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         status = kg.ontologies.entail(() if off else over or (DOCUMENTS,))
     data = {"over": status.over, "triples": status.triples}
     count = f"{counted(status.triples, 'entailed triple')}; they follow each write"
@@ -325,14 +315,16 @@ def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
 
 
 @ontology.command(name="suggest", epilog="Example:  sarag ontology suggest -o phrases.tsv --kg kg")
-@read_options
-@embedding_options
-@output_option("Write the table to this file, tab-separated or .csv. Default: standard output.")
+@flags.read_options
+@flags.embedding_options
+@flags.output_option(
+    "Write the table to this file, tab-separated or .csv. Default: standard output."
+)
 @click.option(
     "--most", default=100, show_default=True, type=click.IntRange(1), help="Number of phrases."
 )
-@switch("--all", "all_", "Include phrases that state a property already.")
-@json_option
+@flags.switch("--all", "all_", "Include phrases that state a property already.")
+@flags.json_option
 def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> int:
     """Suggest properties for the phrases of relationships, as a table for review.
 
@@ -341,7 +333,7 @@ def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> in
     the columns property and direction, or write no in the column decision; the property none means
     that a phrase states nothing. Then apply the table with 'sarag ontology accept'.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         proposals = kg.decisions.propose_phrases(most=most, all_=all_)
         if options["as_json"]:
             return emit(options, proposals)
@@ -352,7 +344,7 @@ def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> in
 
 @ontology.command(name="accept", epilog="Example:  sarag ontology accept phrases.tsv --kg kg")
 @click.argument("table", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@write_options
+@flags.write_options
 @undo_options("decisions about phrases")
 def accept(table: Path | None, **options: Any) -> int:
     """Decide that phrases state properties, by the TABLE of 'sarag ontology suggest'.
@@ -362,7 +354,7 @@ def accept(table: Path | None, **options: Any) -> int:
     also hold for documents that are indexed later, and can be undone.
     """
     action = action_of(options, "a TABLE", is_given=table is not None)
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if table is None:
             return list_or_undo(kg, "phrases", action, options)
         accepted = kg.decisions.accept(table, "phrases")
@@ -382,9 +374,9 @@ def accept(table: Path | None, **options: Any) -> int:
 
 
 @ontology.command(name="induce", epilog="Example:  sarag ontology induce -o corpus.ttl --kg kg")
-@read_options
-@embedding_options
-@output_option("Write the ontology to this file. Default: standard output.")
+@flags.read_options
+@flags.embedding_options
+@flags.output_option("Write the ontology to this file. Default: standard output.")
 @click.option("--namespace", metavar="IRI", help="Namespace of the terms. Default: BASE/ontology/.")
 @click.option(
     "--least",
@@ -400,7 +392,7 @@ def induce(*, output: Path | None, namespace: str | None, least: int, **options:
     after the most frequent one, with example sentences. Edit the file, then add it with 'sarag
     ontology add'.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         turtle = kg.ontologies.induce(namespace=namespace or "", least=least)
     write_output(output, turtle)
     return 0

@@ -9,23 +9,7 @@ import click
 
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.options import Options, declared_options
-from sarag_rdf.cli.flags import (
-    CommandOptions,
-    embedding_options,
-    facts_option,
-    flags,
-    json_option,
-    model_options,
-    open_graph,
-    over_option,
-    read_options,
-    reasoning_arguments,
-    reasoning_options,
-    retrieval_options,
-    retriever_arguments,
-    switch,
-    together,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit, note, problem
 
 if TYPE_CHECKING:
@@ -34,28 +18,30 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 NO_EVIDENCE = 3
-_question_options = together(read_options, over_option, facts_option, retrieval_options)
-_shown_options = together(
-    switch("--explain", "Show how each document was reached."),
-    json_option,
-    flags(CommandOptions, "activation"),
+_question_options = flags.together(
+    flags.read_options, flags.over_option, flags.facts_option, flags.retrieval_options
+)
+_shown_options = flags.together(
+    flags.switch("--explain", "Show how each document was reached."),
+    flags.json_option,
+    flags.of(flags.CommandOptions, "activation"),
 )
 
 
 @click.command(epilog='Example:  sarag search "Which river flows through Warsaw?" --explain')
 @click.argument("question")
 @_question_options
-@embedding_options
+@flags.embedding_options
 @_shown_options
-@flags(CommandOptions, "picture")
+@flags.of(flags.CommandOptions, "picture")
 def search(question: str, **options: Any) -> int:
     """Find the documents for a question, by spreading activation or another --retriever."""
     from sarag_rdf.cli.answers import show_retrieved
     from sarag_rdf.kg.report import retrieved_to_dict
 
     _check_outputs(options)
-    with open_graph(options) as kg:
-        retrieved = kg.search(question, **retriever_arguments(options))
+    with flags.open_graph(options) as kg:
+        retrieved = kg.search(question, **flags.retriever_arguments(options))
         _write_activation(kg, retrieved, options["activation"])
     if options["picture"]:
         _write_picture(retrieved, options["picture"])
@@ -71,8 +57,8 @@ def search(question: str, **options: Any) -> int:
 )
 @click.argument("question")
 @_question_options
-@reasoning_options
-@model_options
+@flags.reasoning_options
+@flags.model_options
 @_shown_options
 def ask(question: str, **options: Any) -> int:
     """Answer a question from the graph's documents and relationships.
@@ -84,8 +70,8 @@ def ask(question: str, **options: Any) -> int:
     from sarag_rdf.kg.report import answer_to_dict
 
     _check_outputs(options)
-    with open_graph(options) as kg:
-        arguments = {**reasoning_arguments(options), **retriever_arguments(options)}
+    with flags.open_graph(options) as kg:
+        arguments = {**flags.reasoning_arguments(options), **flags.retriever_arguments(options)}
         answer = kg.ask(question, **arguments)
         _write_activation(kg, answer, options["activation"])
     if options["as_json"]:
@@ -136,7 +122,7 @@ _ARGUMENTS = {"openie": "openie:FILE"}
 
 @click.command(epilog="Example:  sarag strategies sarag-paper")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@json_option
+@flags.json_option
 def strategies(names: tuple[str, ...], **options: Any) -> int:
     """List retrievers, contexts, reasoners and extractors with their options, or those named.
 
