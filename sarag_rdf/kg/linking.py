@@ -33,7 +33,7 @@ from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.location import endpoint_beside
-from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.session import Session, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +139,14 @@ class Links:
         of the imported graph are left out. An endpoint is queried for equal names.
         """
         options = CandidateOptions(**({"date": today()} | settings))
-        with self._session.read() as snapshot:
-            reader = snapshot.reader
-
-            def embedder() -> Embedder:
-                return snapshot.view.vectors.embedder
-
-            if isinstance(target, str):
-                items = select_parts(reader, [target])
-                return candidates(reader, items, embedder, options, _linked(reader, items))
-            remote = endpoint_beside(target, self._session.location)
-            with Session(remote).read() as behind:
+        if isinstance(target, SparqlEndpoint):
+            remote = Session(endpoint_beside(target, self._session.location))
+            with remote.read() as behind, self._session.read() as snapshot:
                 options = replace(options, by_name=True)
-                return candidates(reader, behind.reader, embedder, options)
+                return _candidates(snapshot, behind.reader, options)
+        with self._session.read() as snapshot:
+            items = select_parts(snapshot.reader, [target])
+            return _candidates(snapshot, items, options, _linked(snapshot.reader, items))
 
     def accept(
         self, rows: Path | Sequence[Match], *, same_as: bool = False, elsewhere: bool = False
@@ -210,6 +205,18 @@ class Links:
         with self._session.write(create=False) as reader:
             yield reader
             self._session.vectors.carry_over(reader)
+
+
+def _candidates(
+    snapshot: Snapshot,
+    target: GraphReader,
+    options: CandidateOptions,
+    linked: frozenset[str] = frozenset(),
+) -> list[Match]:
+    def embedder() -> Embedder:
+        return snapshot.view.vectors.embedder
+
+    return candidates(snapshot.reader, target, embedder, options, linked)
 
 
 def _all_imported(reader: GraphReader) -> GraphReader:
