@@ -23,7 +23,7 @@ from sarag_rdf.graph.store.sparql_syntax import (
 )
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.kg.export.rdf import check_rdfxml
-from sarag_rdf.kg.query import prologue_for
+from sarag_rdf.kg.queries import prologue_for
 from sarag_rdf.server.graphs import StoreSnapshot
 from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
 from sarag_rdf.server.jobs import JobReply, RequestError, Spool
