@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import brief_answer, reasoned_answer
 from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph
 from sarag_rdf.answering.typed_patterns import (
@@ -37,7 +37,7 @@ from sarag_rdf.base.types import (
     Section,
     Subgraph,
 )
-from sarag_rdf.retrieval.context.base import measured
+from sarag_rdf.retrieval.context import measured
 
 PROMPT = "sparql_typed"
 

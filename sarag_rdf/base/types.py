@@ -20,7 +20,7 @@ ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical"
 
 NodeType = Literal["document", "entity"]
 EdgeKindName = Literal["describes", "about", "related_to", "same_as"]
-"""The kinds of edges that activation spreads over (`sarag_rdf.retrieval.network.kinds`)."""
+"""The kinds of edges that activation spreads over (`sarag_rdf.retrieval.network`)."""
 
 
 _FIRST = 5

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from sarag_rdf.answering.following import FollowedLLM
+from sarag_rdf.answering.conversation import FollowedLLM
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.base.exchange import values_of
@@ -42,7 +42,7 @@ from sarag_rdf.kg.entities import (
 )
 from sarag_rdf.kg.facets import Facets
 from sarag_rdf.kg.session import Session
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 
 if TYPE_CHECKING:
     import rdflib

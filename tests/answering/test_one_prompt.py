@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.base import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.answering.closed_book import ClosedBook
+from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.single import ClosedBook
 from sarag_rdf.base.errors import (
     EndpointDownError,
     SaragError,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering.base import NO_EVIDENCE
+from sarag_rdf.answering.conversation import NO_EVIDENCE
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.ports import Reasoner
@@ -19,7 +19,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.plugins.papers.kg_infused_reasoner import NO_NOTE
 from sarag_rdf.plugins.papers.self_ask import SelfAsk
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import answer_of, told
 from tests.command import Sarag

@@ -13,7 +13,7 @@ from sarag_rdf.graph.vectors.store import MemoryVectors
 from sarag_rdf.kg.registry import make_retriever, make_view
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.retrieval import relevance
-from sarag_rdf.retrieval.network.load import StoreNetwork
+from sarag_rdf.retrieval.network import StoreNetwork
 from sarag_rdf.retrieval.view import Engine, GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import QUESTIONS, larger_graph

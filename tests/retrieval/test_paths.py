@@ -28,8 +28,14 @@ from sarag_rdf.plugins.evaluation.paths import (
     relation_paths,
 )
 from sarag_rdf.plugins.evaluation.questions import PathQuestion, read_path_questions
-from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
-from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
+from sarag_rdf.retrieval.path_model import (
+    FEATURES,
+    Hop,
+    PathSchema,
+    packaged_model,
+    read_model,
+    read_schema,
+)
 from sarag_rdf.retrieval.paths import PathSearch
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, view_of

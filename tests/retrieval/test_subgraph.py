@@ -16,8 +16,7 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import BATCH, GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.retrieval.neighbourhood import neighbourhood
-from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Iris, Network
+from sarag_rdf.retrieval.network import ArrayNetwork, Iris, Network, StoreNetwork, network_arrays
 
 MINTER = Minter()
 Links = list[tuple[str, str]]

@@ -40,14 +40,13 @@ from sarag_rdf.cli.options import (
     over_option,
 )
 from sarag_rdf.cli.output import counted, open_output, progress_bars
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
-from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.plugins.evaluation.commands import check_outputs
 from sarag_rdf.plugins.evaluation.grading import PROMPTS
 from sarag_rdf.plugins.evaluation.paths import relation_paths
 from sarag_rdf.plugins.evaluation.questions import read_json
-from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
+from sarag_rdf.retrieval.path_model import Hop, HopSequence, path_parts
 from sarag_rdf.retrieval.paths import PathSearch
 
 TRIES: Final = 50

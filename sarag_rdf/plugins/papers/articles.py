@@ -25,13 +25,12 @@ from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part
-from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.texts import by_language, entity_labels
-from sarag_rdf.retrieval.path_model import packaged_model
-from sarag_rdf.retrieval.path_schema import (
+from sarag_rdf.retrieval.path_model import (
     Hop,
     followed_ontology,
+    packaged_model,
     path_parts,
     read_schema,
     term_names,

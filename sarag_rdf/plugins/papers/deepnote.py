@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, citations_of
+from sarag_rdf.answering.conversation import (
+    NO_EVIDENCE,
+    Conversation,
+    ReasonerStrategy,
+    citations_of,
+)
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.json_schema import boolean, object_of, string

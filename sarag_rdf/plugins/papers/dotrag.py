@@ -34,14 +34,14 @@ from sarag_rdf.base.types import Link, Query, Retrieved, Seed, Step
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.base import (
+from sarag_rdf.retrieval.network import DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.relevance import calibrated
+from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
     ScoredDocument,
     document_cosines,
 )
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.retrieval.relevance import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 

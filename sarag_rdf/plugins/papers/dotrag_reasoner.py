@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import normalize_name
@@ -28,7 +28,7 @@ from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.dotrag import Division, DotRagSearch, EntityPath
-from sarag_rdf.retrieval.context.base import measured
+from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.seeds import nearest_entities
 
 _ANCHORS: Final = 3

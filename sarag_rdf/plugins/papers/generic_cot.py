@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.answering.base import (
+from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     Conversation,
     FromEvidence,

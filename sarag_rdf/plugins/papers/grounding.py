@@ -18,7 +18,7 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers.patterns import Pattern, PatternQuery, PatternTerm
-from sarag_rdf.retrieval.network.kinds import ABOUT, RELATED_TO
+from sarag_rdf.retrieval.network import ABOUT, RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
 
 NEAREST = 5

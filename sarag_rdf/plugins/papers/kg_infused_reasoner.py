@@ -20,7 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, citations_of
+from sarag_rdf.answering.conversation import (
+    NO_EVIDENCE,
+    Conversation,
+    ReasonerStrategy,
+    citations_of,
+)
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name, sha256_hex
 from sarag_rdf.base.json_schema import array_of, object_of, string

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sarag_rdf.answering.base import Conversation, FromEvidence
+from sarag_rdf.answering.conversation import Conversation, FromEvidence
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.json_schema import object_of
 from sarag_rdf.base.options import max_tokens_option

@@ -18,10 +18,14 @@ from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import EdgeKindName, Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.base import Explanation, RetrieverStrategy, ScoredDocument, weight_settings
 from sarag_rdf.retrieval.neighbourhood import neighbourhood
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
-from sarag_rdf.retrieval.network.network import Edges
+from sarag_rdf.retrieval.network import DESCRIBES, RELATED_TO, SAME_AS, Edges
+from sarag_rdf.retrieval.retriever import (
+    Explanation,
+    RetrieverStrategy,
+    ScoredDocument,
+    weight_settings,
+)
 from sarag_rdf.retrieval.seeds import nearest_seeds
 from sarag_rdf.retrieval.view import GraphView
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.base.errors import UnparsableReplyError
 from sarag_rdf.base.fence import BREAK
 from sarag_rdf.base.json_schema import boolean, object_of, one_of, string

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sarag_rdf.answering.base import (
+from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     Conversation,
     FromEvidence,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sarag_rdf.answering.base import (
+from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     Conversation,
     FromEvidence,
