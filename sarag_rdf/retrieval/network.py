@@ -231,18 +231,16 @@ class Network(ABC):
         forward, backward = (np.isin(end, entities) for end in (edges.source, edges.target))
         return np.union1d(edges.target[forward], edges.source[backward])
 
-    def neighbourhood(
-        self, seeds: Rows, n: int, *, max_entities: int = MAX_ENTITIES
-    ) -> dict[int, int]:
+    def neighbourhood(self, seeds: Rows, n: int) -> dict[int, int]:
         """Entities within n hops over relationships, both ways, with their distance from a seed.
 
-        An identity is no hop: both its ends have the same distance. A neighbourhood of
-        `max_entities` is not extended by a further hop.
+        An identity is no hop: both its ends have the same distance (SA-RAG, arXiv 2512.15922,
+        section 5.4).
         """
         frontier = inside = self.with_identical(np.unique(seeds))
         hops = dict.fromkeys(frontier.tolist(), 0)
         for hop in range(1, n + 1):
-            if not len(frontier) or len(hops) >= max_entities:
+            if not len(frontier) or len(hops) >= MAX_ENTITIES:
                 break
             reached = self.with_identical(self.neighbours(frontier))
             frontier = np.setdiff1d(reached, inside, assume_unique=True)

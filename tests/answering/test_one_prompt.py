@@ -14,9 +14,7 @@ from sarag_rdf.base.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.plugins.papers.generic_cot import GenericCot
-from sarag_rdf.plugins.papers.route import Route
-from sarag_rdf.plugins.papers.sparql_cot import SparqlCot
+from sarag_rdf.plugins.papers.reasoning_bottleneck import GenericCot, Route, SparqlCot
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ASKED,

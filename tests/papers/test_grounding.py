@@ -9,8 +9,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Extraction, Mention, Relation
-from sarag_rdf.plugins.papers.grounding import Grounder, Grounding
-from sarag_rdf.plugins.papers.patterns import parse_patterns
+from sarag_rdf.plugins.papers.sparql_grounded import Grounder, Grounding, parse_patterns
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, indexed, view_of
 from tests.typed_graph import typed_graph

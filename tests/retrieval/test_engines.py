@@ -59,13 +59,14 @@ def test_few_documents_are_read_where_few_can_be_among_the_best(
 ) -> None:
     monkeypatch.setattr(relevance, "CANDIDATES", 4)
     view, read = view_by("memory", 4), list[int]()
-    vectors = view.document_vectors
+    index = view.vectors.index("document")
+    vectors = index.vectors
 
     def counted(rows: Rows) -> Matrix:
         read.append(len(rows))
         return vectors(rows)
 
-    monkeypatch.setattr(view, "document_vectors", counted)
+    monkeypatch.setattr(index, "vectors", counted)
     every = make_retriever("sarag", view, {"c": 0.3}).retrieve(Query(QUESTIONS[0]))
     most = max(read)
     read.clear()

@@ -111,7 +111,7 @@ def test_no_more_is_read_than_a_round_can_reach() -> None:
 # ------------------------------------------------------------------- Another kind of edge
 
 INSTANCE_OF = EdgeKind(
-    "instance_of",  # type: ignore[arg-type]
+    "instance_of",
     "entity",
     "entity",
     "https://example.org/instanceOf",

@@ -46,7 +46,7 @@ from sarag_rdf.plugins.evaluation.commands import check_outputs
 from sarag_rdf.plugins.evaluation.grading import PROMPTS
 from sarag_rdf.plugins.evaluation.paths import relation_paths
 from sarag_rdf.plugins.evaluation.questions import read_json
-from sarag_rdf.retrieval.path_model import Hop, HopSequence, path_parts
+from sarag_rdf.retrieval.path_model import Hop, HopSequence
 from sarag_rdf.retrieval.paths import PathSearch
 
 TRIES: Final = 50
@@ -186,7 +186,7 @@ class QuestionWriter:
     def _starts(self, rng: random.Random) -> Iterator[str]:
         """Entities at which a path can start, in random order, again and again."""
         entities = list(self._paths.view.iris.entities)
-        parts = path_parts(self._reader)
+        parts = self._paths.in_use.parts
         is_any = True
         while is_any:
             is_any = False
@@ -277,7 +277,7 @@ class QuestionWriter:
             return self._known[node]
         known = set(self._schema.hops)
         ways: defaultdict[Hop, set[str]] = defaultdict(set)
-        for part in path_parts(self._reader):
+        for part in self._paths.in_use.parts:
             rows = term_reader(self._reader, part).rows_for("statements-about", [node])
             for _, side, property_, other in rows:
                 hop = Hop(property_.value, side.value == "-")
@@ -357,7 +357,7 @@ class QuestionWriter:
     def _documents(self, statement: Statement) -> set[str]:
         """The documents that state it: of the graph of documents, or the page of its subject."""
         iris = set()
-        for part in path_parts(self._reader):
+        for part in self._paths.in_use.parts:
             only = GraphReader(self._reader.store, self._reader.minter, (part,))
             if part.name == DOCUMENTS and statement.property == SARAG.relatedTo.value:
                 rows = only.rows_for("statements", [statement.subject])

@@ -26,16 +26,9 @@ from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part, term_reader
+from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language, entity_labels
-from sarag_rdf.retrieval.path_model import (
-    Hop,
-    followed_ontology,
-    packaged_model,
-    path_parts,
-    read_schema,
-    term_names,
-    used_properties,
-)
+from sarag_rdf.retrieval.path_model import Hop, packaged_model, read_schema, said_properties
 
 LISTED: Final = 10
 """Missing statements that are listed."""
@@ -344,19 +337,17 @@ def _counted(count: int, noun: str) -> str:
 
 def _wording(reader: GraphReader) -> Wording:
     """The phrases and kinds of relation paths, for values too."""
-    ontology, schema, model = followed_ontology(reader), read_schema(reader), packaged_model()
-    parts = path_parts(reader)
+    in_use, schema, model = SchemaInUse(reader), read_schema(reader), packaged_model()
     used = {
-        part.name: frozenset(use.iri for use in used_properties(reader, part, ontology))
-        for part in parts
+        part.name: frozenset(use.iri for use in said_properties(in_use, part))
+        for part in in_use.parts
     }
-    names = term_names(reader, parts, ontology, frozenset().union(*used.values()))
-    schema = replace(schema, names=names)
+    schema = replace(schema, names=in_use.names(frozenset().union(*used.values())))
     return Wording(
         used,
         lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)),
         schema.kind,
-        lambda classes: term_names(reader, parts, ontology, classes),
+        in_use.names,
     )
 
 

@@ -21,7 +21,7 @@ from sarag_rdf.base.json_schema import boolean, object_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused_reasoner import PROSE, KgInfused, one_line
+from sarag_rdf.plugins.papers.kg_infused import PROSE, KgInfused, one_line
 
 
 @dataclass(frozen=True, kw_only=True)

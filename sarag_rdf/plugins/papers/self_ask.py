@@ -17,7 +17,7 @@ from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.types import Answer, Citation
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
+from sarag_rdf.plugins.papers.kg_infused import KgInfused
 
 
 @dataclass(frozen=True, kw_only=True)
