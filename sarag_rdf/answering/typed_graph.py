@@ -7,19 +7,22 @@ queries read the union of the parts that are selected.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.answering.typed_patterns import (
     ANSWER,
     COMPARISONS,
     End,
+    Finding,
     Statement,
     TypedBinding,
     TypedPattern,
@@ -27,11 +30,16 @@ from sarag_rdf.answering.typed_patterns import (
     UsedClass,
     UsedProperty,
     UsedSchema,
+    joins,
 )
 from sarag_rdf.base.errors import RemoteTimeoutError, StoreError
-from sarag_rdf.base.ports import Table
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Table, Term
+from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.vocab import RDF, XSD
-from sarag_rdf.graph.schema_use import SchemaInUse
+from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.graph.schema_use import SchemaInUse, local_words
+from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.view import GraphView
 
 EXAMPLES: Final = 2
