@@ -143,7 +143,7 @@ class RetrieverStrategy(RetrieverOptions, ABC):
             texts |= view.documents(origins.values())
         names = {iri: name for iri, (name, _) in labels.items()}
         names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
-        seeds = tuple(described_seeds(readers, seeds, names))
+        seeds = tuple(_described_seeds(readers, seeds, names))
         names |= {iri: text for iri, (text, _) in stated.items()}
         if any(step.kind == SAME_AS.name for step in steps):
             names[SAME_AS.predicate] = "is the same as"
@@ -184,7 +184,7 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         )
 
 
-def described_seeds(
+def _described_seeds(
     readers: Sequence[GraphReader], seeds: Sequence[Seed], names: Mapping[str, str]
 ) -> list[Seed]:
     """The seeds with their names, and the reasons why they are seeds."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from sarag_rdf.base.types import (
     Selection,
     Statement,
 )
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
@@ -57,7 +58,6 @@ from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
     activated,
-    described_seeds,
     document_cosines,
     most_active,
     scored,
@@ -350,10 +350,7 @@ class KgInfused(ReasonerStrategy):
             entities = entities[: self.entities]
             if not entities:
                 break
-        labels = entity_labels(view.reader, (seed.node for seed in seeds))
-        names = {iri: name for iri, (name, _) in labels.items()}
-        described = described_seeds((view.reader,), seeds, names)
-        return Activation(question, tuple(described), tuple(selections))
+        return Activation(question, _described(view.reader, seeds), tuple(selections))
 
     def augmented(self, talk: Conversation, question: str | None, note: str, summary: str) -> str:
         """A note with the facts of a summary worked in (equation 9)."""
@@ -460,6 +457,21 @@ class KgInfused(ReasonerStrategy):
             max_tokens=self.max_tokens,
         )
         return one_line(reply["note"])
+
+
+def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
+    """The seeds with their names and descriptions."""
+    labels = entity_labels(reader, (seed.node for seed in seeds))
+    rows = reader.rows_for("description-sources", (seed.text for seed in seeds))
+    texts = {row[0].value: row[1].value for row in rows}
+    return tuple(
+        replace(
+            seed,
+            name=labels.get(seed.node, (seed.node,))[0],
+            reason=f"description: {texts.get(seed.text, '')}",
+        )
+        for seed in seeds
+    )
 
 
 def one_line(text: str) -> str:
