@@ -16,8 +16,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from pyoxigraph import NamedNode
@@ -66,26 +66,34 @@ class PatternError(ValueError):
     """The text is not a query of triple patterns; the message states the problem."""
 
 
-@dataclass(frozen=True, slots=True)
-class PatternTerm:
+class PatternTerm(NamedTuple):
     """A variable, or a name in plain words."""
 
     text: str
     is_variable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """Subject, predicate in plain words, object."""
 
     subject: PatternTerm
     predicate: str
     object: PatternTerm
 
+    @property
+    def ends(self) -> tuple[PatternTerm, PatternTerm]:
+        """Subject and object."""
+        return self.subject, self.object
 
-@dataclass(frozen=True, slots=True)
-class PatternQuery:
-    """The selected variable, the triple patterns, and the names of variables."""
+    @property
+    def words(self) -> str:
+        """What is compared with the texts of relationships."""
+        subject, object_ = ("" if end.is_variable else end.text for end in self.ends)
+        return " ".join(f"{subject} {self.predicate} {object_}".split())
+
+
+class PatternQuery(NamedTuple):
+    """The selected variable, and the triple patterns."""
 
     select: str
     patterns: tuple[Pattern, ...]
@@ -93,7 +101,7 @@ class PatternQuery:
     @property
     def variables(self) -> tuple[str, ...]:
         """All variables, in order of appearance."""
-        ends = (end for p in self.patterns for end in (p.subject, p.object))
+        ends = (end for pattern in self.patterns for end in pattern.ends)
         return tuple(dict.fromkeys(end.text for end in ends if end.is_variable))
 
 
@@ -106,36 +114,39 @@ def parse_patterns(text: str) -> PatternQuery:
     >>> [(p.subject.text, p.predicate, p.object.text) for p in query.patterns], query.select
     ([('Lake Orrin', 'located in', 'b')], 'b')
     """
-    body = _body(text)
-    triples = _triples(body)
+    triples = _triples(_body(text))
     names = {
-        triple.subject.text: triple.object
+        triple.subject: triple.object
         for triple in triples
-        if triple.predicate in NAMING and triple.subject.is_variable
-        if not triple.object.is_variable
+        if triple.predicate in NAMING
+        if triple.subject.is_variable and not triple.object.is_variable
     }
-
-    def named(term: PatternTerm) -> PatternTerm:
-        return names.get(term.text, term) if term.is_variable else term
-
     every = dict.fromkeys(
-        Pattern(named(triple.subject), triple.predicate, named(triple.object))
+        Pattern(
+            names.get(triple.subject, triple.subject),
+            triple.predicate,
+            names.get(triple.object, triple.object),
+        )
         for triple in triples
-        if not (triple.predicate in NAMING and triple.subject.text in names)
+        if not (triple.predicate in NAMING and triple.subject in names)
     )
     patterns = tuple(every)[:MOST]
     if not patterns:
         raise PatternError("no pattern joins two things")
-    query = PatternQuery("", patterns)
-    return PatternQuery(_selected(text, query), patterns)
+    variables = PatternQuery("", patterns).variables
+    if not variables:
+        raise PatternError("there is no variable to bind")
+    match = _SELECT.search(text)
+    asked = re.findall(r"[?$](\w+)", match[1]) if match else []
+    known = [name for name in (*asked, "answer") if name in variables]
+    return PatternQuery(known[0] if known else variables[-1], patterns)
 
 
 def _body(text: str) -> str:
-    begin = text.find("{")
-    if begin >= 0:
-        end = text.rfind("}")
-        return text[begin + 1 : end if end > begin else len(text)]
-    return _BODY.split(text, maxsplit=1)[-1]
+    begin, end = text.find("{"), text.rfind("}")
+    if begin < 0:
+        return _BODY.split(text, maxsplit=1)[-1]
+    return text[begin + 1 : end if end > begin else len(text)]
 
 
 def _triples(body: str) -> list[Pattern]:
@@ -190,60 +201,42 @@ def _terms(body: str) -> list[PatternTerm | str]:
     return terms
 
 
-def _selected(text: str, query: PatternQuery) -> str:
-    variables = query.variables
-    if not variables:
-        raise PatternError("there is no variable to bind")
-    match = _SELECT.search(text)
-    asked = re.findall(r"[?$](\w+)", match[1]) if match else []
-    known = [name for name in (*map(str, asked), "answer") if name in variables]
-    return known[0] if known else variables[-1]
-
-
 NEAREST = 5
 """Maximum number of entities with similar names, beside those with exactly that name."""
 
 
-class Grounder:
-    """Grounds queries in one revision of a graph."""
+def ground(view: GraphView, query: PatternQuery) -> Grounding:
+    """Link, match and bind; raises the errors of the store and the embedder."""
+    names = sorted({end for pattern in query.patterns for end in pattern.ends}, key=str)
+    linked = {term: _linked(view, term.text) for term in names if not term.is_variable}
+    every = tuple(link for links in linked.values() for link in links)
+    missing = [term.text for term, links in linked.items() if not links]
+    if missing:
+        return Grounding(every, problem=f"no entity is called '{missing[0]}'")
+    run = PatternMatch(view, query, linked)
+    if problem := run.match():
+        return Grounding(every, problem=problem, is_linked=True)
+    sparql = run.sparql()
+    bindings = run.bindings(sparql)
+    problem = "" if bindings else "the patterns have no common solution"
+    return Grounding(every, bindings, problem, sparql, True)
 
-    def __init__(self, view: GraphView) -> None:
-        self._view = view
 
-    def ground(self, query: PatternQuery) -> Grounding:
-        """Link, match and bind; raises the errors of the store and the embedder."""
-        terms = {end for p in query.patterns for end in (p.subject, p.object)}
-        linked = {t: self._linked(t.text) for t in sorted(terms, key=str) if not t.is_variable}
-        every = tuple(link for links in linked.values() for link in links)
-        missing = [term.text for term, links in linked.items() if not links]
-        if missing:
-            return Grounding(every, problem=f"no entity is called '{missing[0]}'")
-        run = PatternMatch(self._view, query, linked)
-        problem = run.match()
-        if problem:
-            return Grounding(every, problem=problem, is_linked=True)
-        sparql = run.sparql()
-        bindings = run.bindings(sparql)
-        problem = "" if bindings else "the patterns have no common solution"
-        return Grounding(every, bindings, problem, sparql, True)
-
-    def _linked(self, name: str) -> tuple[Linked, ...]:
-        """Entities with this name or alias, and with similar names that share a word with it."""
-        view = self._view
-        key = normalize_name(name)
-        exact = view.names.entities([key]).get(key, {})
-        vector = view.vectors.embed_query(name)
-        closest = dict(view.vectors.index("entity").nearest(vector, NEAREST))
-        labels = entity_labels(view.reader, {*exact, *closest})
-        words = _words(name)
-        similarities = {e: s for e, s in closest.items() if words & _words(labels[e][0])}
-        similarities |= dict.fromkeys(exact, 1.0)
-        ordered = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))
-        return tuple(
-            Linked(name, entity, labels[entity][0], similarity)
-            for entity, similarity in ordered
-            if find(view.iris.entities, entity) >= 0
-        )
+def _linked(view: GraphView, name: str) -> tuple[Linked, ...]:
+    """Entities with this name or alias, and with similar names that share a word with it."""
+    key = normalize_name(name)
+    exact = view.names.entities([key]).get(key, {})
+    closest = dict(view.vectors.index("entity").nearest(view.vectors.embed_query(name), NEAREST))
+    labels = entity_labels(view.reader, {*exact, *closest})
+    words = _words(name)
+    similarities = {e: s for e, s in closest.items() if words & _words(labels[e][0])}
+    similarities |= dict.fromkeys(exact, 1.0)
+    ordered = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(
+        Linked(name, entity, similarity)
+        for entity, similarity in ordered
+        if find(view.iris.entities, entity) >= 0
+    )
 
 
 def _words(name: str) -> set[str]:
@@ -271,15 +264,9 @@ class PatternMatch:
         self._matched: dict[int, dict[str, float]] = {}
         self._ends: dict[str, tuple[str, str]] = {}
         self._same: dict[PatternTerm, set[tuple[str, str]]] = {}
-
-    @cached_property
-    def _numbers(self) -> dict[PatternTerm, int]:
+        self._uses = Counter(end for pattern in query.patterns for end in pattern.ends)
+        self._numbers = {term: number for number, term in enumerate(self._uses)}
         """Term -> number in the names of its columns: ``v1``, and ``e1_0`` in pattern 0."""
-        return {term: number for number, term in enumerate(self._uses)}
-
-    @cached_property
-    def _uses(self) -> Counter[PatternTerm]:
-        return Counter(end for p in self._query.patterns for end in (p.subject, p.object))
 
     def match(self) -> str:
         """Find relationships for each pattern, most constrained first, or return the problem."""
@@ -287,15 +274,15 @@ class PatternMatch:
         while len(self._matched) < len(patterns):
             number = max(
                 (n for n in range(len(patterns)) if n not in self._matched),
-                key=lambda n: (sum(e in self._known for e in _ends_of(patterns[n])), -n),
+                key=lambda n: (sum(e in self._known for e in patterns[n].ends), -n),
             )
             nearest = self._near(patterns[number])
             if not nearest:
-                return f"nothing in the graph matches '{_words_of(patterns[number])}'"
+                return f"nothing in the graph matches '{patterns[number].words}'"
             self._matched[number] = {iri: similarity for iri, (similarity, _) in nearest.items()}
             self._ends |= {iri: ends for iri, (_, ends) in nearest.items()}
             reached = {end for _, ends in nearest.values() for end in ends}
-            for end in _ends_of(patterns[number]):
+            for end in patterns[number].ends:
                 if end.is_variable:
                     self._known.setdefault(end, set()).update(reached)
                     if self._uses[end] > 1:
@@ -307,14 +294,14 @@ class PatternMatch:
     def _near(self, pattern: Pattern) -> dict[str, tuple[float, tuple[str, str]]]:
         """The nearest relationships with a known end: their similarities and ends."""
         network, view = self._view.network, self._view
-        known = [end for end in _ends_of(pattern) if end in self._known]
+        known = [end for end in pattern.ends if end in self._known]
         names = [end for end in known if not end.is_variable]
         touching = [self._touching(self._known[end]) for end in names or known]
         if touching:
             edges = network.stated(reduce(np.intersect1d, touching))
         else:
             edges = network.edges(RELATED_TO)
-        vector = view.vectors.embed_query(_words_of(pattern))
+        vector = view.vectors.embed_query(pattern.words)
         cosines = view.relationship_cosines(vector, edges.statement)
         best = np.lexsort((edges.statement, -cosines.round(5)))[:RELATIONSHIPS]
         iris, nearest = view.iris, edges.take(best)
@@ -399,7 +386,7 @@ class PatternMatch:
             raise StoreError("a SELECT query was expected")
         nearness = {k.entity: k.similarity for links in self._linked.values() for k in links}
         asked = PatternTerm(self._query.select, is_variable=True)
-        first = next(n for n, p in enumerate(self._query.patterns) if asked in _ends_of(p))
+        first = next(n for n, p in enumerate(self._query.patterns) if asked in p.ends)
         own = {
             f"v{self._numbers[asked]}",
             *(f"e{self._numbers[asked]}_{n}" for n in range(len(self._query.patterns))),
@@ -416,7 +403,7 @@ class PatternMatch:
             parts += [
                 nearness[values[f"e{self._numbers[end]}_{n}"]]
                 for n, pattern in enumerate(self._query.patterns)
-                for end in _ends_of(pattern)
+                for end in pattern.ends
                 if not end.is_variable
             ]
             score = sum(parts) / len(parts)
@@ -432,7 +419,7 @@ class PatternMatch:
         columns = {
             end.text: f"e{self._numbers[end]}_{n}"
             for n, pattern in reversed(list(enumerate(patterns)))
-            for end in _ends_of(pattern)
+            for end in pattern.ends
             if end.is_variable
         }
         rows = [values for _, (_, values) in ordered]
@@ -451,23 +438,11 @@ class PatternMatch:
         )
 
 
-def _ends_of(pattern: Pattern) -> tuple[PatternTerm, PatternTerm]:
-    return pattern.subject, pattern.object
-
-
-def _words_of(pattern: Pattern) -> str:
-    """The words of a pattern, to be compared with the texts of relationships."""
-    ends = ["" if e.is_variable else e.text for e in (pattern.subject, pattern.object)]
-    return " ".join(f"{ends[0]} {pattern.predicate} {ends[1]}".split())
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(NamedTuple):
     """An entity that a name refers to; `similarity` is 1 for its exact name or alias."""
 
     name: str
     entity: str
-    label: str
     similarity: float
 
 
@@ -541,7 +516,7 @@ class SparqlGrounded(FromEvidence):
         """The bindings of the query, and whether one of the values is the model's answer."""
         parsed = True
         try:
-            grounding = Grounder(talk.view).ground(parse_patterns(reply["query"]))
+            grounding = ground(talk.view, parse_patterns(reply["query"]))
         except PatternError as error:
             parsed, grounding = False, Grounding(problem=str(error))
         agrees = _holds([b.value for b in grounding.bindings], reply["final_answer"])
