@@ -15,7 +15,6 @@ from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.base.ports import CountTokens, Embedder, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, Document, Excerpt, Retrieved, Section
-from sarag_rdf.retrieval.relevance import Scale
 from sarag_rdf.retrieval.view import GraphView
 
 
@@ -169,4 +168,6 @@ def _shown(document: Document, span: tuple[int, int]) -> str:
 
 
 def _z(values: Floats) -> Floats:
-    return Scale.of(values).z(values)
+    """The z-scores; 0 if all values are equal."""
+    deviation = values.std()
+    return (values - values.mean()) / deviation if deviation > 0.0 else np.zeros(len(values))
