@@ -21,8 +21,8 @@ from pathlib import Path
 import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.kg.registry import GraphRetriever
+from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.questions import Question, read_questions
 from sarag_rdf.plugins.papers.grounding import Grounder, Grounding
 from sarag_rdf.plugins.papers.patterns import PatternError, parse_patterns
 

@@ -33,9 +33,8 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.plugins.evaluation.plots import write_plot
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
-from sarag_rdf.plugins.evaluation.report import WIDTH
+from sarag_rdf.plugins.evaluation.reporting import WIDTH, write_plot
 from tests.command import Result, Sarag, environment, interruptible, run_sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write

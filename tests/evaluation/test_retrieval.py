@@ -17,8 +17,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
 from sarag_rdf.plugins.evaluation.measures import count_words, words_to_answer
-from sarag_rdf.plugins.evaluation.plots import write_plot
-from sarag_rdf.plugins.evaluation.report import WIDTH
+from sarag_rdf.plugins.evaluation.reporting import WIDTH, write_plot
 from sarag_rdf.retrieval.sarag import Sarag as SaragRetriever
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Result, Sarag

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
+import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.cli.options import (
@@ -31,22 +33,22 @@ from sarag_rdf.cli.output import (
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.plugins.evaluation.questions import Corpus, Question
+    from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, QuestionFile
 
 _MODULES: Final = {
     "retrieval": "retrieval:command",
     "sweep": "sweep:command",
     "qa": "qa:command",
-    "table": "tables:command",
-    "compare": "compare:command",
+    "table": "paper_tables:command",
+    "compare": "comparisons:compare",
     "competency": "competency:command",
-    "activation": "activation:command",
-    "extraction": "extraction:command",
-    "preferences": "preferences:command",
-    "resolution": "resolution:command",
+    "activation": "sweep:activation",
+    "extraction": "gold:extraction",
+    "preferences": "comparisons:preferences",
+    "resolution": "gold:resolution",
     "questions": "path_questions:command",
-    "paths": "paths:command",
-    "fit-paths": "paths:fit_command",
+    "paths": "relation_paths:command",
+    "fit-paths": "relation_paths:fit_command",
 }
 """Command -> module and attribute, imported when the command is called."""
 _PROBLEMS = 3
@@ -61,9 +63,10 @@ class _LazyGroup(click.Group):
         module, _, attribute = _MODULES.get(cmd_name, "").partition(":")
         if not module:
             return None
-        found = getattr(import_module(f"sarag_rdf.plugins.evaluation.{module}"), attribute)
-        add_verbosity_options(found)
-        return cast("click.Command", found)
+        loaded = import_module(f"sarag_rdf.plugins.evaluation.{module}")
+        subcommand = cast("click.Command", getattr(loaded, attribute))
+        add_verbosity_options(subcommand)
+        return subcommand
 
 
 @click.group(
@@ -170,20 +173,6 @@ def check_outputs(*paths: Path | None) -> None:
             raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
 
-def check_plot(path: Path | None) -> None:
-    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
-
-    Raises `MissingDependencyError` without matplotlib.
-    """
-    if path is None:
-        return
-    from sarag_rdf.plugins.evaluation.plots import check_matplotlib
-
-    check_matplotlib()
-    if path.suffix.lower() != ".png":
-        raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
-
-
 def check_baseline(baseline: str, labels: Sequence[str], option: str) -> str:
     """The baseline; raises `UsageError` if it is not among the labels of `option`."""
     if baseline not in labels:
@@ -193,25 +182,74 @@ def check_baseline(baseline: str, labels: Sequence[str], option: str) -> str:
     return baseline
 
 
-def select_questions(
-    questions: tuple[Question, ...], limit: int | None, seed: int | None
-) -> list[Question]:
-    """The first `limit` questions, shuffled before if a seed is given."""
-    selected = list(questions)
-    if seed is not None:
-        random.Random(seed).shuffle(selected)  # noqa: S311 - not for cryptography
-    return selected[:limit]
+@dataclass(frozen=True)
+class Inputs:
+    """The graph of a corpus, questions selected from a file, and counts of problems of both."""
+
+    kg: KnowledgeGraph
+    corpus: Corpus | None
+    file: QuestionFile
+    questions: list[Question]
+    problems: Mapping[str, int]
+
+    def setting(
+        self, options: Mapping[str, Any], kinds: Iterable[str], **more: Any
+    ) -> dict[str, Any]:
+        """What a report says of its inputs; `kinds` are those of the problems that it counts.
+
+        `more` are settings of the command's own.
+        """
+        return {
+            "corpus": self.corpus.summary if self.corpus else None,
+            "questions": {**self.file.summary, "count": len(self.questions)},
+            **more,
+            "limit": options["limit"],
+            "shuffled": options["seed"] is not None,
+            "seed": options["seed"] or 0,
+            "extractor": sorted(self.kg.extractors()),
+            "embedder": self.kg.meta().embedding_model,
+            "version": sarag_rdf.__version__,
+            "problems": {k: self.problems[k] for k in kinds if k in self.problems},
+        }
 
 
 @contextmanager
-def open_corpus_graph(
+def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> Iterator[Inputs]:
+    """The first --limit questions, shuffled before if --seed is given, and a graph of the corpus.
+
+    Without a corpus, the graph is that of --kg as it is. If the command needs answers, questions
+    without one are left out. Raises `InputError` for files that cannot be used, and for the graph
+    of another corpus; `UsageError` without a corpus and a graph, and for a graph by another
+    extractor.
+    """
+    from sarag_rdf.plugins.evaluation import datasets
+
+    corpus = datasets.read_corpus(options["corpus"]) if options["corpus"] else None
+    file = datasets.read_questions(options["questions"])
+    selected = list(file.questions)
+    if options.get("seed") is not None:
+        random.Random(options["seed"]).shuffle(selected)  # noqa: S311 - not for cryptography
+    selected = selected[: options["limit"]]
+    questions = [q for q in selected if q.has_answer or not need_answers]
+    if not questions:
+        raise InputError(f"no question of {options['questions']} has a known answer")
+    with _corpus_graph(options, corpus) as (kg, unextracted):
+        problems = datasets.question_problems(file, selected)
+        if corpus is not None:
+            problems |= datasets.count_problems(corpus, selected, kg.documents(), unextracted)
+            if problems["passages_not_in_graph"] == len(corpus.passages):
+                raise InputError(
+                    f"the graph contains no passage of {options['corpus']}: name a graph of this "
+                    "corpus, or omit --kg"
+                )
+        yield Inputs(kg, corpus, file, questions, problems)
+
+
+@contextmanager
+def _corpus_graph(
     options: Mapping[str, Any], corpus: Corpus | None
 ) -> Iterator[tuple[KnowledgeGraph, int]]:
-    """A graph of the corpus, and the number of documents missing from an extraction file.
-
-    Without a corpus it is the graph of --kg as it is. Raises `UsageError` without either, and for
-    a graph by another extractor.
-    """
+    """A graph of the corpus, and the number of documents missing from an extraction file."""
     if corpus is None and not options["kg"]:
         raise UsageError("name the corpus with --corpus, or a graph with --kg")
     with (
@@ -229,14 +267,6 @@ def open_corpus_graph(
         if corpus is not None and not known:
             missing = _index(kg, corpus, options["extractor"] or "spacy")
         yield kg, missing
-
-
-def check_coverage(problems: dict[str, int], corpus: Corpus, file: Path) -> None:
-    """Raise `InputError` if the graph contains no passage of the corpus."""
-    if problems["passages_not_in_graph"] == len(corpus.passages):
-        raise InputError(
-            f"the graph contains no passage of {file}: name a graph of this corpus, or omit --kg"
-        )
 
 
 def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:

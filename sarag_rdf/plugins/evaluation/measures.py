@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
@@ -83,7 +84,7 @@ def _run(question: str, ranking: Passages) -> Iterator[Any]:
 def mean(rows: Iterable[Mapping[str, float]], name: str) -> float | None:
     """The mean of a measure over the rows that have it; None if there are none."""
     values = [row[name] for row in rows if name in row]
-    return sum(values) / len(values) if values else None
+    return fmean(values) if values else None
 
 
 # ---------------------------------------------------------------------------------------- Answers
@@ -218,10 +219,10 @@ class PRF:
     recall: float
 
     @classmethod
-    def of(cls, found: Collection[Hashable], wanted: Collection[Hashable]) -> PRF:
-        """Of a set that was found against the wanted one."""
-        common = len(set(found) & set(wanted))
-        return cls(common / len(found), common / len(wanted)) if common else cls(0.0, 0.0)
+    def of(cls, retrieved: Collection[Hashable], relevant: Collection[Hashable]) -> PRF:
+        """Of the retrieved set against the relevant one."""
+        common = len(set(retrieved) & set(relevant))
+        return cls(common / len(retrieved), common / len(relevant)) if common else cls(0.0, 0.0)
 
     @property
     def f1(self) -> float:
@@ -229,10 +230,10 @@ class PRF:
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
-    def named(self, name: str) -> dict[str, float]:
-        """The three by name."""
-        values = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
-        return {f"{name}_{key}": value for key, value in values.items()}
+    def values(self, *, times: int = 1, digits: int = 15) -> dict[str, float]:
+        """The three by name, `times` as much, rounded to so many digits."""
+        names = ("precision", "recall", "f1")
+        return {name: round(times * getattr(self, name), digits) for name in names}
 
 
 RESAMPLES = 10_000

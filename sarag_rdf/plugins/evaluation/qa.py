@@ -13,44 +13,33 @@ from typing import Any, Literal
 
 import click
 
-import sarag_rdf
-from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer, Evidence, Query, Usage
 from sarag_rdf.cli.options import endpoint_of, endpoint_options, together
-from sarag_rdf.cli.output import note, progress_bars
+from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation import grading
 from sarag_rdf.plugins.evaluation.commands import (
     check_baseline,
-    check_coverage,
     check_outputs,
-    check_plot,
     data_options,
     interruption,
-    open_corpus_graph,
+    open_inputs,
     output_options,
     parse_names,
     replies_option,
-    select_questions,
     selection_options,
     show_results,
     write_json,
 )
+from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.plots import write_plot
-from sarag_rdf.plugins.evaluation.questions import (
-    Question,
-    count_problems,
-    locate_support,
-    question_problems,
-    read_corpus,
-    read_questions,
-)
+from sarag_rdf.plugins.evaluation.reporting import check_plot, write_plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +73,36 @@ class SystemSpec:
         return cls(label, parts[0], context, parts[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class FullContext:
-    """What a retriever finds for a question before any compression, which coverage is judged on.
+class Coverage:
+    """Whether what a retriever finds for a question contains a known answer, judged once.
 
-    `label` names the retriever and the uncompressed context: systems with the same one are judged
-    on the same texts. `gather` is not metered.
+    `gather` gives the full context, before any compression, and is not metered; without one, no
+    question is covered.
     """
 
-    label: str
-    gather: Gather
+    def __init__(self, gather: Gather | None = None) -> None:
+        self._gather = gather
+        self._judged: dict[str, bool] = {}
+
+    def judge(self, question: Question) -> bool:
+        if self._gather is None:
+            return False
+        if question.id not in self._judged:
+            texts = self._gather(question.query).context.texts
+            self._judged[question.id] = contains_answer(question.answers, texts)
+        return self._judged[question.id]
 
 
 @dataclass(frozen=True, slots=True)
 class System:
     """A reasoner with its label; model calls and retrievals are counted by a `Meter`.
 
-    `full` is None for a system that does not retrieve: it covers no question.
+    Systems with the same retriever share their coverage.
     """
 
     label: str
     reasoner: Reasoner
-    full: FullContext | None = None
+    coverage: Coverage
 
 
 def ask_all(
@@ -118,16 +115,14 @@ def ask_all(
 ) -> dict[str, list[SystemResult]]:
     """Rows by system, one per question, in their order.
 
-    All systems run on a question before the next one. Whether a question is covered is judged once
-    for each full context. Raises errors that end a run.
+    All systems run on a question before the next one. Raises errors that end a run.
     """
-    coverage = Coverage()
     jobs = [(system, question) for question in questions for system in systems]
     advance = progress("answering", len(jobs))
     rows: dict[str, list[SystemResult]] = {system.label: [] for system in systems}
 
     def work(job: tuple[System, Question], _: Event) -> SystemResult:
-        return _ask(*job, meter, coverage)
+        return _ask(*job, meter)
 
     for (system, _), row in zip(jobs, map_in_order(work, jobs, threads), strict=True):
         rows[system.label].append(row)
@@ -135,24 +130,7 @@ def ask_all(
     return rows
 
 
-class Coverage:
-    """Whether full contexts contain a known answer, judged once for a question and a context."""
-
-    def __init__(self) -> None:
-        self._judged: dict[tuple[str, str], bool] = {}
-
-    def judge(self, system: System, question: Question) -> bool:
-        """False for a system that does not retrieve."""
-        if system.full is None:
-            return False
-        key = system.full.label, question.id
-        if key not in self._judged:
-            context = system.full.gather(question.query).context
-            self._judged[key] = contains_answer(question.answers, context.texts)
-        return self._judged[key]
-
-
-def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -> SystemResult:
+def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
     account = meter.open()
     begin = perf_counter()
     text = reasoning = problem = ""
@@ -172,7 +150,7 @@ def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -
     usage = account.usage
     return SystemResult(
         outcome, text, reasoning, problem,
-        covered=coverage.judge(system, question),
+        covered=system.coverage.judge(question),
         context_covered=contains_answer(
             question.answers, (text for context in contexts for text in context.texts)
         ),
@@ -317,60 +295,37 @@ def answer_questions(
     registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
     check_outputs(options["replies"], options["output"], options["timings"], options["plot"])
-    llm, judge = _models(options)
-    corpus = read_corpus(options["corpus"]) if options["corpus"] else None
-    file = read_questions(options["questions"])
-    selected = select_questions(file.questions, options["limit"], options["seed"])
-    questions = [question for question in selected if question.has_answer]
-    if not questions:
-        raise InputError(f"no question of {options['questions']} has a known answer")
-    with open_corpus_graph(options, corpus) as (kg, unextracted):
-        problems = question_problems(file, selected)
-        if corpus is not None:
-            judged = locate_support(selected, corpus)
-            problems |= count_problems(corpus, judged, kg.documents(), unextracted)
-            check_coverage(problems, corpus, options["corpus"])
-        meter = Meter(llm)
-        built = [_build_system(kg, system, meter, options) for system in systems]
-        with interruption(options["replies"]), progress_bars() as progress:
-            threads = options["concurrency"]
+    endpoint, replies = endpoint_of(dict(options)), options["replies"]
+    llm = registry.make_llm(endpoint, replies)
+    judge = llm if options["judge"] else None
+    if endpoint is not None and options["judge_model"]:
+        judge = registry.make_llm(replace(endpoint, model=options["judge_model"]), replies)
+    threads = options["concurrency"]
+    with open_inputs(options, need_answers=True) as inputs:
+        questions, meter = inputs.questions, Meter(llm)
+        built = _build_systems(inputs.kg, systems, meter, options)
+        with interruption(replies), progress_bars() as progress:
             rows = ask_all(built, questions, meter, threads=threads, progress=progress)
             verdicts = None
             if judge is not None:
                 cases = grading.cases_for_judge(questions, rows)
                 verdicts = grading.judge_all(cases, judge, threads=threads, progress=progress)
-        setting = {
-            "corpus": corpus.summary if corpus else None,
-            "questions": {**file.summary, "count": len(questions)},
-            "systems": [system.label for system in systems],
-            "baseline": baseline,
-            "shuffled": options["seed"] is not None,
-            "seed": options["seed"] or 0,
-            **{n: options[n] for n in ("limit", "budget", "tokenizer", "full_context")},
-            "judge": judge.model if judge else None,
-            "extractor": sorted(kg.extractors()),
-            "embedder": kg.meta().embedding_model,
-            "model": llm.model,
-            "settings": dict(getattr(llm, "settings", {})),
-            "prices": {"in": options["price_in"], "out": options["price_out"]},
-            "version": sarag_rdf.__version__,
-            "problems": {kind: problems[kind] for kind in grading.PROBLEMS if kind in problems},
-        }
+        setting = inputs.setting(
+            options, grading.PROBLEMS,
+            systems=[system.label for system in systems],
+            baseline=baseline,
+            **{name: options[name] for name in ("budget", "tokenizer", "full_context")},
+            judge=judge.model if judge else None,
+            model=llm.model,
+            settings=dict(getattr(llm, "settings", {})),
+            prices={"in": options["price_in"], "out": options["price_out"]},
+        )  # fmt: skip
     data = grading.report(questions, rows, verdicts, setting)
-    times = grading.timings(rows, options["concurrency"])
+    times = grading.timings(rows, threads)
     write_json(options["timings"], times)
     if options["plot"]:
         _draw(data, options["plot"])
     return data, times
-
-
-def _models(options: Mapping[str, Any]) -> tuple[LLM, LLM | None]:
-    """The model that answers, and the one that judges, if --judge or --judge-model is given."""
-    endpoint, replies = endpoint_of(dict(options)), options["replies"]
-    llm = registry.make_llm(endpoint, replies)
-    if endpoint is not None and options["judge_model"]:
-        return llm, registry.make_llm(replace(endpoint, model=options["judge_model"]), replies)
-    return llm, llm if options["judge"] else None
 
 
 def parse_system(label: str) -> SystemSpec:
@@ -391,23 +346,27 @@ def _name_in_errors(system: SystemSpec) -> Iterator[None]:
         raise UsageError(f"system {system.label}: {error}") from error
 
 
-def _build_system(
-    kg: KnowledgeGraph, system: SystemSpec, meter: Meter, options: Mapping[str, Any]
-) -> System:
-    with _name_in_errors(system):
-        gather = kg.gather(
-            system.retriever.label,
-            context=system.context.label,
-            budget=options["budget"],
-            tokenizer=options["tokenizer"],
-        )
-        metered = meter.gathering(gather)
-        full = None
-        if system.reasoner.name != "closed-book":
-            uncompressed = kg.gather(system.retriever.label, context=options["full_context"])
-            label = f"{system.retriever.label}+{options['full_context']}"
-            full = FullContext(label, meter.gathering(uncompressed, is_metered=False))
-        return System(system.label, kg.reasoner(system.reasoner.label, metered, meter), full)
+def _build_systems(
+    kg: KnowledgeGraph, systems: Sequence[SystemSpec], meter: Meter, options: Mapping[str, Any]
+) -> list[System]:
+    built = []
+    coverages: dict[str, Coverage] = {}
+    for system in systems:
+        with _name_in_errors(system):
+            retriever, coverage = system.retriever.label, Coverage()
+            if system.reasoner.name != "closed-book":
+                full = kg.gather(retriever, context=options["full_context"])
+                full = meter.gathering(full, is_metered=False)
+                coverage = coverages.setdefault(retriever, Coverage(full))
+            gather = kg.gather(
+                retriever,
+                context=system.context.label,
+                budget=options["budget"],
+                tokenizer=options["tokenizer"],
+            )
+            reasoner = kg.reasoner(system.reasoner.label, meter.gathering(gather), meter)
+            built.append(System(system.label, reasoner, coverage))
+    return built
 
 
 def _draw(data: Mapping[str, Any], path: Path) -> None:
@@ -418,4 +377,3 @@ def _draw(data: Mapping[str, Any], path: Path) -> None:
     tokens, what = ("tokens_in", "prompt") if has_prompt_tokens else ("context_tokens", "context")
     points = {result["system"]: [(result[tokens], result[score])] for result in results}
     write_plot(path, title, points, f"{what} tokens per question", is_line=False)
-    note(f"plot written to {path}")

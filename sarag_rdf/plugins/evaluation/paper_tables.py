@@ -27,7 +27,7 @@ from sarag_rdf.plugins.evaluation.commands import (
     show_results,
 )
 from sarag_rdf.plugins.evaluation.qa import answer_questions, judge_options, parse_system
-from sarag_rdf.plugins.evaluation.report import cells, markdown, table
+from sarag_rdf.plugins.evaluation.reporting import cells, markdown, table
 
 FOLDER: Final = Path(__file__).parent / "published"
 

@@ -1,9 +1,17 @@
-"""``sarag evaluate compare``: a judge model compares two systems in pairs, in both orders."""
+"""``sarag evaluate compare`` and ``preferences``: a judge model compares texts with one another.
+
+`compare` shows it the answers of two systems in pairs, in both orders. `preferences` shows it notes
+with facts in six decodings, and writes data for training a model to work facts into notes
+("KG-Infused RAG: Augmenting Corpus-Based RAG with External Knowledge Graphs", section 3.6 and
+appendix F).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -13,27 +21,40 @@ import click
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import object_of, one_of
+from sarag_rdf.base.json_schema import object_of, one_of, string
 from sarag_rdf.base.ports import LLM, Progress, Reply
+from sarag_rdf.base.types import Answer
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
-from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.plugins.evaluation.commands import (
     check_outputs,
+    data_options,
     interruption,
+    open_inputs,
     parse_names,
+    parse_numbers,
     replies_option,
     result_options,
     show_results,
 )
-from sarag_rdf.plugins.evaluation.grading import FENCE, PROMPTS, Replies, ask_judge, usage_of
+from sarag_rdf.plugins.evaluation.datasets import read_json
+from sarag_rdf.plugins.evaluation.grading import (
+    FENCE,
+    PROMPTS,
+    QUESTION_ERRORS,
+    Replies,
+    ask_each,
+    usage_of,
+)
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
-from sarag_rdf.plugins.evaluation.questions import read_json
-from sarag_rdf.plugins.evaluation.report import difference, interval, percent, table
+from sarag_rdf.plugins.evaluation.reporting import difference, interval, percent, table
 
 CRITERIA: Final = ("comprehensiveness", "logic", "relevance", "coherence", "overall")
-SCHEMA = object_of(**{name: one_of(("first", "second", "equal")) for name in CRITERIA})
-_DECLINED = "There is not enough information to answer."
+COMPARISON_SCHEMA: Final = object_of(
+    **{name: one_of(("first", "second", "equal")) for name in CRITERIA}
+)
+_DECLINED: Final = "There is not enough information to answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +113,26 @@ def pair_answers(reports: Sequence[Mapping[str, Any]], ours: str, theirs: str) -
 
     Raises `InputError` for a system without answers.
     """
-    found: dict[str, dict[str, tuple[str, Mapping[str, Any], int]]] = {}
+    answers: dict[str, dict[str, tuple[str, Mapping[str, Any], int]]] = {}
     for number, report in enumerate(reports):
         for question in report["questions"]:
             for system, row in question["systems"].items():
                 answer = question["question"], row, number
-                found.setdefault(system, {})[question["id"]] = answer
+                answers.setdefault(system, {})[question["id"]] = answer
     for system in (ours, theirs):
-        if system not in found:
+        if system not in answers:
             raise InputError(
                 f"the results contain no answers of {system}: they contain answers of "
-                f"{', '.join(found) or 'no system'}"
+                f"{', '.join(answers) or 'no system'}"
             )
-    both = {
-        id_: (found[ours][id_], found[theirs][id_]) for id_ in found[ours].keys() & found[theirs]
-    }
+    one, other = answers[ours], answers[theirs]
+    both = {id_: (one[id_], other[id_]) for id_ in one if id_ in other}
     pairs = {
-        id_: Comparison(both[id_][0][0], *(_presented(row) for _, row, _ in both[id_]))
-        for id_ in found[ours]
-        if id_ in both and all(row["outcome"] != "failed" for _, row, _ in both[id_])
+        id_: Comparison(rows[0][0], *(_presented(row) for _, row, _ in rows))
+        for id_, rows in both.items()
+        if all(row["outcome"] != "failed" for _, row, _ in rows)
     }
-    unpaired = len(found[ours]) + len(found[theirs]) - 2 * len(both)
+    unpaired = len(one) + len(other) - 2 * len(both)
     differ = sum(both[id_][0][2] != both[id_][1][2] for id_ in pairs)
     return AnswerPairs(pairs, len(both) - len(pairs), unpaired, differ)
 
@@ -136,15 +156,17 @@ def pair_prompt(order: Comparison) -> str:
 
 
 def compare_all(
-    pairs: Sequence[Comparison], llm: LLM, *, threads: int, progress: Progress
+    pairs: Iterable[Comparison], llm: LLM, *, threads: int, progress: Progress
 ) -> Replies[Comparison]:
     """The replies of the judge by order of presentation; identical answers are not judged."""
     orders = [o for pair in pairs if pair.first != pair.second for o in (pair, pair.swapped)]
 
     def ask(order: Comparison) -> Reply:
-        return llm.complete(pair_prompt(order), SCHEMA, name="judge_pair", max_tokens=150)
+        return llm.complete(
+            pair_prompt(order), COMPARISON_SCHEMA, name="judge_pair", max_tokens=150
+        )
 
-    return ask_judge(ask, list(dict.fromkeys(orders)), threads, progress, "comparing")
+    return ask_each(ask, list(dict.fromkeys(orders)), threads, progress, "comparing")
 
 
 def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -> str:
@@ -166,7 +188,7 @@ def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -
 
 
 def report(
-    found: AnswerPairs, replies: Replies[Comparison], setting: Mapping[str, Any]
+    answers: AnswerPairs, replies: Replies[Comparison], setting: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
 
@@ -175,18 +197,18 @@ def report(
     """
     rows: list[dict[str, Any]] = [
         {"id": id_, "question": pair.question, **_verdicts(pair, replies)}
-        for id_, pair in found.pairs.items()
+        for id_, pair in answers.pairs.items()
     ]
     judged = [row for row in rows if row["overall"] is not None]
     return {
         "setting": dict(setting),
         "pairs": {
             "count": len(judged),
-            "the_same": sum(pair.first == pair.second for pair in found.pairs.values()),
+            "the_same": sum(pair.first == pair.second for pair in answers.pairs.values()),
             "without_verdict": len(rows) - len(judged),
-            "failed": found.failed,
-            "answered_by_one_alone": found.unpaired,
-            "of_different_runs": found.differ,
+            "failed": answers.failed,
+            "answered_by_one_alone": answers.unpaired,
+            "of_different_runs": answers.differ,
         },
         "results": {
             name: _rates([row[name] for row in judged], setting["seed"]) for name in CRITERIA
@@ -218,7 +240,7 @@ def _rates(verdicts: Sequence[str], seed: int) -> dict[str, Any]:
     return {**shares, "difference": difference(pairs, seed)}
 
 
-DESCRIPTIONS = {
+EXCLUDED: Final = {
     "the_same": "pairs of identical answers, which are ties and were not judged",
     "without_verdict": "pairs without a valid reply of the judge, excluded",
     "failed": "questions at which one of the systems failed, excluded",
@@ -242,10 +264,7 @@ def lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from table(["criterion", *shown, "win less loss"], rows)
     yield ""
     yield "order: ties in which the answer in the same position won both times"
-    yield from (f"{text}: {pairs[kind]}" for kind, text in DESCRIPTIONS.items() if pairs[kind])
-
-
-# ---------------------------------------------------------------------------------------- Command
+    yield from (f"{text}: {pairs[kind]}" for kind, text in EXCLUDED.items() if pairs[kind])
 
 
 @click.command(
@@ -266,7 +285,7 @@ def lines(report: Mapping[str, Any]) -> Iterator[str]:
 @result_options
 @replies_option
 @endpoint_options
-def command(files: tuple[Path, ...], **options: Any) -> None:
+def compare(files: tuple[Path, ...], **options: Any) -> None:
     """Let a judge model compare the answers of two systems, question by question.
 
     FILES are results of 'sarag evaluate qa --output'. Each pair is judged in both orders; a system
@@ -276,14 +295,14 @@ def command(files: tuple[Path, ...], **options: Any) -> None:
     if len(set(labels)) != 2:
         raise UsageError(f"--systems {','.join(labels)}: name two systems, comma-separated")
     check_outputs(options["output"], options["replies"])
-    found = pair_answers([read_answers(file) for file in files], *labels)
-    pairs = dict(list(found.pairs.items())[: options["limit"]])
-    if not pairs:
+    answers = pair_answers([read_answers(file) for file in files], *labels)
+    answers = replace(answers, pairs=dict(list(answers.pairs.items())[: options["limit"]]))
+    if not answers.pairs:
         raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
     llm = registry.make_llm(endpoint_of(options), options["replies"])
     with interruption(options["replies"]), progress_bars() as progress:
         replies = compare_all(
-            list(pairs.values()), llm, threads=options["concurrency"], progress=progress
+            answers.pairs.values(), llm, threads=options["concurrency"], progress=progress
         )
     setting = {
         "systems": labels,
@@ -294,6 +313,168 @@ def command(files: tuple[Path, ...], **options: Any) -> None:
         "prices": {"in": options["price_in"], "out": options["price_out"]},
         "version": sarag_rdf.__version__,
     }
-    found = AnswerPairs(pairs, found.failed, found.unpaired, found.differ)
-    data = report(found, replies, setting)
+    data = report(answers, replies, setting)
     show_results(options, data, lines(data))
+
+
+# ------------------------------------------------------------------------------------ Preferences
+
+DECODINGS: Final = ((0.0, 1.0), (0.3, 0.95), (0.5, 0.9), (0.7, 0.9), (0.9, 0.8), (1.0, 0.7))
+"""Temperature and top-p of each result."""
+AUGMENTING: Final = "augment_note"
+"""The prompt whose replies are compared."""
+NOTE_SCHEMA: Final = object_of(note=string(6000))
+MAX_TOKENS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What an augmenting call was given: the prompt, and the texts in it."""
+
+    question: str
+    note: str
+    facts: str
+    prompt: str
+
+
+def inputs_of(answer: Answer) -> list[Input]:
+    """The inputs of all augmenting calls behind an answer."""
+    inputs: list[Input] = []
+    note = facts = ""
+    for stage in answer.trace:
+        if stage.kind == "call":
+            note = stage.detail["note"] if stage.name == "passage_note" else note
+            facts = stage.detail["summary"] if stage.name == "summarize_statements" else facts
+            if stage.name == AUGMENTING:
+                question = answer.retrieved.query.text
+                inputs.append(Input(question, note, facts, stage.prompt))
+    return inputs
+
+
+def preferences_of(
+    inputs: Sequence[Input],
+    decoders: Sequence[LLM],
+    judge: LLM,
+    *,
+    threads: int,
+    progress: Progress,
+) -> dict[Input, dict[str, Any] | None]:
+    """The preference for each input as TRL reads it: conversations of one turn.
+
+    None where no result is better or a reply was not valid. `decoders` is a model for each of
+    `DECODINGS`. Raises errors that end a run.
+    """
+
+    def work(given: Input) -> dict[str, Any] | None:
+        return _preference(given, decoders, judge)
+
+    return ask_each(work, inputs, threads, progress, "comparing")
+
+
+def _preference(given: Input, decoders: Sequence[LLM], judge: LLM) -> dict[str, Any] | None:
+    replies = [
+        llm.complete(given.prompt, NOTE_SCHEMA, name=AUGMENTING, max_tokens=MAX_TOKENS)
+        for llm in decoders
+    ]
+    notes = (" ".join(reply.data["note"].split()) for reply in replies)
+    results = [note for note in dict.fromkeys(notes) if note]
+    if len(results) < 2:
+        return None
+    number = {"type": "integer", "enum": list(range(1, len(results) + 1))}
+    choice = judge.complete(
+        notes_prompt(given, results),
+        object_of(best=number, worst=number),
+        name="judge_notes",
+        max_tokens=50,
+    ).data
+    if choice["best"] == choice["worst"]:
+        return None
+    best, worst = (
+        json.dumps({"note": results[choice[name] - 1]}, ensure_ascii=False)
+        for name in ("best", "worst")
+    )
+    return {
+        "prompt": [{"role": "user", "content": given.prompt}],
+        "chosen": [{"role": "assistant", "content": best}],
+        "rejected": [{"role": "assistant", "content": worst}],
+    }
+
+
+def notes_prompt(given: Input, results: Sequence[str]) -> str:
+    """The prompt of the judge, with all texts as fenced data."""
+    texts = (given.question, given.note, given.facts, *results)
+    return PROMPTS.render(
+        "judge_notes",
+        question=given.question,
+        note=given.note,
+        facts=given.facts,
+        results=results,
+        fence=fence_for(*texts, length=FENCE),
+    )
+
+
+@click.command(
+    name="preferences",
+    epilog="Example:  sarag evaluate preferences --corpus corpus.json --questions questions.json "
+    "--output preferences.jsonl --replies replies.sqlite",
+)
+@data_options()
+@click.option(
+    "--output", required=True, type=click.Path(path_type=Path),
+    help="File for the preferences (.jsonl): prompt, chosen and rejected, as TRL reads them.",
+)  # fmt: skip
+@click.option(
+    "--rounds", default="1,2", show_default=True, callback=parse_numbers,
+    help="Numbers of rounds of kg-infused whose notes are compared.",
+)  # fmt: skip
+@click.option(
+    "--retriever", default="dense:limit=6", show_default=True, help="Searches for passages."
+)
+@click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT questions.")
+@click.option("--judge-model", help="Model at the endpoint that compares. Default: --model.")
+@replies_option
+@endpoint_options
+def preferences(**options: Any) -> None:
+    """Write preferences between notes with facts, to train a model with DPO.
+
+    The notes of kg-infused are augmented with six decodings; the model, or another one, names the
+    best and the worst. Inputs without a difference are left out. examples/train_on_preferences.py
+    trains a model with the file.
+    """
+    check_outputs(options["output"], options["replies"])
+    endpoint = endpoint_of(options)
+    if endpoint is None:
+        raise UsageError("preferences need a model: give --base-url, or set OPENAI_BASE_URL")
+    replies = options["replies"]
+    llm = registry.make_llm(endpoint, replies)
+    decoders = [
+        registry.make_llm(replace(endpoint, temperature=temperature, top_p=top_p), replies)
+        for temperature, top_p in DECODINGS
+    ]
+    judging = replace(endpoint, model=options["judge_model"] or endpoint.model)
+    judge = registry.make_llm(judging, replies)
+    with (
+        open_inputs(options) as run,
+        interruption(replies),
+        progress_bars() as progress,
+    ):
+        gather = run.kg.gather(options["retriever"])
+        advance = progress("writing notes", len(run.questions) * len(options["rounds"]))
+        inputs: dict[Input, None] = {}
+        for rounds in options["rounds"]:
+            reasoner = run.kg.reasoner(f"kg-infused:rounds={rounds}", gather, llm)
+            for question in run.questions:
+                with suppress(*QUESTION_ERRORS):  # that question gives no note
+                    inputs |= dict.fromkeys(inputs_of(reasoner.answer(question.query)))
+                advance(1)
+        judged = preferences_of(
+            [*inputs], decoders, judge, threads=options["concurrency"], progress=progress
+        )
+    usable = [
+        json.dumps(record, ensure_ascii=False) for record in judged.values() if record is not None
+    ]
+    options["output"].write_text("".join(f"{line}\n" for line in usable), encoding="utf-8")
+    click.echo(
+        f"{options['output']}: {counted(len(usable), 'preference')} of "
+        f"{counted(len(judged), 'note')} with facts"
+    )

@@ -2,17 +2,18 @@
 
 Formats of questions: MuSiQue (Trivedi et al. 2022, arXiv 2108.00573), 2WikiMultiHopQA (Ho et al.
 2020, arXiv 2011.01060), HotpotQA (Yang et al. 2018, arXiv 1809.09600); lists of objects or pairs
-may also be objects of lists, or JSON in a string.
+may also be objects of lists, or JSON in a string. And tab-separated tables, as for MetaQA.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +51,11 @@ class JsonFile:
 
 def read_json(path: Path) -> JsonFile:
     """Read JSON or JSON Lines; raises `InputError`."""
+    return _parsed(path, *_text_of(path))
+
+
+def _text_of(path: Path) -> tuple[str, str]:
+    """The text of a file of any size, and its SHA-256."""
     try:
         content = path.read_bytes()
         text = content.decode("utf-8-sig")
@@ -58,12 +64,16 @@ def read_json(path: Path) -> JsonFile:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8: save it as UTF-8") from error
     if not text.strip():
-        raise InputError(f"{path} is empty: name a file that contains JSON")
+        raise InputError(f"{path} is empty: name a file with contents")
+    return text, hashlib.sha256(content).hexdigest()
+
+
+def _parsed(path: Path, text: str, sha256: str) -> JsonFile:
     try:
         data = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         data = _lines(path, text, error)
-    return JsonFile(path, hashlib.sha256(content).hexdigest(), data)
+    return JsonFile(path, sha256, data)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -150,6 +160,16 @@ class Corpus:
             return self._exact[key]
         return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
 
+    def support_of(self, question: Question) -> tuple[int, ...]:
+        """The positions of the supporting passages of a question.
+
+        Empty if recall is undefined, because the file marks no paragraph as supporting, or because
+        the corpus lacks one of them.
+        """
+        positions = dict.fromkeys(self.index_of(*paragraph) for paragraph in question.supporting)
+        known = tuple(position for position in positions if position is not None)
+        return known if len(known) == len(positions) else ()
+
     def index_of_part(self, title: str, text: str) -> int | None:
         """The position of the passage with this title and text, or else that contains the text.
 
@@ -216,7 +236,8 @@ class Question:
 
     The text of a paragraph is empty if the file marks a title without containing the paragraph.
     `type` is the type of question in the file; `hops` is the number of sub-questions, else of
-    supporting paragraphs.
+    supporting paragraphs. `topic` is the name of the entity that the question starts from, if the
+    file tells; `marked` is the question with this name in square brackets.
     """
 
     id: str
@@ -225,6 +246,8 @@ class Question:
     supporting: tuple[tuple[str, str], ...] = ()
     type: str = ""
     hops: int | None = None
+    topic: str = ""
+    marked: str = ""
 
     @property
     def has_answer(self) -> bool:
@@ -248,17 +271,50 @@ class QuestionFile:
 
 
 def read_questions(path: Path) -> QuestionFile:
-    """Read a question file; raises `InputError` for another format, or without questions."""
-    file = read_json(path)
-    records = file.records("question")
-    if not records:
+    """Read JSON or a table; raises `InputError` for another format, or without questions."""
+    text, sha256 = _text_of(path)
+    if path.suffix.lower() in (".json", ".jsonl") or text.lstrip()[0] in "[{":
+        file = _parsed(path, text, sha256)
+        records = file.records("question")
+        questions = [_question(file, number, record) for number, record in enumerate(records, 1)]
+    else:
+        file = JsonFile(path, sha256, None)
+        questions = [*_table_questions(file, text)]
+    if not questions:
         raise file.error("no questions")
     by_id: dict[str, Question] = {}
-    for number, record in enumerate(records, 1):
-        question = _question(file, number, record)
+    for question in questions:
         by_id.setdefault(question.id, question)
-    questions = tuple(by_id.values())
-    return QuestionFile(questions, len(records) - len(questions), file.sha256, path.name)
+    distinct = tuple(by_id.values())
+    return QuestionFile(distinct, len(questions) - len(distinct), sha256, path.name)
+
+
+_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
+
+
+def _table_questions(file: JsonFile, text: str) -> Iterator[Question]:
+    """The rows of a tab-separated table with the columns ``question`` and ``answers``.
+
+    Answers are separated by bars; the topic of a question may be in square brackets.
+    """
+    table = csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE)
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise file.error(f"cannot be read as a table: {error}") from error
+    if not {"question", "answers"} <= {*(table.fieldnames or ())}:
+        raise file.error("a table has the columns question and answers, separated by tabs")
+    for number, row in enumerate(rows, 1):
+        marked = row["question"] or ""
+        topic = _MARKED.search(marked)
+        record = {
+            "id": row.get("id") or f"row {number}",
+            "question": _MARKED.sub(r"\1", marked),
+            "answer": (row["answers"] or "").split("|"),
+            "type": row.get("type"),
+        }
+        question = _question(file, number, record)
+        yield replace(question, topic=topic[1] if topic else "", marked=marked)
 
 
 def _question(file: JsonFile, position: int, record: dict[str, Any]) -> Question:
@@ -275,14 +331,24 @@ def _question(file: JsonFile, position: int, record: dict[str, Any]) -> Question
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise file.error(f"question {position} ({id_}) has paragraphs of another shape") from error
     answers = [*_texts(record.get("answer")), *_texts(record.get("answer_aliases"))]
-    kind = record.get("type")
-    parts = record.get("question_decomposition")
+    kind, parts, path = (record.get(key) for key in ("type", "question_decomposition", "path"))
     hops = len(parts) if isinstance(parts, list) else 0
+    topic = str(path.get("topic_name", "")) if isinstance(path, dict) else ""
     return Question(
         str(id_), query, tuple(dict.fromkeys(answers)), supporting,
         type=kind.strip() if isinstance(kind, str) else "",
         hops=hops or len(supporting) or None,
+        topic=topic,
+        marked=_with_brackets(query.text, topic),
     )  # fmt: skip
+
+
+def _with_brackets(text: str, topic: str) -> str:
+    """A question with its topic in square brackets, unless it has brackets already."""
+    place = re.search(re.escape(topic), text, re.IGNORECASE) if topic else None
+    if place is None or _MARKED.search(text):
+        return text
+    return f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
 
 
 def _texts(value: Any) -> list[str]:
@@ -329,96 +395,7 @@ def _cell(row: dict[str, Any], column: str) -> Any:
     return row["content"] if column == "sentences" and "content" in row else row[column]
 
 
-# -------------------------------------------------------------------------- Questions about paths
-
-_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
-
-
-@dataclass(frozen=True, slots=True)
-class PathQuestion:
-    """A question with the names of its answers; `topic` is the name that it has in brackets."""
-
-    text: str
-    topic: str
-    answers: frozenset[str]
-
-    @property
-    def plain(self) -> str:
-        """The question without brackets."""
-        return _MARKED.sub(r"\1", self.text)
-
-
-def read_path_questions(path: Path) -> list[PathQuestion]:
-    """Questions of a table with the columns ``question`` and ``answers`` (separated by bars).
-
-    Or those of a file by ``sarag evaluate questions``, whose name ends in .json: there the name of
-    the topic gets brackets. Raises `InputError` for a file of another form, and for a question
-    without a text or an answer.
-    """
-    is_json = path.suffix.lower() in (".json", ".jsonl")
-    found = []
-    for place, text, topic, answers in _written(path) if is_json else _tabled(path):
-        mark = re.search(re.escape(topic), text, re.IGNORECASE) if topic else None
-        if mark and not _MARKED.search(text):
-            text = f"{text[: mark.start()]}[{mark[0]}]{text[mark.end() :]}"
-        marked = _MARKED.search(text)
-        if not (text.strip() and answers):
-            raise InputError(f"{path}: {place} has no {'answer' if text.strip() else 'question'}")
-        found.append(PathQuestion(text, topic or (marked[1] if marked else ""), answers))
-    if not found:
-        raise InputError(
-            f"{path}: no questions: a table has the columns question and answers, separated by "
-            "tabs; sarag evaluate questions  writes a .json file"
-        )
-    return found
-
-
-def _tabled(path: Path) -> Iterator[tuple[str, str, str, frozenset[str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            for row in reader if {"question", "answers"} <= {*(reader.fieldnames or ())} else ():
-                answers = frozenset(filter(str.strip, (row["answers"] or "").split("|")))
-                yield f"line {reader.line_num}", (row["question"] or "").strip(), "", answers
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read as a table ({error})") from error
-
-
-def _written(path: Path) -> Iterator[tuple[str, str, str, frozenset[str]]]:
-    for number, record in enumerate(read_json(path).records("path"), 1):
-        try:
-            topic, text = str(record["path"]["topic_name"]), str(record["question"])
-            yield f"question {number}", text, topic, frozenset(map(str, record["answer"]))
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"{path}: no questions with paths: write them with  sarag evaluate questions"
-            ) from error
-
-
 # ---------------------------------------------------------------------------- Problems of the input
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedQuestion:
-    """A question with relevance judgments: the positions of its supporting passages in the corpus.
-
-    `supporting` is empty if recall is undefined, because the file marks no paragraph as supporting,
-    or because the corpus lacks one of them.
-    """
-
-    question: Question
-    supporting: tuple[int, ...]
-
-
-def locate_support(questions: Iterable[Question], corpus: Corpus) -> list[JudgedQuestion]:
-    """Find the supporting passages of each question."""
-    return [JudgedQuestion(question, _positions(question, corpus)) for question in questions]
-
-
-def _positions(question: Question, corpus: Corpus) -> tuple[int, ...]:
-    positions = dict.fromkeys(corpus.index_of(*paragraph) for paragraph in question.supporting)
-    known = tuple(position for position in positions if position is not None)
-    return known if len(known) == len(positions) else ()
 
 
 def question_problems(file: QuestionFile, questions: Sequence[Question]) -> dict[str, int]:
@@ -433,22 +410,21 @@ def question_problems(file: QuestionFile, questions: Sequence[Question]) -> dict
 
 def count_problems(
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
     documents: Iterable[tuple[str, str]],
     unextracted: int,
 ) -> dict[str, int]:
     """Counts of the problems of a corpus; `documents` are (title, text) of the whole graph."""
     parts = [corpus.index_of_part(title, text) for title, text in documents]
     indexed = {part for part in parts if part is not None}
-    unindexed = [q for q in questions if not indexed.issuperset(q.supporting)]
-    unjudged = [q for q in questions if not q.supporting]
-    unmarked = [q for q in unjudged if not q.question.supporting]
+    supporting = [corpus.support_of(question) for question in questions]
+    unmarked = sum(not question.supporting for question in questions)
     return {
         "duplicate_passages": corpus.duplicates,
         "empty_passages": corpus.empty,
-        "questions_without_support": len(unmarked),
-        "questions_with_support_not_in_corpus": len(unjudged) - len(unmarked),
-        "questions_with_support_not_in_graph": len(unindexed),
+        "questions_without_support": unmarked,
+        "questions_with_support_not_in_corpus": supporting.count(()) - unmarked,
+        "questions_with_support_not_in_graph": sum(not indexed.issuperset(s) for s in supporting),
         "documents_without_extraction": unextracted,
         "passages_not_in_graph": len(corpus.passages) - len(indexed),
         "documents_of_no_passage": parts.count(None),
