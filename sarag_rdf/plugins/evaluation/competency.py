@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import click
 import pyoxigraph as ox
@@ -46,7 +46,6 @@ from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options,
 
 RunQuery = Callable[[str], Table | Triples | bool]
 State = Literal["passes", "partly", "fails", "error"]
-STATES: Final[tuple[State, ...]] = ("passes", "partly", "fails", "error")
 ANSWER_SUFFIXES: Final = (".csv", ".tsv", ".srj")
 _TRACED: Final = 3
 """Missing rows for which the pattern without a solution is determined."""
@@ -234,17 +233,10 @@ def _compare(
     name: str, question: str, expected: ExpectedRows | bool, result: Table | bool
 ) -> CompetencyResult:
     if isinstance(result, bool) or isinstance(expected, bool):
-        passes = result == expected
-        words = [("true",) if value else ("false",) for value in (expected, result)]
-        return CompetencyResult(
-            name,
-            question,
-            "passes" if passes else "fails",
-            expected=1,
-            found=int(passes),
-            missing=() if passes else (words[0],),
-            unexpected=() if passes else (words[1],),
-        )
+        if result == expected:
+            return CompetencyResult(name, question, "passes", expected=1, found=1)
+        lacking, other = ((("true",) if value else ("false",),) for value in (expected, result))
+        return CompetencyResult(name, question, "fails", 1, missing=lacking, unexpected=other)
     if sorted(expected.variables) != sorted(result.variables):
         raise InputError(
             f"the expected answers have the variables {' '.join(expected.variables)}, the query "
@@ -334,18 +326,10 @@ def _with_diagnosis(
     try:
         outline = outline_of(text)
     except QueryError as error:  # syntax that the engine knows and rdflib does not
-        return _replaced(result, (), (), str(error))
+        return replace(result, message=str(error))
     unused = unused_terms(outline, run_query, known)
-    return _replaced(result, unused, tuple(_stops(result, outline, run_query, answer)))
-
-
-def _replaced(
-    result: CompetencyResult,
-    unused: tuple[UnusedTerm, ...],
-    stops: tuple[Stop, ...],
-    message: str = "",
-) -> CompetencyResult:
-    return replace(result, unused=unused, stops=stops, message=message)
+    stops = tuple(_stops(result, outline, run_query, answer))
+    return replace(result, unused=unused, stops=stops)
 
 
 def _stops(
@@ -419,13 +403,8 @@ def command(folder: Path, **options: Any) -> int:
             results.append(evaluate_question(file, kg.query, known, prologue))
             advance(1)
     counts = Counter[str](result.state for result in results)
-    report = {
-        "passes": counts["passes"],
-        "partly": counts["partly"],
-        "fails": counts["fails"],
-        "error": counts["error"],
-        "questions": [asdict(result) for result in results],
-    }
+    report: dict[str, Any] = {state: counts[state] for state in get_args(State)}
+    report["questions"] = [asdict(result) for result in results]
     show_results(options, report, _lines(results, counts))
     return int(counts["passes"] < len(results))
 
@@ -446,31 +425,21 @@ def _lines(results: Sequence[CompetencyResult], counts: Mapping[str, int]) -> It
 def _problems(result: CompetencyResult) -> Iterator[str]:
     if result.message:
         yield result.message
-    stops = {stop.row: stop for stop in result.stops}
-    for row in result.missing[:_SHOWN]:
-        stop = stops.get(row)
-        yield f"missing: {_shown(row)}{f' ({_reason(stop)})' if stop else ''}"
-    yield from _more(result.missing, "missing")
-    for row in result.unexpected[:_SHOWN]:
-        yield f"unexpected: {_shown(row)}"
-    yield from _more(result.unexpected, "unexpected")
+    reasons = {stop.row: _reason(stop) for stop in result.stops}
+    for word, rows in (("missing", result.missing), ("unexpected", result.unexpected)):
+        for row in rows[:_SHOWN]:
+            reason = f" ({reasons[row]})" if row in reasons else ""
+            yield f"{word}: {' | '.join(row)}{reason}"
+        if len(rows) > _SHOWN:
+            yield f"... {len(rows) - _SHOWN} more {word}"
     for term in result.unused:
         hint = f"; did you mean {term.suggestion}?" if term.suggestion else ""
         yield f"{term.kind} {term.term} {term.problem}{hint}"
-    if () in stops:
-        yield _reason(stops[()])
+    if () in reasons:
+        yield reasons[()]
 
 
 def _reason(stop: Stop) -> str:
     if stop.pattern:
         return f"no solution has: {stop.pattern}"
     return "all triple patterns have a solution, which another clause excludes"
-
-
-def _more(rows: Sequence[Row], word: str) -> Iterator[str]:
-    if len(rows) > _SHOWN:
-        yield f"... {len(rows) - _SHOWN} more {word}"
-
-
-def _shown(row: Row) -> str:
-    return " | ".join(row)

@@ -171,9 +171,7 @@ def grade(question: Question, row: SystemResult, replies: Replies[Case]) -> dict
         error = "failed"
     is_correct = matched or judged is True
     return {
-        "outcome": row.outcome,
-        "answer": row.answer,
-        "reasoning": row.reasoning,
+        **{name: getattr(row, name) for name in ("outcome", "answer", "reasoning")},
         "exact_match": exact_match(row.answer, question.answers),
         "f1": token_f1(row.answer, question.answers),
         "matched": matched,

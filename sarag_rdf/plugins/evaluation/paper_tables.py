@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,10 +70,7 @@ class PublishedTable:
             choice = ", ".join(row.name for row in self.rows)
             raise UsageError(f"--only: unknown row {', '.join(unknown)}: choose from {choice}")
         chosen = {name.lower() for name in names} or known.keys()
-        rows = tuple(row for row in self.rows if row.name.lower() in chosen)
-        return PublishedTable(
-            self.title, self.full_context, self.models, self.measures, self.columns, rows
-        )
+        return replace(self, rows=tuple(row for key, row in known.items() if key in chosen))
 
     def published(self) -> list[dict[str, Any]]:
         """For a JSON report: name, system or null, and fractions in [0, 1] by model and measure."""
@@ -82,11 +79,8 @@ class PublishedTable:
                 "name": row.name,
                 "system": row.system or None,
                 "published": {
-                    model: {
-                        measure: round(figure / 100, 6)
-                        for measure, figure in zip(self.measures, figures, strict=False)
-                    }
-                    for model, figures in zip(self.models, row.published, strict=False)
+                    model: {m: round(f / 100, 6) for m, f in zip(self.measures, own, strict=False)}
+                    for model, own in zip(self.models, row.published, strict=False)
                 },
             }
             for row in self.rows
@@ -133,33 +127,33 @@ def _row(row: Mapping[str, Any], dataset: str, retriever: str, options: str) -> 
 
 
 def table_lines(
-    found: PublishedTable, report: Mapping[str, Any], *, as_markdown: bool
+    paper: PublishedTable, report: Mapping[str, Any], *, as_markdown: bool
 ) -> Iterator[str]:
     """The table as text or Markdown: figures measured, then those published, in percent."""
     results = {result["system"]: result for result in report["results"]}
-    heads = ["row", *(head.partition("|")[0] for head in found.columns.values()), *found.models]
-    missing = [()] * len(found.models)
+    heads = ["row", *(head.partition("|")[0] for head in paper.columns.values()), *paper.models]
+    missing = [()] * len(paper.models)
     rows = [
         [
             row.name,
-            *cells(results.get(row.system, {}), found.columns),
+            *cells(results.get(row.system, {}), paper.columns),
             *(" ".join(f"{f:g}" for f in figures) or "-" for figures in row.published or missing),
         ]
-        for row in found.rows
+        for row in paper.rows
     ]
     setting = report["setting"]
     yield (
-        f"{found.title}: {setting['questions']['count']} questions; model: {setting['model']}; "
+        f"{paper.title}: {setting['questions']['count']} questions; model: {setting['model']}; "
         f"embedder: {setting['embedder']}; in percent"
     )
     yield ""
     yield from markdown(heads, rows) if as_markdown else table(heads, rows)
     yield ""
-    measures = ", ".join(found.columns[name] for name in found.measures)
-    yield f"{' and '.join(found.models)}: {measures} as published, on other questions"
+    measures = ", ".join(paper.columns[name] for name in paper.measures)
+    yield f"{' and '.join(paper.models)}: {measures} as published, on other questions"
     if report["judge"] is None:
-        yield f"{found.columns['accuracy']}: the answer matches a known one word for word"
-    yield from (str(row) for row in found.rows if not row.system)
+        yield f"{paper.columns['accuracy']}: the answer matches a known one word for word"
+    yield from (str(row) for row in paper.rows if not row.system)
 
 
 @click.command(
@@ -195,15 +189,15 @@ def command(name: str, **options: Any) -> None:
     TABLE is sa-rag, kg-infused, or a .toml file. The rows are systems of 'evaluate qa' with the
     options of the paper; its figures are printed beside those measured.
     """
-    found = read_table(name, options["dataset"], options["thresholds"]).only(options["only"])
-    systems = [parse_system(row.system) for row in found.rows if row.system]
+    paper = read_table(name, options["dataset"], options["thresholds"]).only(options["only"])
+    systems = [parse_system(row.system) for row in paper.rows if row.system]
     if options["dry_run"]:
-        for row in found.rows:
+        for row in paper.rows:
             click.echo(str(row))
         return
     if not systems:
         raise UsageError("none of these rows can be run: name others with --only")
-    fixed = {"budget": None, "tokenizer": None, "plot": None, "full_context": found.full_context}
+    fixed = {"budget": None, "tokenizer": None, "plot": None, "full_context": paper.full_context}
     report, _ = answer_questions(systems, systems[0].label, {**options, **fixed})
-    lines = table_lines(found, report, as_markdown=options["markdown"])
-    show_results(options, {**report, "table": found.published()}, lines)
+    lines = table_lines(paper, report, as_markdown=options["markdown"])
+    show_results(options, {**report, "table": paper.published()}, lines)

@@ -45,8 +45,8 @@ from sarag_rdf.retrieval.path_model import FEATURES, PathModel
 from sarag_rdf.retrieval.paths import Paths, PathSearch
 from sarag_rdf.retrieval.view import GraphView
 
-ACCOUNTINGS: Final = ("terminals", "path nodes", "chunk-resolved")
-ARTICLE_ACCOUNTINGS: Final = ("article topics", "chunk-resolved")
+ACCOUNTINGS: Final[tuple[str, ...]] = ("terminals", "path nodes", "chunk-resolved")
+ARTICLE_ACCOUNTINGS: Final[tuple[str, ...]] = ("article topics", "chunk-resolved")
 """What counts as retrieved by articles: what they are about, and that with what they mention."""
 COMPARED: Final = 20
 """Paths of a question that are followed to fit weights."""
