@@ -11,8 +11,7 @@ import pytest
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.registry import options_of
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.plugins.evaluation.paper_tables import FOLDER, read_table
-from sarag_rdf.plugins.evaluation.qa import SystemSpec
+from sarag_rdf.plugins.evaluation.qa import FOLDER, SystemSpec, read_table
 from sarag_rdf.plugins.evaluation.sweep import read_variation, settings_of
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import without_models
@@ -196,7 +195,7 @@ def test_systems_of_a_table_are_valid_and_distinct(name: str, rows: int, runnabl
         assert options_of("reasoner", system.reasoner)
     for row in found.rows:
         assert bool(row.calls) == bool(row.system)
-        assert {len(figures) for figures in row.published} <= {0, len(found.measures)}
+        assert {len(figures) for figures in row.published.values()} <= {0, len(found.measures)}
 
 
 def test_the_packaged_tables() -> None:

@@ -39,7 +39,7 @@ _MODULES: Final = {
     "retrieval": "retrieval:command",
     "sweep": "sweep:command",
     "qa": "qa:command",
-    "table": "paper_tables:command",
+    "table": "qa:table_command",
     "compare": "comparisons:compare",
     "competency": "competency:command",
     "activation": "sweep:activation",
@@ -180,6 +180,15 @@ def check_baseline(baseline: str, labels: Sequence[str], option: str) -> str:
             f"--baseline {baseline} is not in {option}: choose from {', '.join(labels)}"
         )
     return baseline
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Errors of usage in this block begin with what they are about."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from error
 
 
 @dataclass(frozen=True)

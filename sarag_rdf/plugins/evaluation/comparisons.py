@@ -9,18 +9,17 @@ appendix F).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Final
 
 import click
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.json_schema import object_of, one_of, string
 from sarag_rdf.base.ports import LLM, Progress, Reply
 from sarag_rdf.base.types import Answer
@@ -40,11 +39,10 @@ from sarag_rdf.plugins.evaluation.commands import (
 )
 from sarag_rdf.plugins.evaluation.datasets import read_json
 from sarag_rdf.plugins.evaluation.grading import (
-    FENCE,
-    PROMPTS,
     QUESTION_ERRORS,
     Replies,
     ask_each,
+    fenced_prompt,
     usage_of,
 )
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
@@ -54,6 +52,7 @@ CRITERIA: Final = ("comprehensiveness", "logic", "relevance", "coherence", "over
 COMPARISON_SCHEMA: Final = object_of(
     **{name: one_of(("first", "second", "equal")) for name in CRITERIA}
 )
+_OUTCOMES: Final = ("win", "tie", "loss", "order")
 _DECLINED: Final = "There is not enough information to answer."
 
 
@@ -144,15 +143,10 @@ def _presented(row: Mapping[str, Any]) -> PresentedAnswer:
 
 def pair_prompt(order: Comparison) -> str:
     """The prompt, in which question and answers are fenced data."""
-    answers = (order.first, order.second)
-    texts = [text for answer in answers for text in (answer.reasoning, answer.answer)]
-    return PROMPTS.render(
-        "judge_pair",
-        question=order.question,
-        first=order.first,
-        second=order.second,
-        fence=fence_for(order.question, *texts, length=FENCE),
-    )
+    answers = {"first": order.first, "second": order.second}
+    texts = [text for each in answers.values() for text in (each.reasoning, each.answer)]
+    question = order.question
+    return fenced_prompt("judge_pair", question, *texts, question=question, **answers)
 
 
 def compare_all(
@@ -229,13 +223,10 @@ def _verdicts(pair: Comparison, replies: Replies[Comparison]) -> dict[str, str |
 
 def _rates(verdicts: Sequence[str], seed: int) -> dict[str, Any]:
     if not verdicts:
-        return dict.fromkeys(("win", "tie", "loss", "order", "difference"))
-    shares = {
-        name: round(fmean(value in also for value in verdicts), 6)
-        for name, also in (
-            ("win", ("win",)), ("tie", ("tie", "order")), ("loss", ("loss",)), ("order", ("order",))
-        )
-    }  # fmt: skip
+        return dict.fromkeys((*_OUTCOMES, "difference"))
+    counts = Counter(verdicts)
+    counts["tie"] += counts["order"]
+    shares = {name: round(counts[name] / len(verdicts), 6) for name in _OUTCOMES}
     pairs = [(float(value == "win"), float(value == "loss")) for value in verdicts]
     return {**shares, "difference": difference(pairs, seed)}
 
@@ -256,12 +247,11 @@ def lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"{ours} against {theirs}"
     yield f"Pairs: {pairs['count']}; judge: {report['setting']['model']}; figures in percent"
     yield ""
-    shown = ("win", "tie", "loss", "order")
     rows = [
-        [name, *(percent(rates[what]) for what in shown), interval(rates["difference"])]
+        [name, *(percent(rates[what]) for what in _OUTCOMES), interval(rates["difference"])]
         for name, rates in report["results"].items()
     ]
-    yield from table(["criterion", *shown, "win less loss"], rows)
+    yield from table(["criterion", *_OUTCOMES, "win less loss"], rows)
     yield ""
     yield "order: ties in which the answer in the same position won both times"
     yield from (f"{text}: {pairs[kind]}" for kind, text in EXCLUDED.items() if pairs[kind])
@@ -402,15 +392,8 @@ def _preference(given: Input, decoders: Sequence[LLM], judge: LLM) -> dict[str, 
 
 def notes_prompt(given: Input, results: Sequence[str]) -> str:
     """The prompt of the judge, with all texts as fenced data."""
-    texts = (given.question, given.note, given.facts, *results)
-    return PROMPTS.render(
-        "judge_notes",
-        question=given.question,
-        note=given.note,
-        facts=given.facts,
-        results=results,
-        fence=fence_for(*texts, length=FENCE),
-    )
+    texts = {"question": given.question, "note": given.note, "facts": given.facts}
+    return fenced_prompt("judge_notes", *texts.values(), *results, **texts, results=results)
 
 
 @click.command(

@@ -37,7 +37,6 @@ from sarag_rdf.plugins.evaluation.reporting import (
 PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")
 QUESTION_ERRORS = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
 """Errors that affect a single question; all others end the run."""
-FENCE = 8
 SCHEMA = object_of(correct=boolean())
 SAMPLE = 20
 """The number of matching answers that are judged as well, to measure agreement."""
@@ -87,14 +86,19 @@ class Case:
     answer: str
 
 
+def fenced_prompt(name: str, *texts: str, **values: Any) -> str:
+    """A prompt in which `texts`, which are among `values`, are fenced data."""
+    return PROMPTS.render(name, fence=fence_for(*texts, length=8), **values)
+
+
 def judge_prompt(case: Case) -> str:
     """The prompt, with question and answers as fenced data."""
-    return PROMPTS.render(
+    return fenced_prompt(
         "judge",
+        *(case.question, *case.known, case.answer),
         question=case.question,
         known=[" ".join(text.split()) for text in case.known],
         answer=case.answer,
-        fence=fence_for(case.question, *case.known, case.answer, length=FENCE),
     )
 
 

@@ -28,7 +28,6 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.iris import normalize_name, sha256_hex
 from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import LLM, Progress
@@ -47,7 +46,7 @@ from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.plugins.evaluation.commands import check_outputs
 from sarag_rdf.plugins.evaluation.datasets import read_json
-from sarag_rdf.plugins.evaluation.grading import FENCE, PROMPTS
+from sarag_rdf.plugins.evaluation.grading import fenced_prompt
 from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
 from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
 from sarag_rdf.retrieval.paths import PathSearch
@@ -302,8 +301,8 @@ class QuestionWriter:
         """The question by a model; the composed one without it, or if it names what it must not."""
         if self._llm is None:
             return composed
-        fence = fence_for(composed, name, length=FENCE)
-        prompt = PROMPTS.render("write_question", question=composed, topic=name, fence=fence)
+        texts = {"question": composed, "topic": name}
+        prompt = fenced_prompt("write_question", *texts.values(), **texts)
         schema = object_of(question=string(_CHARACTERS))
         try:
             reply = self._llm.complete(

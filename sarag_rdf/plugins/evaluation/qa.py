@@ -1,21 +1,28 @@
-"""``sarag evaluate qa``: answers of systems of retriever, context and reasoner, and their cost."""
+"""``sarag evaluate qa`` and ``table``: answers of systems, and their cost.
+
+A system has a retriever, a context and a reasoner. A `table` is that of a paper, a TOML file such
+as ``published/sa-rag.toml``. It has ``rows``: a name, a system with the most ``calls`` for a
+question (or the ``problem`` why there is none), and for each of the ``datasets`` the published
+figures by language model, in percent.
+"""
 
 from __future__ import annotations
 
 import threading
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import click
 
-from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
+from sarag_rdf.base.tables import read_text
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer, Evidence, Query, Usage
 from sarag_rdf.cli.options import endpoint_of, endpoint_options, together
@@ -28,6 +35,7 @@ from sarag_rdf.plugins.evaluation.commands import (
     check_outputs,
     data_options,
     interruption,
+    naming,
     open_inputs,
     output_options,
     parse_names,
@@ -39,7 +47,8 @@ from sarag_rdf.plugins.evaluation.commands import (
 from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.reporting import check_plot, write_plot
+from sarag_rdf.plugins.evaluation.reporting import cells, check_plot, markdown, write_plot
+from sarag_rdf.plugins.evaluation.reporting import table as text_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,19 +340,11 @@ def answer_questions(
 def parse_system(label: str) -> SystemSpec:
     """The system of a label; raises `UsageError` for an unknown part or invalid options."""
     system = SystemSpec.parse(label)
-    with _name_in_errors(system):
+    with naming(f"system {system.label}"):
         registry.options_of("retriever", system.retriever)
         registry.options_of("context", system.context)
         registry.options_of("reasoner", system.reasoner)
     return system
-
-
-@contextmanager
-def _name_in_errors(system: SystemSpec) -> Iterator[None]:
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(f"system {system.label}: {error}") from error
 
 
 def _build_systems(
@@ -352,7 +353,7 @@ def _build_systems(
     built = []
     coverages: dict[str, Coverage] = {}
     for system in systems:
-        with _name_in_errors(system):
+        with naming(f"system {system.label}"):
             retriever, coverage = system.retriever.label, Coverage()
             if system.reasoner.name != "closed-book":
                 full = kg.gather(retriever, context=options["full_context"])
@@ -377,3 +378,179 @@ def _draw(data: Mapping[str, Any], path: Path) -> None:
     tokens, what = ("tokens_in", "prompt") if has_prompt_tokens else ("context_tokens", "context")
     points = {result["system"]: [(result[tokens], result[score])] for result in results}
     write_plot(path, title, points, f"{what} tokens per question", is_line=False)
+
+
+# ------------------------------------------------------------------------------- Tables of papers
+
+FOLDER: Final = Path(__file__).parent / "published"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A system of the table, "" if this library does not have it, as `problem` says.
+
+    `published` are figures in percent by language model, in the order of the table's measures.
+    """
+
+    name: str
+    system: str
+    calls: str
+    problem: str
+    published: Mapping[str, tuple[float, ...]]
+
+    def __str__(self) -> str:
+        if not self.system:
+            return f"{self.name}: {self.problem}"
+        return f"{self.name}: {self.system}; at most {self.calls}"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """The table of a paper for one data set; `columns` are those of `sarag_rdf…report.block`."""
+
+    title: str
+    full_context: str
+    models: tuple[str, ...]
+    measures: tuple[str, ...]
+    columns: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    def only(self, names: Sequence[str]) -> PublishedTable:
+        """The table with the rows of these names; raises `UsageError` for an unknown one."""
+        known = {row.name.lower(): row for row in self.rows}
+        unknown = [name for name in names if name.lower() not in known]
+        if unknown:
+            choice = ", ".join(row.name for row in self.rows)
+            raise UsageError(f"--only: unknown row {', '.join(unknown)}: choose from {choice}")
+        chosen = {name.lower() for name in names} or known.keys()
+        return replace(self, rows=tuple(row for key, row in known.items() if key in chosen))
+
+    def published(self) -> list[dict[str, Any]]:
+        """For a JSON report: name, system or null, and fractions in [0, 1] by model and measure."""
+        return [
+            {
+                "name": row.name,
+                "system": row.system or None,
+                "published": {
+                    model: {m: round(f / 100, 6) for m, f in zip(self.measures, own, strict=False)}
+                    for model, own in row.published.items()
+                },
+            }
+            for row in self.rows
+        ]
+
+
+def read_table(name: str, dataset: str | None, further: str = "") -> PublishedTable:
+    """A packaged table by its name, or one in a file; by default for its first data set.
+
+    `further` are options of the table's own retriever. Raises `UsageError` for an unknown table or
+    data set, and `InputError` for a file of another form.
+    """
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not name.endswith(".toml") and not path.is_file():
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        raise UsageError(f"no such table: {name}: choose from {known}, or name a .toml file")
+    try:
+        content = tomllib.loads(read_text(path))
+        datasets = content["datasets"]
+        chosen = dataset or next(iter(datasets))
+        if chosen not in datasets:
+            raise UsageError(f"no such --dataset: {chosen}: choose from {', '.join(datasets)}")
+        options = ":".join(filter(None, (datasets[chosen], further.strip(":"))))
+        return PublishedTable(
+            content["title"],
+            content["full_context"],
+            tuple(content["models"]),
+            tuple(content["published"]),
+            content["columns"],
+            tuple(_row(row, content, chosen, options) for row in content["rows"]),
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration) as error:
+        example = f"{FOLDER / 'sa-rag.toml'} is an example"
+        raise InputError(f"{path} is not a table of a paper ({error}): {example}") from error
+
+
+def _row(row: Mapping[str, Any], content: Mapping[str, Any], dataset: str, options: str) -> Row:
+    system = str(row.get("system", ""))
+    name, plus, rest = system.partition("+")
+    if options and name == content["retriever"]:
+        system = f"{name}:{options}{plus}{rest}"
+    figures = (tuple(map(float, values)) for values in row.get(dataset, ()))
+    published = dict(zip(content["models"], figures, strict=False))
+    return Row(row["name"], system, row.get("calls", ""), row.get("problem", ""), published)
+
+
+def table_lines(
+    paper: PublishedTable, report: Mapping[str, Any], *, as_markdown: bool
+) -> Iterator[str]:
+    """The table as text or Markdown: figures measured, then those published, in percent."""
+    results = {result["system"]: result for result in report["results"]}
+    heads = ["row", *(head.partition("|")[0] for head in paper.columns.values()), *paper.models]
+    rows = [
+        [
+            row.name,
+            *cells(results.get(row.system, {}), paper.columns),
+            *(" ".join(f"{f:g}" for f in row.published.get(m, ())) or "-" for m in paper.models),
+        ]
+        for row in paper.rows
+    ]
+    setting = report["setting"]
+    yield (
+        f"{paper.title}: {setting['questions']['count']} questions; model: {setting['model']}; "
+        f"embedder: {setting['embedder']}; in percent"
+    )
+    yield ""
+    yield from markdown(heads, rows) if as_markdown else text_table(heads, rows)
+    yield ""
+    measures = ", ".join(paper.columns[name] for name in paper.measures)
+    yield f"{' and '.join(paper.models)}: {measures} as published, on other questions"
+    if report["judge"] is None:
+        yield f"{paper.columns['accuracy']}: the answer matches a known one word for word"
+    yield from (str(row) for row in paper.rows if not row.system)
+
+
+@click.command(
+    name="table",
+    epilog="Example:  sarag evaluate table sa-rag --corpus corpus.json --questions questions.json "
+    "--kg kg-of-corpus --limit 25 --replies replies.sqlite --base-url http://127.0.0.1:8080/v1",
+)
+@click.argument("name", metavar="TABLE")
+@data_options(is_corpus_required=False)
+@click.option(
+    "--dataset",
+    help="The data set, for presets and published figures. Default: the first of the table.",
+)
+@click.option(
+    "--only", metavar="ROW,...", callback=parse_names,
+    help="Rows to run, by name, such as 'Naive RAG,SA-RAG'.",
+)  # fmt: skip
+@click.option(
+    "--thresholds", metavar="KEY=VALUE:...", default="",
+    help="Further options of the table's own retriever, such as c=0.2:tau_d=0.25 for an embedder "
+    "whose cosines are low.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="List the systems; do not ask the model.")
+@selection_options
+@judge_options
+@replies_option
+@output_options
+@click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
+@endpoint_options
+def table_command(name: str, **options: Any) -> None:
+    """Answer questions with each system of a paper's table.
+
+    TABLE is sa-rag, kg-infused, or a .toml file. The rows are systems of 'evaluate qa' with the
+    options of the paper; its figures are printed beside those measured.
+    """
+    paper = read_table(name, options["dataset"], options["thresholds"]).only(options["only"])
+    systems = [parse_system(row.system) for row in paper.rows if row.system]
+    if options["dry_run"]:
+        for row in paper.rows:
+            click.echo(str(row))
+        return
+    if not systems:
+        raise UsageError("none of these rows can be run: name others with --only")
+    fixed = {"budget": None, "tokenizer": None, "plot": None, "full_context": paper.full_context}
+    report, _ = answer_questions(systems, systems[0].label, {**options, **fixed})
+    lines = table_lines(paper, report, as_markdown=options["markdown"])
+    show_results(options, {**report, "table": paper.published()}, lines)

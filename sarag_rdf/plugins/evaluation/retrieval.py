@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Any, cast
 
 import click
 
-from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Progress, Retriever, embed_queries
 from sarag_rdf.base.types import Document, Query
@@ -22,6 +23,7 @@ from sarag_rdf.plugins.evaluation.commands import (
     check_baseline,
     check_outputs,
     data_options,
+    naming,
     open_inputs,
     output_options,
     parse_names,
@@ -35,7 +37,6 @@ from sarag_rdf.plugins.evaluation.measures import (
     count_words,
     figures,
     fits_budget,
-    mean,
     ranking_measures,
     support_ranks,
     words_to_answer,
@@ -91,19 +92,15 @@ Outcomes = Mapping[str, Sequence[RetrievalResult]]
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
-    """The cutoffs of recall in documents, and of coverage in tokens.
-
-    `curve` are further cutoffs of recall, which are computed but do not count in the time.
-    """
+    """The cutoffs of recall in documents, and of coverage in tokens."""
 
     ks: tuple[int, ...]
     tokens: tuple[int, ...] = ()
-    curve: tuple[int, ...] = ()
 
     @property
     def limit(self) -> int:
         """The number of documents to retrieve."""
-        return max(*self.ks, *self.curve, DEPTH)
+        return max(*self.ks, DEPTH)
 
     def names(self, *measures: str) -> list[str]:
         """The names of measures by k."""
@@ -185,7 +182,7 @@ def _ask(
         others.append({**covered, "returned": float(len(documents))})
         advance(1)
     supporting = [corpus.support_of(question) for question in questions]
-    shares = figures(supporting, rankings, sorted({*cutoffs.ks, *cutoffs.curve}))
+    shares = figures(supporting, rankings, cutoffs.ks)
     ranks = map(support_ranks, supporting, rankings)
     return [
         RetrievalResult(own, {**some, **other}, time)
@@ -392,31 +389,30 @@ def command(**options: Any) -> None:
     The measures are defined in docs/reference/evaluation.md. The same input gives the same
     JSON; timings are written with --timings.
     """
-    methods = [method_of(label) for label in options["methods"]]
-    labels = [method.label for method in methods]
+    methods, labels = [], options["methods"]
+    for label in labels:
+        with naming(f"method {label}"):
+            methods.append(RetrievalMethod(label, ranking_options(label)))
     default = "dense" if "dense" in labels else labels[0]
     baseline = check_baseline(options["baseline"] or default, labels, "--methods")
-    curve = tuple(range(1, max(CURVE, *options["ks"]) + 1)) if options["plot"] else ()
-    cutoffs = Cutoffs(options["ks"], options["tokens"], curve)
+    cutoffs = Cutoffs(options["ks"], options["tokens"])
     data, times, outcomes = measure(options, methods, baseline, cutoffs)
     if options["plot"]:
-        _draw(outcomes, curve, options["plot"])
+        _draw(outcomes, max(CURVE, *cutoffs.ks), options["plot"])
     show_results(options, data, lines(data, times, cutoffs))
 
 
-def method_of(label: str) -> RetrievalMethod:
-    """The method of a label; raises `UsageError`."""
-    try:
-        return RetrievalMethod(label, ranking_options(label))
-    except UsageError as error:
-        raise UsageError(f"method {label}: {error}") from error
-
-
-def _draw(outcomes: Outcomes, curve: Sequence[int], path: Path) -> None:
-    if not any(row.ranks for rows in outcomes.values() for row in rows):
-        raise InputError("cannot plot recall: no question has supporting passages in the corpus")
-    curves = {
-        method: [(k, mean([row.figures for row in rows], f"R@{k}") or 0.0) for k in curve]
-        for method, rows in outcomes.items()
-    }
+def _draw(outcomes: Outcomes, last: int, path: Path) -> None:
+    """Recall at each rank up to the last, over the questions with supporting passages."""
+    curves = {}
+    for method, rows in outcomes.items():
+        ranks = [row.ranks for row in rows if row.ranks]
+        if not ranks:
+            raise InputError(
+                "cannot plot recall: no question has supporting passages in the corpus"
+            )
+        curves[method] = [
+            (float(k), fmean(fmean(r is not None and r <= k for r in own) for own in ranks))
+            for k in range(1, last + 1)
+        ]
     write_plot(path, "Recall of supporting passages", curves, "rank")
