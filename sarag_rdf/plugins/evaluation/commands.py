@@ -85,24 +85,28 @@ def command(context: click.Context) -> None:
 # ---------------------------------------------------------------------------------------- Options
 
 
+_QUESTIONS: Final = (
+    "Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA; id, question and answer; or a "
+    "tab-separated table with the columns question and answers (separated by |)."
+)
+_GRAPH: Final = "A graph of the corpus, or a new folder to index it into. Default: a temporary one."
+
+
+def file_option(flag: str, text: str, *names: str, **attributes: Any) -> Decorator:
+    """An option that names a file or folder, with its help text."""
+    kind: Any = click.Path(path_type=Path)
+    return click.option(flag, *names, type=kind, help=text, **attributes)
+
+
 def data_options(*, is_corpus_required: bool = True) -> Decorator:
     """Corpus, questions and graph."""
     corpus = "JSON file with the passages."
     if not is_corpus_required:
         corpus = f"{corpus} Without it, --kg is a graph to ask, with any contents."
     return together(
-        click.option(
-            "--corpus", required=is_corpus_required, type=click.Path(path_type=Path), help=corpus
-        ),
-        click.option(
-            "--questions", required=True, type=click.Path(path_type=Path),
-            help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
-        ),
-        click.option(
-            "--kg", type=click.Path(path_type=Path),
-            help="A graph of the corpus, or a new folder to index it into. Default: a temporary "
-            "one.",
-        ),
+        file_option("--corpus", corpus, required=is_corpus_required),
+        file_option("--questions", _QUESTIONS, required=True),
+        file_option("--kg", _GRAPH),
         click.option(
             "--extractor",
             help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph "
@@ -126,23 +130,16 @@ selection_options = together(
 """Selection of questions."""
 result_options = together(
     json_option,
-    click.option(
-        "--output", type=click.Path(path_type=Path),
-        help="Write the JSON of all results to this file, too.",
-    ),
-)  # fmt: skip
+    file_option("--output", "Write the JSON of all results to this file, too."),
+)
 """All results as JSON."""
 output_options = together(
-    result_options,
-    click.option(
-        "--timings", type=click.Path(path_type=Path), help="Write timings to this JSON file."
-    ),
-)  # fmt: skip
+    result_options, file_option("--timings", "Write timings to this JSON file.")
+)
 """Result files."""
-replies_option = click.option(
-    "--replies", type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep the replies of models in this file (.sqlite), to resume an interrupted run.",
-)  # fmt: skip
+replies_option = file_option(
+    "--replies", "Keep the replies of models in this file (.sqlite), to resume an interrupted run."
+)
 
 
 def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ from sarag_rdf.kg import registry
 from sarag_rdf.plugins.evaluation.commands import (
     check_outputs,
     data_options,
+    file_option,
     interruption,
     open_inputs,
     parse_names,
@@ -402,10 +403,11 @@ def notes_prompt(given: Input, results: Sequence[str]) -> str:
     "--output preferences.jsonl --replies replies.sqlite",
 )
 @data_options()
-@click.option(
-    "--output", required=True, type=click.Path(path_type=Path),
-    help="File for the preferences (.jsonl): prompt, chosen and rejected, as TRL reads them.",
-)  # fmt: skip
+@file_option(
+    "--output",
+    "File for the preferences (.jsonl): prompt, chosen and rejected, as TRL reads them.",
+    required=True,
+)
 @click.option(
     "--rounds", default="1,2", show_default=True, callback=parse_numbers,
     help="Numbers of rounds of kg-infused whose notes are compared.",

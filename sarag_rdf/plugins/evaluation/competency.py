@@ -145,7 +145,7 @@ def evaluate_question(
         return CompetencyResult(name, question, "error", message=str(error))
 
 
-def _answer(text: str, run_query: RunQuery, expected: ExpectedRows | bool) -> Table | bool:
+def _answer(text: str, run_query: RunQuery, expected: Table | bool) -> Table | bool:
     if check_query(text).reaches_network:
         raise InputError("the query uses SERVICE, which competency questions may not")
     result = run_query(text)
@@ -160,16 +160,11 @@ def _answer(text: str, run_query: RunQuery, expected: ExpectedRows | bool) -> Ta
 # ------------------------------------------------------------------------------- Expected answers
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedRows:
-    """The rows of a file; cells are terms, or texts if it is CSV, which has no datatypes."""
+def read_answers(query: Path) -> Table | bool:
+    """The expected answers beside a query; raises `InputError`.
 
-    variables: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
-
-def read_answers(query: Path) -> ExpectedRows | bool:
-    """The expected answers beside a query; raises `InputError`."""
+    Cells are terms, or texts if the file is CSV, which has no datatypes.
+    """
     files = _answer_files(query)
     if not files:
         raise InputError(
@@ -192,7 +187,7 @@ def _answer_files(query: Path) -> list[Path]:
     return [file for s in ANSWER_SUFFIXES if (file := query.with_suffix(s)).is_file()]
 
 
-def _read_csv(file: Path, text: str) -> ExpectedRows:
+def _read_csv(file: Path, text: str) -> Table:
     try:
         header, *rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
     except csv.Error as error:
@@ -206,18 +201,16 @@ def _read_csv(file: Path, text: str) -> ExpectedRows:
                 f"{file.name}: row {number} has {len(row)} cells, but there are {len(variables)} "
                 "variables"
             )
-    return ExpectedRows(variables, tuple(map(tuple, rows)))
+    return Table(variables, [tuple(row) for row in rows])
 
 
-def _read_terms(file: Path, text: str) -> ExpectedRows | bool:
+def _read_terms(file: Path, text: str) -> Table | bool:
     try:
         if file.suffix == ".srj":
-            read = parse_json_results(json.loads(text))
-        elif "<<" in text:
+            return parse_json_results(json.loads(text))
+        if "<<" in text:
             raise InputError(f"{file.name} has triple terms, which are not compared")
-        else:
-            read = parse_tsv_results(text)
-        return read if isinstance(read, bool) else ExpectedRows(read.variables, (*read.rows,))
+        return parse_tsv_results(text)
     except (
         *(SyntaxError, ValueError, KeyError, TypeError, AttributeError),
         RecursionError,
@@ -230,7 +223,7 @@ def _read_terms(file: Path, text: str) -> ExpectedRows | bool:
 
 
 def _compare(
-    name: str, question: str, expected: ExpectedRows | bool, result: Table | bool
+    name: str, question: str, expected: Table | bool, result: Table | bool
 ) -> CompetencyResult:
     if isinstance(result, bool) or isinstance(expected, bool):
         if result == expected:

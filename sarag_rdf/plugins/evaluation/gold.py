@@ -55,6 +55,7 @@ from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.commands import (
     check_outputs,
+    file_option,
     parse_names,
     result_options,
     show_results,
@@ -177,11 +178,12 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
     name="extraction",
     epilog="Example:  sarag evaluate extraction --gold gold.jsonl --kg kg --extractor llm",
 )
-@click.option(
-    "--gold", required=True, type=click.Path(path_type=Path),
-    help="Sentences with all their statements, in the format of the option examples of extractors "
+@file_option(
+    "--gold",
+    "Sentences with all their statements, in the format of the option examples of extractors "
     "(.jsonl).",
-)  # fmt: skip
+    required=True,
+)
 @kg_option
 @click.option(
     "--ontology", "ontologies", multiple=True, metavar="FILE",

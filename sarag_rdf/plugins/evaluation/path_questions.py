@@ -44,7 +44,7 @@ from sarag_rdf.cli.output import counted, open_output, progress_bars
 from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.plugins.evaluation.commands import check_outputs
+from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
 from sarag_rdf.plugins.evaluation.datasets import read_json
 from sarag_rdf.plugins.evaluation.grading import fenced_prompt
 from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
@@ -398,9 +398,7 @@ def _plain(text: str) -> str:
 )
 @kg_option
 @over_option
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), required=True, help="File of questions."
-)
+@file_option("--output", "File of questions.", "-o", required=True)
 @click.option(
     "--count", default=50, show_default=True, type=click.IntRange(1), help="Number of questions."
 )
@@ -413,14 +411,12 @@ def _plain(text: str) -> str:
     help="Reject questions with more answers than this.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
-@click.option(
-    "--corpus", type=click.Path(path_type=Path),
-    help="Write the documents of the graph to this file, for sarag evaluate retrieval.",
-)  # fmt: skip
-@click.option(
-    "--articles", type=click.Path(path_type=Path),
-    help="Articles of the graph by sarag export, which are the supporting passages.",
-)  # fmt: skip
+@file_option(
+    "--corpus", "Write the documents of the graph to this file, for sarag evaluate retrieval."
+)
+@file_option(
+    "--articles", "Articles of the graph by sarag export, which are the supporting passages."
+)
 @click.option("--rewrite", is_flag=True, help="Let the language model of --base-url rewrite them.")
 @embedder_option
 @endpoint_options

@@ -34,6 +34,7 @@ from sarag_rdf.plugins.evaluation.commands import (
     check_baseline,
     check_outputs,
     data_options,
+    file_option,
     interruption,
     naming,
     open_inputs,
@@ -278,10 +279,7 @@ judge_options = together(
 @judge_options
 @replies_option
 @output_options
-@click.option(
-    "--plot", type=click.Path(path_type=Path),
-    help="Plot scores against tokens read to this .png file.",
-)  # fmt: skip
+@file_option("--plot", "Plot scores against tokens read to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report the accuracy of each system, the causes of its errors, and the cost of an answer.

@@ -37,7 +37,7 @@ from sarag_rdf.cli.output import emit, note
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import GraphRetriever
-from sarag_rdf.plugins.evaluation.commands import check_outputs
+from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.retrieval.network.kinds import RELATED_TO
@@ -292,11 +292,13 @@ def fit_paths(
 
 # ---------------------------------------------------------------------------------------- Command
 
-_questions_option = click.option(
-    "--questions", type=click.Path(path_type=Path), multiple=True, required=True,
-    help="Questions with answers as for evaluate qa, or a tab-separated table with the columns "
-    "question and answers (separated by |); its topics may be in square brackets. May be repeated.",
-)  # fmt: skip
+_questions_option = file_option(
+    "--questions",
+    "Questions with answers, as for evaluate qa; in a table, the topic may be in square brackets. "
+    "May be repeated.",
+    multiple=True,
+    required=True,
+)
 _retriever_option = click.option(
     "--retriever", default="paths", show_default=True,
     help="The retriever paths with its options: paths:KEY=VALUE.",
@@ -312,11 +314,11 @@ _retriever_option = click.option(
 @_questions_option
 @_retriever_option
 @click.option("--plain", is_flag=True, help="Ask without the brackets around topics.")
-@click.option(
-    "--articles", type=click.Path(path_type=Path),
-    help="A graph of indexed articles about the entities of --kg: search these, with any "
-    "--retriever, in place of paths.",
-)  # fmt: skip
+@file_option(
+    "--articles",
+    "A graph of indexed articles about the entities of --kg: search these, with any --retriever, "
+    "in place of paths.",
+)
 @embedder_option
 @embedding_endpoint_options
 @json_option
@@ -380,7 +382,7 @@ def _lines(row: Mapping[str, Any]) -> Iterator[str]:
 @over_option
 @_questions_option
 @_retriever_option
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="Model file.")
+@file_option("--output", "Model file.", required=True)
 @click.option("--version", "version", default="own", show_default=True, help="Name of the model.")
 @embedder_option
 @embedding_endpoint_options

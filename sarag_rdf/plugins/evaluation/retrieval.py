@@ -23,6 +23,7 @@ from sarag_rdf.plugins.evaluation.commands import (
     check_baseline,
     check_outputs,
     data_options,
+    file_option,
     naming,
     open_inputs,
     output_options,
@@ -379,9 +380,7 @@ def measure(
 @selection_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
 @output_options
-@click.option(
-    "--plot", type=click.Path(path_type=Path), help="Plot recall against k to this .png file."
-)
+@file_option("--plot", "Plot recall against k to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report recall of supporting passages and coverage of answers for each method.

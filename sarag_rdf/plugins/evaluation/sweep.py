@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -30,6 +29,7 @@ from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation.commands import (
     check_outputs,
     data_options,
+    file_option,
     output_options,
     selection_options,
     show_results,
@@ -174,11 +174,11 @@ def lines(
 @cutoff_options("1000,4000")
 @selection_options
 @output_options
-@click.option(
-    "--plot", type=click.Path(path_type=Path),
-    help="Plot recall against the values to this .png file; with --grid, a line for each value of "
-    "the second option.",
-)  # fmt: skip
+@file_option(
+    "--plot",
+    "Plot recall against the values to this .png file; with --grid, a line for each value of the "
+    "second option.",
+)
 @endpoint_options
 def command(**options: Any) -> None:
     """Report recall and answer coverage of a retriever for values of its options.
@@ -227,7 +227,7 @@ _RANKS: Final = 40
     "values",
     help="Comma-separated values in [0, 1). Default: typical values of the retriever.",
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw a plot to this .png file.")
+@file_option("--plot", "Draw a plot to this .png file.")
 @embedder_option
 @embedding_endpoint_options
 @json_option
