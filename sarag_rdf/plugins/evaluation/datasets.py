@@ -311,7 +311,7 @@ def _table_questions(file: JsonFile, text: str) -> Iterator[Question]:
             "id": row.get("id") or f"row {number}",
             "question": _MARKED.sub(r"\1", marked),
             "answer": (row["answers"] or "").split("|"),
-            "type": row.get("type"),
+            "type": row.get("type") or row.get("path_type"),
         }
         question = _question(file, number, record)
         yield replace(question, topic=topic[1] if topic else "", marked=marked)
