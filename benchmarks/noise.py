@@ -167,7 +167,7 @@ def part_of(corpus: Corpus, questions: Sequence[Question], size: int) -> Corpus:
     needed = {number for question in questions for number in corpus.support_of(question)}
     others = [number for number in range(len(corpus.passages)) if number not in needed]
     chosen = sorted(needed | set(others[: max(0, size - len(needed))]))
-    return Corpus([corpus.passages[number] for number in chosen], corpus.sha256, corpus.file)
+    return Corpus([corpus.passages[number] for number in chosen], corpus.file)
 
 
 def known_results(path: Path) -> dict[str, dict[str, float]]:
@@ -186,7 +186,12 @@ def measured(arguments: argparse.Namespace) -> dict[tuple[str, float], dict[str,
     content = arguments.openie.read_bytes()
     passages = json.loads(content)["docs"]
     embedder = CachedEmbedder(make_embedder(arguments.embedder, None), arguments.cache)
-    identity = [len(corpus.passages), corpus.sha256, sha256_hex(content.decode()), arguments.k]
+    identity = [
+        len(corpus.passages),
+        corpus.file["sha256"],
+        sha256_hex(content.decode()),
+        arguments.k,
+    ]
     runs = [("none", 0.0, 0)]
     for seed in range(arguments.seeds):
         runs += [(kind, share, seed) for share in arguments.shares for kind in KINDS]

@@ -53,7 +53,7 @@ def test_formats_of_a_corpus(tmp_path: Path, name: str, value: Any) -> None:
         write(path, value)
     corpus = read_corpus(path)
     assert {passage.title: passage.text for passage in corpus.passages} == PASSAGES
-    assert (corpus.duplicates, corpus.empty, corpus.file) == (0, 0, name)
+    assert (corpus.duplicates, corpus.empty, corpus.summary["file"]) == (0, 0, name)
     assert corpus.passages[2].id == ("p2" if name == "ids.json" else "2")
 
 

@@ -287,7 +287,7 @@ def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
     if more > 0:
         click.echo(f"sarag: ... and {more} more that could not be indexed", err=True)
     if not report.added:
-        raise InputError(f"no passage of {corpus.file} could be indexed with {name}")
+        raise InputError(f"no passage of {corpus.summary['file']} could be indexed with {name}")
     return int(getattr(extractor, "missing_documents", 0))
 
 

@@ -38,7 +38,7 @@ from sarag_rdf.plugins.evaluation.commands import (
     result_options,
     show_results,
 )
-from sarag_rdf.plugins.evaluation.datasets import read_json
+from sarag_rdf.plugins.evaluation.datasets import DataFile
 from sarag_rdf.plugins.evaluation.grading import (
     QUESTION_ERRORS,
     Replies,
@@ -94,7 +94,7 @@ class AnswerPairs:
 
 def read_answers(path: Path) -> Mapping[str, Any]:
     """Results of ``sarag evaluate qa``; raises `InputError` for another file."""
-    data = read_json(path).data
+    data = DataFile(path).data
     try:
         for question in data["questions"]:
             _ = question["id"], question["question"]

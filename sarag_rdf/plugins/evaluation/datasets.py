@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,13 +26,51 @@ from sarag_rdf.retrieval.question import question_of
 # --------------------------------------------------------------------------------------------- JSON
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFile:
-    """The data of a JSON file, or the list of values of a JSON Lines file, with its SHA-256."""
+class DataFile:
+    """A text file of any size with its SHA-256; raises `InputError` if it cannot be read."""
 
-    path: Path
-    sha256: str
-    data: Any
+    def __init__(self, path: Path) -> None:
+        try:
+            content = path.read_bytes()
+            self.text = content.decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8: save it as UTF-8") from error
+        if not self.text.strip():
+            raise InputError(f"{path} is empty: name a file with contents")
+        self.path = path
+        self.sha256 = hashlib.sha256(content).hexdigest()
+
+    @cached_property
+    def data(self) -> Any:
+        """The data of a JSON file, or the list of values of a JSON Lines file.
+
+        Raises `InputError`; of a file whose first line is not JSON, for the whole.
+        """
+        try:
+            return json.loads(self.text, object_pairs_hook=_object)
+        except (ValueError, RecursionError) as error:
+            reason = str(error)
+        values: list[Any] = []
+        for number, line in enumerate(self.text.split("\n"), 1):
+            try:
+                values += [json.loads(line, object_pairs_hook=_object)] if line.strip() else []
+            except (ValueError, RecursionError) as error:
+                reason = f"line {number}: {error}" if values else reason
+                message = f"{self.path} is not valid JSON ({reason}): correct it"
+                raise InputError(message) from error
+        return values
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the name, or the first character, is that of JSON."""
+        return self.path.suffix.lower() in (".json", ".jsonl") or self.text.lstrip()[0] in "[{"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The file in a report."""
+        return {"file": self.path.name, "sha256": self.sha256}
 
     def error(self, reason: str) -> InputError:
         """An error that names the file."""
@@ -49,33 +88,6 @@ class JsonFile:
         return items
 
 
-def read_json(path: Path) -> JsonFile:
-    """Read JSON or JSON Lines; raises `InputError`."""
-    return _parsed(path, *_text_of(path))
-
-
-def _text_of(path: Path) -> tuple[str, str]:
-    """The text of a file of any size, and its SHA-256."""
-    try:
-        content = path.read_bytes()
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: save it as UTF-8") from error
-    if not text.strip():
-        raise InputError(f"{path} is empty: name a file with contents")
-    return text, hashlib.sha256(content).hexdigest()
-
-
-def _parsed(path: Path, text: str, sha256: str) -> JsonFile:
-    try:
-        data = json.loads(text, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        data = _lines(path, text, error)
-    return JsonFile(path, sha256, data)
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; raises ValueError for duplicate keys."""
     values = dict(pairs)
@@ -83,20 +95,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         duplicate = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"duplicate key '{duplicate}' in an object")
-    return values
-
-
-def _lines(path: Path, text: str, whole: Exception) -> list[Any]:
-    """One value per line. If the first line is not JSON, the error of the whole file is raised."""
-    values: list[Any] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            values.append(json.loads(line, object_pairs_hook=_object))
-        except (ValueError, RecursionError) as error:
-            reason = f"line {number}: {error}" if values else str(whole)
-            raise InputError(f"{path} is not valid JSON ({reason}): correct it") from error
     return values
 
 
@@ -126,9 +124,9 @@ class Corpus:
     White space is ignored in comparisons, because files differ in how they join sentences.
     """
 
-    def __init__(self, passages: list[Passage], sha256: str = "", file: str = "") -> None:
-        self.file = file
-        self.sha256 = sha256
+    def __init__(self, passages: list[Passage], file: Mapping[str, Any] | None = None) -> None:
+        """`file` is the summary of their file for a report."""
+        self.file = file or {}
         distinct: dict[tuple[str, str], Passage] = {}
         filled = [passage for passage in passages if _bare(passage.text)]
         for passage in filled:
@@ -147,7 +145,7 @@ class Corpus:
     @property
     def summary(self) -> dict[str, Any]:
         """The corpus in a report: file, SHA-256, and number of passages."""
-        return {"file": self.file, "sha256": self.sha256, "passages": len(self.passages)}
+        return {**self.file, "passages": len(self.passages)}
 
     def index_of(self, title: str, text: str) -> int | None:
         """The position in `passages` of a title and text, or None.
@@ -191,8 +189,8 @@ def read_corpus(path: Path) -> Corpus:
 
     Raises `InputError`, also for a corpus without texts.
     """
-    file = read_json(path)
-    corpus = Corpus(list(_passages(file)), file.sha256, path.name)
+    file = DataFile(path)
+    corpus = Corpus(list(_passages(file)), file.summary)
     if not corpus.passages:
         raise file.error("no passage with a text")
     return corpus
@@ -207,7 +205,7 @@ def joined(value: Any) -> str | None:
     return None
 
 
-def _passages(file: JsonFile) -> Iterator[Passage]:
+def _passages(file: DataFile) -> Iterator[Passage]:
     if isinstance(file.data, dict) and not isinstance(file.data.get("text"), str):
         for position, (title, value) in enumerate(file.data.items()):
             text = joined(value)
@@ -257,47 +255,41 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """Questions in the order of their file, the first of each id; others are `duplicates`."""
+    """Questions in the order of their file, the first of each id; others are `duplicates`.
+
+    `summary` is that of the file in a report.
+    """
 
     questions: tuple[Question, ...]
     duplicates: int
-    sha256: str
-    file: str
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The file in a report."""
-        return {"file": self.file, "sha256": self.sha256}
+    summary: Mapping[str, Any]
 
 
 def read_questions(path: Path) -> QuestionFile:
     """Read JSON or a table; raises `InputError` for another format, or without questions."""
-    text, sha256 = _text_of(path)
-    if path.suffix.lower() in (".json", ".jsonl") or text.lstrip()[0] in "[{":
-        file = _parsed(path, text, sha256)
-        records = file.records("question")
-        questions = [_question(file, number, record) for number, record in enumerate(records, 1)]
+    file = DataFile(path)
+    if file.is_json:
+        records = enumerate(file.records("question"), 1)
+        questions = [_question(file, number, record) for number, record in records]
     else:
-        file = JsonFile(path, sha256, None)
-        questions = [*_table_questions(file, text)]
+        questions = list(_table_questions(file))
     if not questions:
         raise file.error("no questions")
     by_id: dict[str, Question] = {}
     for question in questions:
         by_id.setdefault(question.id, question)
-    distinct = tuple(by_id.values())
-    return QuestionFile(distinct, len(questions) - len(distinct), sha256, path.name)
+    return QuestionFile(tuple(by_id.values()), len(questions) - len(by_id), file.summary)
 
 
 _MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
 
 
-def _table_questions(file: JsonFile, text: str) -> Iterator[Question]:
+def _table_questions(file: DataFile) -> Iterator[Question]:
     """The rows of a tab-separated table with the columns ``question`` and ``answers``.
 
     Answers are separated by bars; the topic of a question may be in square brackets.
     """
-    table = csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE)
+    table = csv.DictReader(io.StringIO(file.text), delimiter="\t", quoting=csv.QUOTE_NONE)
     try:
         rows = list(table)
     except csv.Error as error:
@@ -317,7 +309,7 @@ def _table_questions(file: JsonFile, text: str) -> Iterator[Question]:
         yield replace(question, topic=topic[1] if topic else "", marked=marked)
 
 
-def _question(file: JsonFile, position: int, record: dict[str, Any]) -> Question:
+def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question:
     id_ = record.get("id", record.get("_id"))
     if not isinstance(id_, str | int) or id_ == "":
         raise file.error(f"question {position} has no 'id' or '_id'")

@@ -45,7 +45,7 @@ from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
-from sarag_rdf.plugins.evaluation.datasets import read_json
+from sarag_rdf.plugins.evaluation.datasets import DataFile
 from sarag_rdf.plugins.evaluation.grading import fenced_prompt
 from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
 from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
@@ -357,10 +357,9 @@ class QuestionWriter:
 
 def read_articles(path: Path) -> dict[str, tuple[str, str]]:
     """Topic -> title and text of its article, from a file by ``export --format articles``."""
-    file = read_json(path)
     return {
         str(record.get("id", "")): (str(record.get("title", "")), str(record["text"]))
-        for record in file.records("text")
+        for record in DataFile(path).records("text")
     }
 
 
