@@ -85,8 +85,10 @@ def script(name: str, prompt: str) -> PresentedAnswer:
 class Evaluate:
     """Runs the command over files in the working folder, with a model that is scripted."""
 
-    def __init__(self, sarag: Sarag, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.sarag, self.folder = sarag, folder
+    def __init__(
+        self, sarag: Sarag, folder: Path, kg: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.sarag, self.folder, self.kg = sarag, folder, kg
         self.llm, self.judge = Scripted(script), Scripted(script)
         monkeypatch.setattr(registry, "make_llm", self.model)
         write(folder / "corpus.json", CORPUS)
@@ -99,7 +101,10 @@ class Evaluate:
         files = ["--corpus", "corpus.json", "--questions", "questions.json"]
         return self.sarag("evaluate", "qa", *files, "--concurrency", "1", *arguments)
 
-    def json(self, *arguments: str) -> dict[str, Any]:
+    def json(self, *arguments: str, is_indexed: bool = True) -> dict[str, Any]:
+        """The results over a graph that is indexed already, unless arguments name another."""
+        if is_indexed and "--kg" not in arguments:
+            arguments = (*arguments, "--kg", str(self.kg))
         done = self(*arguments, "--output", "out.json")
         assert done.code == 0, done
         found: dict[str, Any] = json.loads(self.bytes())
@@ -117,9 +122,11 @@ class Evaluate:
 
 
 @pytest.fixture
-def evaluate(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
+def evaluate(
+    sarag: Sarag, tmp_path: Path, sample_kg: Path, monkeypatch: pytest.MonkeyPatch
+) -> Evaluate:
     without_models(monkeypatch)
-    return Evaluate(sarag, tmp_path, monkeypatch)
+    return Evaluate(sarag, tmp_path, sample_kg, monkeypatch)
 
 
 # ----------------------------------------------------------------------------- Figures
@@ -430,10 +437,10 @@ def test_what_is_done_is_not_asked_again(
     evaluate.llm.script = interrupted
     evaluate(*arguments).fails(130, "interrupted: completed work is saved")
     evaluate.llm = whole
-    data = evaluate.json(*arguments)
+    data = evaluate.json(*arguments, is_indexed=False)
     assert len(whole.calls) == 9 - after
     once = evaluate.bytes()
-    assert evaluate.json(*arguments) == data
+    assert evaluate.json(*arguments, is_indexed=False) == data
     assert len(whole.calls) == 9 - after + 1
     (tmp_path / "replies.sqlite").unlink()
     evaluate.json(*arguments)
