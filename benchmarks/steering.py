@@ -177,13 +177,19 @@ def main() -> None:
     parser.add_argument("--metaqa", type=Path)
     parser.add_argument("--demo", type=Path, help="The indexed example corpus.")
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--limit", type=int, default=300, help="Questions per number of hops.")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=300,
+        help="Questions at most: per number of hops, or of the demo.",
+    )
     parser.add_argument("--c", type=float, default=0.98)
     options = parser.parse_args()
     if options.demo:
         with sarag_rdf.open(options.demo, endpoint=None) as kg:
             rows = [[term.value for term in row] for row in table(kg, STATEMENTS)]
-            compare(kg, read_demo_questions(kg), by_structure(rows), options.c)
+            questions = read_demo_questions(kg)[: options.limit]
+            compare(kg, questions, by_structure(rows), options.c)
     if not options.metaqa:
         return
     if not options.work:
