@@ -211,7 +211,7 @@ def test_encoding_is_timed_apart(evaluate: Evaluate, monkeypatch: pytest.MonkeyP
         return embed(self, texts)
 
     monkeypatch.setattr(HashEmbedder, "embed", counting)
-    evaluate.json("--methods", "sarag,fixed")
+    evaluate.json("--methods", "sarag,fixed", "--kg", "own")
     asked = [texts for texts in embedded if texts[0].endswith("?")]
     assert all(len(texts) == 1 for texts in asked)
     assert len(asked) == 2 * (len(QUESTIONS) + 1)
