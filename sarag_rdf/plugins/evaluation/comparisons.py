@@ -92,33 +92,25 @@ class AnswerPairs:
     differ: int
 
 
-def read_answers(path: Path) -> Mapping[str, Any]:
-    """Results of ``sarag evaluate qa``; raises `InputError` for another file."""
-    data = DataFile(path).data
-    try:
-        for question in data["questions"]:
-            _ = question["id"], question["question"]
-            for row in question["systems"].values():
-                _ = row["outcome"], row["reasoning"], row["answer"]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path} has no answers: name a file that 'sarag evaluate qa --output' has written"
-        ) from error
-    results: Mapping[str, Any] = data
-    return results
+def pair_answers(files: Sequence[Path], ours: str, theirs: str) -> AnswerPairs:
+    """Pairs of the last answers of two systems in files by ``sarag evaluate qa --output``.
 
-
-def pair_answers(reports: Sequence[Mapping[str, Any]], ours: str, theirs: str) -> AnswerPairs:
-    """Pairs of the last answers of two systems in results of ``sarag evaluate qa``.
-
-    Raises `InputError` for a system without answers.
+    An answer that a system declined has a uniform text. Raises `InputError` for another file, and
+    for a system without answers.
     """
-    answers: dict[str, dict[str, tuple[str, Mapping[str, Any], int]]] = {}
-    for number, report in enumerate(reports):
-        for question in report["questions"]:
-            for system, row in question["systems"].items():
-                answer = question["question"], row, number
-                answers.setdefault(system, {})[question["id"]] = answer
+    answers: dict[str, dict[str, tuple[str, str, PresentedAnswer, int]]] = {}
+    for number, path in enumerate(files):
+        data = DataFile(path).data
+        try:
+            for question in data["questions"]:
+                id_, text = question["id"], question["question"]
+                for system, row in question["systems"].items():
+                    shown = PresentedAnswer(row["reasoning"], row["answer"] or _DECLINED)
+                    answers.setdefault(system, {})[id_] = text, row["outcome"], shown, number
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{path} has no answers: name a file that 'sarag evaluate qa --output' has written"
+            ) from error
     for system in (ours, theirs):
         if system not in answers:
             raise InputError(
@@ -128,18 +120,13 @@ def pair_answers(reports: Sequence[Mapping[str, Any]], ours: str, theirs: str) -
     one, other = answers[ours], answers[theirs]
     both = {id_: (one[id_], other[id_]) for id_ in one if id_ in other}
     pairs = {
-        id_: Comparison(rows[0][0], *(_presented(row) for _, row, _ in rows))
-        for id_, rows in both.items()
-        if all(row["outcome"] != "failed" for _, row, _ in rows)
+        id_: Comparison(first[0], first[2], second[2])
+        for id_, (first, second) in both.items()
+        if "failed" not in (first[1], second[1])
     }
     unpaired = len(one) + len(other) - 2 * len(both)
-    differ = sum(both[id_][0][2] != both[id_][1][2] for id_ in pairs)
+    differ = sum(both[id_][0][3] != both[id_][1][3] for id_ in pairs)
     return AnswerPairs(pairs, len(both) - len(pairs), unpaired, differ)
-
-
-def _presented(row: Mapping[str, Any]) -> PresentedAnswer:
-    """The answer of a row, with a uniform text if the system gave none."""
-    return PresentedAnswer(row["reasoning"], row["answer"] or _DECLINED)
 
 
 def pair_prompt(order: Comparison) -> str:
@@ -286,7 +273,7 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
     if len(set(labels)) != 2:
         raise UsageError(f"--systems {','.join(labels)}: name two systems, comma-separated")
     check_outputs(options["output"], options["replies"])
-    answers = pair_answers([read_answers(file) for file in files], *labels)
+    answers = pair_answers(files, *labels)
     answers = replace(answers, pairs=dict(list(answers.pairs.items())[: options["limit"]]))
     if not answers.pairs:
         raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
