@@ -28,7 +28,7 @@ from sarag_rdf.base.types import Usage
 from sarag_rdf.cli import main
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import SqliteCache
-from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
+from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 

@@ -14,7 +14,7 @@ import click
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
-from sarag_rdf.base.temporary import ScratchFolder
+from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,

@@ -20,8 +20,8 @@ import click
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.json_schema import object_of, one_of, string
 from sarag_rdf.base.ports import LLM, Progress, Reply
+from sarag_rdf.base.prompts import object_of, one_of, string
 from sarag_rdf.base.types import Answer
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import counted, progress_bars

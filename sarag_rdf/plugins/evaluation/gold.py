@@ -23,11 +23,10 @@ import click
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.ports import Extractor, Progress, Table
-from sarag_rdf.base.tables import read_text
-from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import (
     ENTITY_TYPES,
     Document,
@@ -38,6 +37,7 @@ from sarag_rdf.base.types import (
     Relation,
     Source,
 )
+from sarag_rdf.base.vocab import text_of
 from sarag_rdf.cli.options import (
     embedder_option,
     embedding_endpoint_options,
@@ -50,8 +50,8 @@ from sarag_rdf.cli.options import (
 from sarag_rdf.cli.output import counted, emit, progress_bars
 from sarag_rdf.extraction.examples import Example, read_examples
 from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.commands import (
     check_outputs,

@@ -20,9 +20,9 @@ from typing import Any, Final, Literal
 import click
 
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
-from sarag_rdf.base.tables import read_text
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer, Evidence, Query, Usage
 from sarag_rdf.cli.options import endpoint_of, endpoint_options, together
