@@ -26,18 +26,7 @@ from sarag_rdf.base.types import Answer
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.kg import registry
-from sarag_rdf.plugins.evaluation.commands import (
-    check_outputs,
-    data_options,
-    file_option,
-    interruption,
-    open_inputs,
-    parse_names,
-    parse_numbers,
-    replies_option,
-    result_options,
-    show_results,
-)
+from sarag_rdf.plugins.evaluation import commands
 from sarag_rdf.plugins.evaluation.datasets import DataFile
 from sarag_rdf.plugins.evaluation.grading import (
     QUESTION_ERRORS,
@@ -252,7 +241,7 @@ def lines(report: Mapping[str, Any]) -> Iterator[str]:
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--systems", required=True, callback=parse_names,
+    "--systems", required=True, callback=commands.parse_names,
     help="Two systems of these files, comma-separated.",
 )  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT questions.")
@@ -260,8 +249,8 @@ def lines(report: Mapping[str, Any]) -> Iterator[str]:
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Random seed of the bootstrap intervals.",
 )  # fmt: skip
-@result_options
-@replies_option
+@commands.result_options
+@commands.replies_option
 @endpoint_options
 def compare(files: tuple[Path, ...], **options: Any) -> None:
     """Let a judge model compare the answers of two systems, question by question.
@@ -272,13 +261,13 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
     labels = [SystemSpec.parse(part).label for part in options["systems"]]
     if len(set(labels)) != 2:
         raise UsageError(f"--systems {','.join(labels)}: name two systems, comma-separated")
-    check_outputs(options["output"], options["replies"])
+    commands.check_outputs(options["output"], options["replies"])
     answers = pair_answers(files, *labels)
     answers = replace(answers, pairs=dict(list(answers.pairs.items())[: options["limit"]]))
     if not answers.pairs:
         raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
     llm = registry.make_llm(endpoint_of(options), options["replies"])
-    with interruption(options["replies"]), progress_bars() as progress:
+    with commands.interruption(options["replies"]), progress_bars() as progress:
         replies = compare_all(
             answers.pairs.values(), llm, threads=options["concurrency"], progress=progress
         )
@@ -292,7 +281,7 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
         "version": sarag_rdf.__version__,
     }
     data = report(answers, replies, setting)
-    show_results(options, data, lines(data))
+    commands.show_results(options, data, lines(data))
 
 
 # ------------------------------------------------------------------------------------ Preferences
@@ -389,14 +378,14 @@ def notes_prompt(given: Input, results: Sequence[str]) -> str:
     epilog="Example:  sarag evaluate preferences --corpus corpus.json --questions questions.json "
     "--output preferences.jsonl --replies replies.sqlite",
 )
-@data_options()
-@file_option(
+@commands.data_options()
+@commands.file_option(
     "--output",
     "File for the preferences (.jsonl): prompt, chosen and rejected, as TRL reads them.",
     required=True,
 )
 @click.option(
-    "--rounds", default="1,2", show_default=True, callback=parse_numbers,
+    "--rounds", default="1,2", show_default=True, callback=commands.parse_numbers,
     help="Numbers of rounds of kg-infused whose notes are compared.",
 )  # fmt: skip
 @click.option(
@@ -404,7 +393,7 @@ def notes_prompt(given: Input, results: Sequence[str]) -> str:
 )
 @click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT questions.")
 @click.option("--judge-model", help="Model at the endpoint that compares. Default: --model.")
-@replies_option
+@commands.replies_option
 @endpoint_options
 def preferences(**options: Any) -> None:
     """Write preferences between notes with facts, to train a model with DPO.
@@ -413,7 +402,7 @@ def preferences(**options: Any) -> None:
     best and the worst. Inputs without a difference are left out. examples/train_on_preferences.py
     trains a model with the file.
     """
-    check_outputs(options["output"], options["replies"])
+    commands.check_outputs(options["output"], options["replies"])
     endpoint = endpoint_of(options)
     if endpoint is None:
         raise UsageError("preferences need a model: give --base-url, or set OPENAI_BASE_URL")
@@ -426,8 +415,8 @@ def preferences(**options: Any) -> None:
     judging = replace(endpoint, model=options["judge_model"] or endpoint.model)
     judge = registry.make_llm(judging, replies)
     with (
-        open_inputs(options) as run,
-        interruption(replies),
+        commands.open_inputs(options) as run,
+        commands.interruption(replies),
         progress_bars() as progress,
     ):
         gather = run.kg.gather(options["retriever"])

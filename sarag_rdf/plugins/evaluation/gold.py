@@ -53,13 +53,7 @@ from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.evaluation.commands import (
-    check_outputs,
-    file_option,
-    parse_names,
-    result_options,
-    show_results,
-)
+from sarag_rdf.plugins.evaluation import commands
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.reporting import block, table
 
@@ -178,7 +172,7 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
     name="extraction",
     epilog="Example:  sarag evaluate extraction --gold gold.jsonl --kg kg --extractor llm",
 )
-@file_option(
+@commands.file_option(
     "--gold",
     "Sentences with all their statements, in the format of the option examples of extractors "
     "(.jsonl).",
@@ -195,7 +189,7 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
 )  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT sentences.")
 @embedder_option
-@result_options
+@commands.result_options
 @endpoint_options
 def extraction(**options: Any) -> None:
     """Report precision, recall and F1 of typed statements, by property.
@@ -203,7 +197,7 @@ def extraction(**options: Any) -> None:
     The extractor follows the ontologies of the graph --kg, else the packaged one. The JSON lists
     the statements of each sentence that are missing or unexpected.
     """
-    check_outputs(options["output"])
+    commands.check_outputs(options["output"])
     graph = _memory_graph(options) if options["ontologies"] else open_graph(options)
     with graph as kg, progress_bars() as progress:
         schema = kg.ontologies.schema(more=options["ontologies"])
@@ -221,7 +215,7 @@ def extraction(**options: Any) -> None:
         "version": sarag_rdf.__version__,
     }
     data = report(results, schema, setting)
-    show_results(options, data, lines(data))
+    commands.show_results(options, data, lines(data))
 
 
 def _memory_graph(options: dict[str, Any]) -> AbstractContextManager[KnowledgeGraph]:
@@ -343,7 +337,9 @@ def b_cubed(gold: Sequence[str], predicted: Sequence[str]) -> PRF:
 
 @click.command(name="resolution", epilog="Example:  sarag evaluate resolution mentions.tsv")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--rules", callback=parse_names, help="Comma-separated merge rules. Default: all.")
+@click.option(
+    "--rules", callback=commands.parse_names, help="Comma-separated merge rules. Default: all."
+)
 @click.option(
     "--least", default=0.9, show_default=True, type=click.FloatRange(0, 1),
     help="Minimum cosine, for the rule near.",

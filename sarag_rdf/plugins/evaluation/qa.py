@@ -29,22 +29,7 @@ from sarag_rdf.cli.options import endpoint_of, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.evaluation import grading
-from sarag_rdf.plugins.evaluation.commands import (
-    check_baseline,
-    check_outputs,
-    data_options,
-    file_option,
-    interruption,
-    naming,
-    open_inputs,
-    output_options,
-    parse_names,
-    replies_option,
-    selection_options,
-    show_results,
-    write_json,
-)
+from sarag_rdf.plugins.evaluation import commands, grading
 from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult
 from sarag_rdf.plugins.evaluation.measures import contains_answer
@@ -261,9 +246,9 @@ judge_options = together(
     epilog="Example:  sarag evaluate qa --corpus corpus.json --questions questions.json "
     "--systems dense+single,sarag+single --replies replies.sqlite --output results.json",
 )
-@data_options(is_corpus_required=False)
+@commands.data_options(is_corpus_required=False)
 @click.option(
-    "--systems", default="sarag+single", show_default=True, callback=parse_names,
+    "--systems", default="sarag+single", show_default=True, callback=commands.parse_names,
     help="Comma-separated systems, RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER; options of a "
     "part as NAME:KEY=VALUE:KEY=VALUE.",
 )  # fmt: skip
@@ -274,12 +259,12 @@ judge_options = together(
     help="Context without compression, NAME or NAME:KEY=VALUE: a question is covered if that of "
     "the system's retriever contains the answer. No budget applies to it.",
 )  # fmt: skip
-@selection_options
+@commands.selection_options
 @click.option("--baseline", help="System to compare with. Default: the first one.")
 @judge_options
-@replies_option
-@output_options
-@file_option("--plot", "Plot scores against tokens read to this .png file.")
+@commands.replies_option
+@commands.output_options
+@commands.file_option("--plot", "Plot scores against tokens read to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report the accuracy of each system, the causes of its errors, and the cost of an answer.
@@ -290,9 +275,9 @@ def command(**options: Any) -> None:
     systems = [parse_system(label) for label in options["systems"]]
     systems = list({system.label: system for system in systems}.values())
     labels = [system.label for system in systems]
-    baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
+    baseline = commands.check_baseline(options["baseline"] or labels[0], labels, "--systems")
     data, times = answer_questions(systems, baseline, options)
-    show_results(options, data, grading.lines(data, times))
+    commands.show_results(options, data, grading.lines(data, times))
 
 
 def answer_questions(
@@ -301,17 +286,19 @@ def answer_questions(
     """The report and the timings of systems; timings and plot are written as `options` say."""
     registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
-    check_outputs(options["replies"], options["output"], options["timings"], options["plot"])
+    commands.check_outputs(
+        options["replies"], options["output"], options["timings"], options["plot"]
+    )
     endpoint, replies = endpoint_of(dict(options)), options["replies"]
     llm = registry.make_llm(endpoint, replies)
     judge = llm if options["judge"] else None
     if endpoint is not None and options["judge_model"]:
         judge = registry.make_llm(replace(endpoint, model=options["judge_model"]), replies)
     threads = options["concurrency"]
-    with open_inputs(options, need_answers=True) as inputs:
+    with commands.open_inputs(options, need_answers=True) as inputs:
         questions, meter = inputs.questions, Meter(llm)
         built = _build_systems(inputs.kg, systems, meter, options)
-        with interruption(replies), progress_bars() as progress:
+        with commands.interruption(replies), progress_bars() as progress:
             rows = ask_all(built, questions, meter, threads=threads, progress=progress)
             verdicts = None
             if judge is not None:
@@ -329,7 +316,7 @@ def answer_questions(
         )  # fmt: skip
     data = grading.report(questions, rows, verdicts, setting)
     times = grading.timings(rows, threads)
-    write_json(options["timings"], times)
+    commands.write_json(options["timings"], times)
     if options["plot"]:
         _draw(data, options["plot"])
     return data, times
@@ -338,7 +325,7 @@ def answer_questions(
 def parse_system(label: str) -> SystemSpec:
     """The system of a label; raises `UsageError` for an unknown part or invalid options."""
     system = SystemSpec.parse(label)
-    with naming(f"system {system.label}"):
+    with commands.naming(f"system {system.label}"):
         registry.options_of("retriever", system.retriever)
         registry.options_of("context", system.context)
         registry.options_of("reasoner", system.reasoner)
@@ -351,7 +338,7 @@ def _build_systems(
     built = []
     coverages: dict[str, Coverage] = {}
     for system in systems:
-        with naming(f"system {system.label}"):
+        with commands.naming(f"system {system.label}"):
             retriever, coverage = system.retriever.label, Coverage()
             if system.reasoner.name != "closed-book":
                 full = kg.gather(retriever, context=options["full_context"])
@@ -513,13 +500,13 @@ def table_lines(
     "--kg kg-of-corpus --limit 25 --replies replies.sqlite --base-url http://127.0.0.1:8080/v1",
 )
 @click.argument("name", metavar="TABLE")
-@data_options(is_corpus_required=False)
+@commands.data_options(is_corpus_required=False)
 @click.option(
     "--dataset",
     help="The data set, for presets and published figures. Default: the first of the table.",
 )
 @click.option(
-    "--only", metavar="ROW,...", callback=parse_names,
+    "--only", metavar="ROW,...", callback=commands.parse_names,
     help="Rows to run, by name, such as 'Naive RAG,SA-RAG'.",
 )  # fmt: skip
 @click.option(
@@ -528,10 +515,10 @@ def table_lines(
     "whose cosines are low.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="List the systems; do not ask the model.")
-@selection_options
+@commands.selection_options
 @judge_options
-@replies_option
-@output_options
+@commands.replies_option
+@commands.output_options
 @click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
 @endpoint_options
 def table_command(name: str, **options: Any) -> None:
@@ -551,4 +538,4 @@ def table_command(name: str, **options: Any) -> None:
     fixed = {"budget": None, "tokenizer": None, "plot": None, "full_context": paper.full_context}
     report, _ = answer_questions(systems, systems[0].label, {**options, **fixed})
     lines = table_lines(paper, report, as_markdown=options["markdown"])
-    show_results(options, {**report, "table": paper.published()}, lines)
+    commands.show_results(options, {**report, "table": paper.published()}, lines)

@@ -19,20 +19,7 @@ from sarag_rdf.cli.options import Decorator, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
-from sarag_rdf.plugins.evaluation.commands import (
-    check_baseline,
-    check_outputs,
-    data_options,
-    file_option,
-    naming,
-    open_inputs,
-    output_options,
-    parse_names,
-    parse_numbers,
-    selection_options,
-    show_results,
-    write_json,
-)
+from sarag_rdf.plugins.evaluation import commands, reporting
 from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import (
     count_words,
@@ -41,16 +28,6 @@ from sarag_rdf.plugins.evaluation.measures import (
     ranking_measures,
     support_ranks,
     words_to_answer,
-)
-from sarag_rdf.plugins.evaluation.reporting import (
-    block,
-    check_plot,
-    differences,
-    groups,
-    median_and_mean,
-    results,
-    rounded,
-    write_plot,
 )
 from sarag_rdf.retrieval.question import question_of
 
@@ -239,7 +216,7 @@ def report(
     hops = [len(passages) or None for passages in supporting]
     return {
         "setting": dict(setting),
-        "results": results(
+        "results": reporting.results(
             "method", rows, names, cutoffs.names("R", "all"), {"hops": hops}, setting, ["returned"]
         ),
         "questions": [
@@ -262,7 +239,7 @@ def _row(row: RetrievalResult, cutoffs: Cutoffs) -> dict[str, Any]:
     covered = {str(t): row.figures.get(f"coverage@{t}") for t in cutoffs.tokens}
     return {
         "ranks": list(row.ranks),
-        **{name: rounded(row.figures.get(name)) for name in cutoffs.names("R")},
+        **{name: reporting.rounded(row.figures.get(name)) for name in cutoffs.names("R")},
         "covered": {tokens: None if c is None else bool(c) for tokens, c in covered.items()},
         "returned": int(row.figures["returned"]),
     }
@@ -273,11 +250,11 @@ def timings(encoding: Sequence[float], outcomes: Outcomes) -> dict[str, Any]:
 
     `ratio` is the median retrieval time divided by the median encoding time.
     """
-    encoded = median_and_mean(encoding)
+    encoded = reporting.median_and_mean(encoding)
     least = max(encoded["median"], 0.001)
     retrieval: dict[str, Any] = {}
     for method, rows in outcomes.items():
-        own = median_and_mean([row.milliseconds for row in rows])
+        own = reporting.median_and_mean([row.milliseconds for row in rows])
         retrieval[method] = {**own, "ratio": round(own["median"] / least, 3)}
     return {"encoding": encoded, "retrieval": retrieval}
 
@@ -291,11 +268,11 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
     last = {f"{name}@{cutoffs.ks[-1]}": f"{name}@{cutoffs.ks[-1]}" for name in ("P", "nDCG")}
     columns = {**recalls, **last, **cutoffs.coverages}
     yield ""
-    yield from block("", "method", with_times(rows, times), columns | TIMES)
+    yield from reporting.block("", "method", with_times(rows, times), columns | TIMES)
     for measure in ("R", "all") if counts["with_recall"] else ():
         names = {name: name for name in cutoffs.names(measure)}
-        yield from differences(f"{measure}@k, difference", "method", rows, names)
-    yield from groups("method", rows, {**recalls, **cutoffs.coverages})
+        yield from reporting.differences(f"{measure}@k, difference", "method", rows, names)
+    yield from reporting.groups("method", rows, {**recalls, **cutoffs.coverages})
     yield ""
     yield (
         f"encoding a question: {times['encoding']['median']:.1f} ms (median; mean "
@@ -326,11 +303,11 @@ def cutoff_options(tokens: str) -> Decorator:
     """The cutoffs of recall and coverage, with a default of the latter."""
     return together(
         click.option(
-            "--k", "ks", default="2,5,10", show_default=True, callback=parse_numbers,
+            "--k", "ks", default="2,5,10", show_default=True, callback=commands.parse_numbers,
             help="Cutoffs of recall, in documents.",
         ),
         click.option(
-            "--tokens", default=tokens, show_default=True, callback=parse_numbers,
+            "--tokens", default=tokens, show_default=True, callback=commands.parse_numbers,
             help="Context sizes for answer coverage, in tokens.",
         ),
     )  # fmt: skip
@@ -347,9 +324,9 @@ def measure(
     Raises `InputError` for a graph of another corpus.
     """
     ranking_measures()  # before anything is indexed
-    check_plot(options["plot"])
-    check_outputs(options["output"], options["timings"], options["plot"])
-    with open_inputs(options) as inputs, progress_bars() as progress:
+    reporting.check_plot(options["plot"])
+    commands.check_outputs(options["output"], options["timings"], options["plot"])
+    with commands.open_inputs(options) as inputs, progress_bars() as progress:
         corpus, questions = cast("Corpus", inputs.corpus), inputs.questions
         encoding, outcomes = evaluate(inputs.kg, corpus, questions, methods, cutoffs, progress)
         setting = inputs.setting(
@@ -362,7 +339,7 @@ def measure(
         )  # fmt: skip
     setting["questions"]["with_recall"] = sum(bool(corpus.support_of(q)) for q in questions)
     data, times = report(corpus, questions, outcomes, cutoffs, setting), timings(encoding, outcomes)
-    write_json(options["timings"], times)
+    commands.write_json(options["timings"], times)
     return data, times, outcomes
 
 
@@ -371,16 +348,16 @@ def measure(
     epilog="Example:  sarag evaluate retrieval --corpus corpus.json --questions questions.json "
     "--methods sarag,sarag-paper --kg kg-of-corpus --output results.json",
 )
-@data_options()
+@commands.data_options()
 @click.option(
-    "--methods", default="sarag", show_default=True, callback=parse_names,
+    "--methods", default="sarag", show_default=True, callback=commands.parse_names,
     help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
 )  # fmt: skip
 @cutoff_options("1000,4000,10000")
-@selection_options
+@commands.selection_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
-@output_options
-@file_option("--plot", "Plot recall against k to this .png file.")
+@commands.output_options
+@commands.file_option("--plot", "Plot recall against k to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report recall of supporting passages and coverage of answers for each method.
@@ -390,15 +367,15 @@ def command(**options: Any) -> None:
     """
     methods, labels = [], options["methods"]
     for label in labels:
-        with naming(f"method {label}"):
+        with commands.naming(f"method {label}"):
             methods.append(RetrievalMethod(label, ranking_options(label)))
     default = "dense" if "dense" in labels else labels[0]
-    baseline = check_baseline(options["baseline"] or default, labels, "--methods")
+    baseline = commands.check_baseline(options["baseline"] or default, labels, "--methods")
     cutoffs = Cutoffs(options["ks"], options["tokens"])
     data, times, outcomes = measure(options, methods, baseline, cutoffs)
     if options["plot"]:
         _draw(outcomes, max(CURVE, *cutoffs.ks), options["plot"])
-    show_results(options, data, lines(data, times, cutoffs))
+    commands.show_results(options, data, lines(data, times, cutoffs))
 
 
 def _draw(outcomes: Outcomes, last: int, path: Path) -> None:
@@ -414,4 +391,4 @@ def _draw(outcomes: Outcomes, last: int, path: Path) -> None:
             (float(k), fmean(fmean(r is not None and r <= k for r in own) for own in ranks))
             for k in range(1, last + 1)
         ]
-    write_plot(path, "Recall of supporting passages", curves, "rank")
+    reporting.write_plot(path, "Recall of supporting passages", curves, "rank")

@@ -26,14 +26,7 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import emit
 from sarag_rdf.kg.registry import ranking_options
-from sarag_rdf.plugins.evaluation.commands import (
-    check_outputs,
-    data_options,
-    file_option,
-    output_options,
-    selection_options,
-    show_results,
-)
+from sarag_rdf.plugins.evaluation import commands
 from sarag_rdf.plugins.evaluation.reporting import block, check_plot, write_plot
 from sarag_rdf.plugins.evaluation.retrieval import (
     TIMES,
@@ -161,7 +154,7 @@ def lines(
     epilog="Example:  sarag evaluate sweep --corpus corpus.json --questions questions.json "
     "--retriever sarag-paper --vary c=0,0.2,0.4 --plot sweep.png",
 )
-@data_options()
+@commands.data_options()
 @click.option(
     "--retriever", default="sarag-paper", show_default=True,
     help="The retriever, with the values of options that are not varied: NAME:KEY=VALUE.",
@@ -172,9 +165,9 @@ def lines(
 )  # fmt: skip
 @click.option("--grid", is_flag=True, help="Compare all combinations of the values.")
 @cutoff_options("1000,4000")
-@selection_options
-@output_options
-@file_option(
+@commands.selection_options
+@commands.output_options
+@commands.file_option(
     "--plot",
     "Plot recall against the values to this .png file; with --grid, a line for each value of the "
     "second option.",
@@ -198,7 +191,7 @@ def command(**options: Any) -> None:
         option, drawn = curves(settings, results, cutoffs)
         write_plot(options["plot"], "Recall of supporting passages", drawn, option)
     counts = data["setting"]["questions"]
-    show_results(options, data, lines(settings, results, counts, cutoffs))
+    commands.show_results(options, data, lines(settings, results, counts, cutoffs))
 
 
 # ------------------------------------------------------------------------ Activation of a question
@@ -227,7 +220,7 @@ _RANKS: Final = 40
     "values",
     help="Comma-separated values in [0, 1). Default: typical values of the retriever.",
 )
-@file_option("--plot", "Draw a plot to this .png file.")
+@commands.file_option("--plot", "Draw a plot to this .png file.")
 @embedder_option
 @embedding_endpoint_options
 @json_option
@@ -240,7 +233,7 @@ def activation(question: str, **options: Any) -> None:
     name = options["retriever"]
     values = _parse_values(options["values"] or _RETRIEVERS[name])
     check_plot(options["plot"])
-    check_outputs(options["plot"])
+    commands.check_outputs(options["plot"])
     with open_graph(options) as kg:
         runs = {c: kg.search(question, retriever=name, c=c, limit=10) for c in values}
     curves = {
