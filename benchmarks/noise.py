@@ -85,12 +85,12 @@ def dropped(passages: Sequence[Passage], share: float, seed: int) -> Iterator[Pa
     """Remove triples; what they name stays an entity."""
     for number, passage in enumerate(passages):
         own = triples_of(passage)
-        kept = [t for at, t in enumerate(own) if not drawn(share, seed, "dropped", number, at)]
+        remaining = [t for at, t in enumerate(own) if not drawn(share, seed, "dropped", number, at)]
         names = [*passage["extracted_entities"], *(name for t in own for name in (t[0], t[2]))]
         yield {
             **passage,
             "extracted_entities": list(dict.fromkeys(map(str, names))),
-            "extracted_triples": kept,
+            "extracted_triples": remaining,
         }
 
 

@@ -209,7 +209,7 @@ def compare(options: argparse.Namespace) -> Figures:
     """The same questions by both engines, warm, in one process, one after the other."""
     asked = questions(options)[: options.sparql]
     seconds: dict[str, list[float]] = {"memory": [], "sparql": []}
-    told: dict[str, list[Any]] = {"memory": [], "sparql": []}
+    results: dict[str, list[Any]] = {"memory": [], "sparql": []}
     engines: tuple[Engine, ...] = ("memory", "sparql")
     for engine in engines:
         with opened(options, engine) as kg:
@@ -219,8 +219,8 @@ def compare(options: argparse.Namespace) -> Figures:
                 begin = time.process_time()
                 found = retriever.retrieve(Query(question))
                 seconds[engine].append(time.process_time() - begin)
-                told[engine].append(retrieved_to_dict(found))
-    return {"seconds": seconds, "equal": told["memory"] == told["sparql"]}
+                results[engine].append(retrieved_to_dict(found))
+    return {"seconds": seconds, "equal": results["memory"] == results["sparql"]}
 
 
 def update(options: argparse.Namespace) -> Figures:

@@ -13,7 +13,7 @@ from unittest import mock
 Place = tuple[Any, str, str]
 """An object, the name of a function of it, and the stage that its time counts for."""
 Observer = Callable[[str, tuple[Any, ...], Any], None]
-"""Is told of a function's name, its arguments and its result."""
+"""Called with the name, the arguments and the result of a function."""
 
 
 class Stopwatch:

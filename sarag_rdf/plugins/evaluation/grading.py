@@ -287,7 +287,7 @@ def _values(row: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str, fl
         "errors_of_reasoning": float(row["error"] == "reasoning"),
         **{name: float(row[name]) for name in ("exact_match", "f1", "matched")},
         **{name: row[name] for name in COSTS if name != "dollars"},
-        "dollars": (row["tokens_in"] * prices["in"] + row["tokens_out"] * prices["out"]) / 1e6,
+        "dollars": spent(row["tokens_in"], row["tokens_out"], prices),
     }
 
 
