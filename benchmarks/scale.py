@@ -37,7 +37,7 @@ from benchmarks.linked_data import ntriples
 from benchmarks.stopwatch import STAGES, Stopwatch
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.retrieval.view import Engine
 
 VECTOR = 4 * DIMENSIONS

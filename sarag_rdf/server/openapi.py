@@ -274,7 +274,9 @@ def _list_of(schema: str) -> Json:
 _DOCUMENT = closed(rank=INTEGER, iri=IRI, source=IRI, title=TEXT, text=TEXT, score=NUMBER)
 _DOCUMENT["properties"] |= dict.fromkeys(("begin", "end"), INTEGER)
 _DOCUMENT["properties"] |= dict.fromkeys(("similarity", "activation"), NUMBER)
-_DOCUMENT["properties"] |= dict.fromkeys(("language", "entity", "entity_name"), TEXT)
+_DOCUMENT["properties"] |= dict.fromkeys(
+    ("language", "entity", "entity_name", "sentence", "why"), TEXT
+)
 _DOCUMENT["properties"] |= dict.fromkeys(("measures", "parts"), OBJECT)
 _DOCUMENT["properties"] |= dict.fromkeys(("arrivals", "chain"), OBJECTS)
 _FOUND = closed(

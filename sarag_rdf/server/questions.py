@@ -20,7 +20,7 @@ from sarag_rdf.base.options import (
 )
 from sarag_rdf.base.types import AnswerEvent
 from sarag_rdf.kg.registry import context_options, options_of, strategy
-from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
+from sarag_rdf.kg.results import answer_to_dict, retrieved_to_dict
 from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.server.http import job_events, run, to_response
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sarag_rdf.base.types import ActivatedEntity, NodeType, RankedDocument, Retrieved, Step
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.kg.report import names_of
+from sarag_rdf.kg.results import names_of
 
 EdgeKey = tuple[str, str, str]
 """IRIs of source, target and relationship."""
