@@ -26,7 +26,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.cli.output import counted
 from sarag_rdf.graph.store.results import plain_text
 from sarag_rdf.kg.results import key_sentences_of, names_of, path_in_words, source_name
-from sarag_rdf.server.picture.text import clean
+from sarag_rdf.server.picture.lettering import clean
 
 _LABEL = re.compile(r"\bD\d+\b")
 _SEEDS = 10

@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.resources import render_prompt
@@ -35,7 +36,6 @@ from sarag_rdf.extraction.names import WordMatcher
 from sarag_rdf.extraction.statements import RangeKind, literal, range_kind, with_statements
 from sarag_rdf.extraction.values import ValueSpan
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.ontology.triples import local_name
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""

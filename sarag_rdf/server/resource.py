@@ -18,7 +18,6 @@ from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.kg.export.rdf import check_rdfxml
-from sarag_rdf.server.description import Description, Resources, describe_resource
 from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
 from sarag_rdf.server.graphs import StoreSnapshot
 from sarag_rdf.server.http import (
@@ -33,6 +32,7 @@ from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.pages import resource_page
 from sarag_rdf.server.parameters import Resource
 from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.resource_reader import Description, Resources, describe_resource
 from sarag_rdf.server.worker import Worker
 
 PATH = "/resource"
@@ -164,21 +164,12 @@ class ResourceJob:
 
     def run(self, worker: Worker) -> JobReply:
         """The reply for a resource; raises `RequestError` (404, 406)."""
-        resources = Resources(worker.snapshot.store, worker.readable)
-        meta = worker.snapshot.meta()
-        iri = next((iri for iri in self.iris if resources.exists(iri)), "")
-        if not iri and (merged := _merged_into(resources, self.iris, meta)):
-            format_ = next(
-                (f"&format={n}" for n, type_ in FORMATS.items() if type_ == self.media_type), ""
-            )
-            return JobReply(
-                303, headers={"Location": f"{_description_url(merged, self.url)}{format_}"}
-            )
-        graph = next((graph for graph in self.iris if resources.has_graph(graph)), "")
-        if graph and not iri:
-            return JobReply(
-                303, headers={"Location": f"{self.store_url}?graph={quote(graph, safe='')}"}
-            )
+        snapshot, readable = worker.snapshot, worker.readable
+        resources = Resources(snapshot.store, readable)
+        meta = snapshot.meta()
+        iri = next(filter(resources.exists, self.iris), "")
+        if not iri and (url := self._elsewhere(resources, meta)):
+            return JobReply(303, headers={"Location": url})
         if not iri and not any(map(resources.below, self.iris)):
             named = next(iter(self.iris), "this path")
             raise RequestError(404, f"not found: no statement of this graph is about {named}")
@@ -186,20 +177,31 @@ class ResourceJob:
         if self.redirect:
             headers = {"Location": _description_url(iri, self.url)}
             return JobReply(303, headers=headers | _links(iri, self.url, described=True))
-        tag = _entity_tag(worker.snapshot, self, iri, worker.readable)
+        tag = _entity_tag(snapshot, self, iri, readable)
         if self.known & {tag, "*"}:
             return JobReply(304, headers={"ETag": tag})
         description = describe_resource(resources, iri, self.page)
-        prefixes = _prefixes(worker.snapshot, description, worker.readable)
+        prefixes = _prefixes(snapshot, description, readable)
         headers = _links(iri, self.url) | {"ETag": tag}
-        format_ = next((name for name, type_ in FORMATS.items() if type_ == self.media_type), "")
-        if format_:
-            headers["Content-Location"] = f"{_description_url(iri, self.url)}&format={format_}"
+        headers["Content-Location"] = _description_url(iri, self.url) + self._format
         if self.media_type == HTML:
             page = resource_page(resources, description, jsonld(description, prefixes), meta)
             return JobReply(200, content_type(HTML), page.encode(), headers=headers)
         data = serialize(description, self.media_type, prefixes)
         return JobReply(200, content_type(self.media_type), data, headers=headers)
+
+    @property
+    def _format(self) -> str:
+        """The parameter of a URL for the media type; empty for one without."""
+        names = (name for name, type_ in FORMATS.items() if type_ == self.media_type)
+        return next((f"&format={name}" for name in names), "")
+
+    def _elsewhere(self, resources: Resources, meta: Meta | None) -> str:
+        """The URL of the entity that the resource was merged into, or of the triples of a graph."""
+        if merged := _merged_into(resources, self.iris, meta):
+            return _description_url(merged, self.url) + self._format
+        graph = next(filter(resources.has_graph, self.iris), "")
+        return f"{self.store_url}?graph={quote(graph, safe='')}" if graph else ""
 
 
 def _entity_tag(
@@ -253,32 +255,30 @@ def _prefixes(
 
 
 def serialize(description: Description, media_type: str, prefixes: Mapping[str, str]) -> bytes:
-    """The triples of a description; raises `RequestError` (406) if the format has no such ones."""
+    """The triples of a description; raises `RequestError` (406) for ones that a format lacks."""
     format_ = RDF_TYPES[media_type]
     triples = iter(description.triples)
+    if format_ == ox.RdfFormat.JSON_LD and _has_triple_terms(description):
+        raise RequestError(
+            406,
+            "JSON-LD cannot express triple terms: choose another format, such as Turtle "
+            "(text/turtle)",
+        )
     try:
         if format_ == ox.RdfFormat.RDF_XML:
             triples = check_rdfxml(triples, prefixes)
-        elif format_ == ox.RdfFormat.JSON_LD:
-            reject_triple_terms(description)
         return ox.serialize(triples, format=format_, prefixes=dict(prefixes)) or b""
     except UsageError as error:
         raise RequestError(406, str(error)) from error
 
 
-def reject_triple_terms(description: Description) -> None:
-    """Raise `UsageError` for triple terms, which JSON-LD cannot express."""
-    if any(isinstance(triple.object, ox.Triple) for triple in description.triples):
-        raise UsageError(
-            "JSON-LD cannot express triple terms: choose another format, such as Turtle "
-            "(text/turtle)"
-        )
+def _has_triple_terms(description: Description) -> bool:
+    return any(isinstance(triple.object, ox.Triple) for triple in description.triples)
 
 
 def jsonld(description: Description, prefixes: Mapping[str, str]) -> str:
     """The description as a JSON-LD data block of a page; empty if it cannot be expressed."""
-    try:
-        data = serialize(description, "application/ld+json", prefixes).decode()
-    except RequestError:
+    if _has_triple_terms(description):
         return ""
+    data = serialize(description, "application/ld+json", prefixes).decode()
     return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
 from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules, rules_of
@@ -30,7 +30,6 @@ from sarag_rdf.graph.ontology.triples import (
     RANGES,
     TripleIndex,
     is_code,
-    local_name,
 )
 from sarag_rdf.graph.store.parse import is_skolem_iri
 

@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 from sarag_rdf.base import vocab
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SH, SKOS, XSD
 from sarag_rdf.graph.ontology.literals import is_datatype, label_datatype, named_datatype
@@ -44,7 +44,6 @@ from sarag_rdf.graph.ontology.triples import (
     TYPE,
     TripleIndex,
     iris_of,
-    local_name,
     schema_org,
     split_words,
     texts,

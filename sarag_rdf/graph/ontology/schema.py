@@ -10,9 +10,8 @@ from functools import cached_property
 from types import MappingProxyType
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import is_iri, namespace
+from sarag_rdf.base.iris import is_iri, local_name, namespace
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.ontology.triples import local_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
-from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.vocab import DCTERMS, OWL, RDF, RDFS, SH, SKOS, XSD, Namespace
 from sarag_rdf.graph.store.parse import is_skolem_iri
 
@@ -165,12 +163,6 @@ def texts(index: TripleIndex, node: str, properties: Iterable[str]) -> list[str]
     ranked.sort()
     requested = {ranked[0][1], ""} if ranked else set()
     return list(dict.fromkeys(text for _, language, _, text in ranked if language in requested))
-
-
-def local_name(iri: str) -> str:
-    """The part of an IRI after its namespace, without percent-encoding."""
-    local = iri.removeprefix(namespace(iri)) or iri.rpartition(":")[2]
-    return unquote(local.strip("/#"))
 
 
 _CODE = re.compile(r"[A-Za-z]{0,5}[_-]?\d+")

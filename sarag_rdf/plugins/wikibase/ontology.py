@@ -14,7 +14,7 @@ from functools import cached_property
 import pyoxigraph as ox
 from pyoxigraph import Literal, Triple
 
-from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.iris import Minter, local_name, sha256_hex
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
 from sarag_rdf.extraction.values import CURRENCY, unit_names
@@ -27,7 +27,6 @@ from sarag_rdf.graph.ontology.triples import (
     DEFINITIONS,
     LABELS,
     TripleIndex,
-    local_name,
     schema_org,
     split_words,
 )
