@@ -27,11 +27,11 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import is_quiet, note
 from sarag_rdf.server.access import ANONYMOUS, SCOPES, access_rules, new_token
-from sarag_rdf.server.settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.server.doors import Door
+    from sarag_rdf.server.openapi import Door
 
 graph_options = together(
     over_option,
@@ -52,7 +52,7 @@ def serve(**options: Any) -> int:
     By default, the server is read-only and accepts connections from this machine only. Requests are
     logged unless --quiet is given. Press Ctrl-C to stop.
     """
-    from sarag_rdf.server.server import serve as run
+    from sarag_rdf.server.http_server import serve as run
 
     access = access_rules(
         options["tokens"],

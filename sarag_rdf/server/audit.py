@@ -14,6 +14,7 @@ from typing import IO, Any, Final
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.redaction import masked
+from sarag_rdf.server.jobs import RequestError
 
 log = logging.getLogger(__name__)
 MAX_WHAT: Final = 2000
@@ -66,6 +67,8 @@ class Metrics:
     """
 
     def __init__(self) -> None:
+        self.active = 0
+        """The number of requests that are being answered."""
         self.is_available = find_spec("prometheus_client") is not None
         if not self.is_available:
             return
@@ -94,11 +97,13 @@ class Metrics:
         if rows:
             self._rows.labels(path).inc(rows)
 
-    def text(self, active: int, waiting: Mapping[str, int]) -> bytes:
-        """All metrics, with the numbers of active requests and of queued ones by pool."""
+    def text(self, waiting: Mapping[str, int]) -> bytes:
+        """All metrics, with the numbers of queued requests by pool; raises `RequestError` (404)."""
+        if not self.is_available:
+            raise RequestError(404, "no metrics: install them: pip install 'sarag-rdf[metrics]'")
         from prometheus_client import generate_latest
 
-        self._active.set(active)
+        self._active.set(self.active)
         for pool, number in waiting.items():
             self._waiting.labels(pool).set(number)
         return generate_latest(self._registry)

@@ -1,23 +1,35 @@
-"""The paths of the server as data, and their OpenAPI 3.1 description, which is made of it.
+"""The paths of the server as data, and their OpenAPI 3.1 description, which is generated from it.
 
-Parameters are declared in `sarag_rdf.server.parameters`, from which requests are also read. Doors
-declare their own paths.
+Parameters are declared in `sarag_rdf.server.requests`, from which requests are also read. Doors are
+paths for clients of another protocol, such as MCP or OpenAI's API, and declare their own. They are
+found by the entry points of the group ``sarag_rdf.doors``: functions that take the settings and the
+workers of a server, and return a `Door`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from sarag_rdf import __version__
-from sarag_rdf.server import parameters as takes
-from sarag_rdf.server.doors import Door
-from sarag_rdf.server.graph_store import PATH
-from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES
-from sarag_rdf.server.jobs import JSON
-from sarag_rdf.server.sparql import FORM, QUERY, UPDATE
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.plugins import plugins
+from sarag_rdf.server import requests as takes
+from sarag_rdf.server.graph_store import MULTIPART, PATH
+from sarag_rdf.server.jobs import JSON, RequestError
+from sarag_rdf.server.media import FORM, HTML, QUERY, RDF_TYPES, RESULT_TYPES, UPDATE
+from sarag_rdf.server.pool import Workers
+from sarag_rdf.server.serve_settings import ServeSettings
 
+log = logging.getLogger(__name__)
+JSON_ERRORS: Final = ("/search", "/ask")
+"""Paths whose errors are JSON."""
 Json = dict[str, Any]
 TEXT: Final[Json] = {"type": "string"}
 IRI: Final[Json] = {"type": "string", "format": "uri"}
@@ -76,6 +88,42 @@ Kind = type[takes.Declared]
 
 
 @dataclass(frozen=True, slots=True)
+class Door:
+    """Routes at `path` and below it.
+
+    Each request needs a token with `scope`. A door that `may_cost` calls a language model for some
+    requests, so that ``--cors *`` does not open it to the pages of all origins. `error` gives the
+    response for an error, by default a line of text. `paths` describe the door in OpenAPI, with
+    `schemas`; `lifespan` runs as long as the server.
+    """
+
+    path: str
+    title: str
+    routes: Sequence[BaseRoute]
+    scope: Literal["read", "ask"] = "read"
+    may_cost: bool = True
+    error: Callable[[RequestError], Response] | None = None
+    paths: dict[str, Any] = field(default_factory=dict)
+    schemas: dict[str, Any] = field(default_factory=dict)
+    lifespan: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
+
+    def has(self, path: str) -> bool:
+        """Whether a path is one of this door, known or not."""
+        return path == self.path or path.startswith(self.path + "/")
+
+
+def open_doors(settings: ServeSettings, workers: Workers) -> list[Door]:
+    """All doors whose dependencies are installed; raises `PluginError` for a broken one."""
+    doors: list[Door] = []
+    for plugin in plugins("doors").values():
+        try:
+            doors.append(plugin.load()(settings, workers))
+        except MissingDependencyError as error:
+            log.debug("the door %s is closed: %s", plugin.name, error)
+    return doors
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One method of a path.
 
@@ -111,7 +159,7 @@ _BODY = " The question and its options are a JSON object."
 
 
 def _graph(name: str, by: str, new: str) -> dict[str, Operation]:
-    body = [*_RDF, "multipart/form-data"]
+    body = [*_RDF, MULTIPART]
     created = {201: "The graph was created.", 204: "The graph was changed."}
     return {
         "get": Operation(
@@ -182,7 +230,7 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             "The description of a resource: the statements about it and those that lead to it, or "
             "a page that shows them.",
             takes.Resource,
-            gives=[*_RDF, "text/html"],
+            gives=[*_RDF, HTML],
             headers=_TAGGED,
             more={
                 303: "The resource was merged into another: see Location.",
@@ -326,9 +374,9 @@ def openapi_document(url: str, doors: Sequence[Door] = ()) -> Json:
     }
     for door in doors:
         paths |= door.paths
-    for item in paths.values():
+    for path, item in paths.items():
         for operation in item.values():
-            limits = {each: _error("Line", each) for each in ("401", "403", "429")}
+            limits = {each: _error(path, each) for each in ("401", "403", "429")}
             operation["responses"] = limits | operation["responses"]
             operation.setdefault("security", [{}, {"token": []}, {"password": []}])
     bodies = {"Line": ("text/plain", TEXT), "Json": (JSON, {"$ref": "#/components/schemas/Error"})}
@@ -366,12 +414,12 @@ def content(media_types: Iterable[str], schema: Json = TEXT) -> Json:
     return {media_type: {"schema": schema} for media_type in media_types}
 
 
-def _error(kind: str, status: str) -> Json:
+def _error(path: str, status: str) -> Json:
+    kind = "Json" if path in JSON_ERRORS else "Line"
     return {"$ref": f"#/components/responses/{kind}{status}"}
 
 
 def _operation(path: str, each: Operation) -> Json:
-    kind = "Json" if path in ("/search", "/ask") else "Line"
     headers = {n: {"schema": schema, "description": t} for n, (schema, t) in each.headers.items()}
     given: dict[str, Json] = {str(n): {"description": text} for n, text in each.more.items()}
     if isinstance(each.gives, str):
@@ -386,7 +434,7 @@ def _operation(path: str, each: Operation) -> Json:
         "operationId": each.name,
         "description": each.text,
         "parameters": list(_parameters(each.query)),
-        "responses": given | {status: _error(kind, status) for status in each.fails.split()},
+        "responses": given | {status: _error(path, status) for status in each.fails.split()},
     }
     if each.writes:
         described["security"] = [{"token": []}, {"password": []}]

@@ -20,23 +20,14 @@ from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.server.description import Description, Resources, describe_resource
 from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
-from sarag_rdf.server.graphs import StoreSnapshot
-from sarag_rdf.server.http import (
-    RDF_TYPES,
-    content_type,
-    negotiate,
-    public_url,
-    run,
-    settings_of,
-)
 from sarag_rdf.server.jobs import JobReply, RequestError
+from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
 from sarag_rdf.server.pages import resource_page
-from sarag_rdf.server.parameters import Resource
-from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.queries import known_prefixes
+from sarag_rdf.server.requests import Resource, public_url, run, settings_of
 from sarag_rdf.server.worker import Worker
 
 PATH = "/resource"
-HTML = "text/html"
 MEDIA_TYPES: Mapping[str, ox.RdfFormat | None] = {
     "text/turtle": RDF_TYPES["text/turtle"],
     HTML: None,
@@ -165,7 +156,7 @@ class ResourceJob:
     def run(self, worker: Worker) -> JobReply:
         """The reply for a resource; raises `RequestError` (404, 406)."""
         resources = Resources(worker.snapshot.store, worker.readable)
-        meta = worker.snapshot.meta()
+        meta = worker.snapshot.meta
         iri = next((iri for iri in self.iris if resources.exists(iri)), "")
         if not iri and (merged := _merged_into(resources, self.iris, meta)):
             format_ = next(
@@ -186,11 +177,11 @@ class ResourceJob:
         if self.redirect:
             headers = {"Location": _description_url(iri, self.url)}
             return JobReply(303, headers=headers | _links(iri, self.url, described=True))
-        tag = _entity_tag(worker.snapshot, self, iri, worker.readable)
+        tag = _entity_tag(worker, self, iri)
         if self.known & {tag, "*"}:
             return JobReply(304, headers={"ETag": tag})
         description = describe_resource(resources, iri, self.page)
-        prefixes = _prefixes(worker.snapshot, description, worker.readable)
+        prefixes = _prefixes(worker, description)
         headers = _links(iri, self.url) | {"ETag": tag}
         format_ = next((name for name, type_ in FORMATS.items() if type_ == self.media_type), "")
         if format_:
@@ -202,11 +193,10 @@ class ResourceJob:
         return JobReply(200, content_type(self.media_type), data, headers=headers)
 
 
-def _entity_tag(
-    snapshot: StoreSnapshot, job: ResourceJob, iri: str, readable: frozenset[str] | None
-) -> str:
+def _entity_tag(worker: Worker, job: ResourceJob, iri: str) -> str:
     """The tag of a representation: another for each state of the graph that a client reads."""
-    state = sorted(snapshot.fingerprint or ()), sorted(readable) if readable is not None else None
+    readable = worker.readable
+    state = sorted(worker.snapshot.fingerprint), readable if readable is None else sorted(readable)
     asked = iri, job.media_type, job.url, job.store_url, job.page, __version__
     return f'"{sha256_hex(repr((state, asked)))[:32]}"'
 
@@ -243,11 +233,9 @@ def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
     return {"Link": ", ".join((first, *alternates))}
 
 
-def _prefixes(
-    snapshot: StoreSnapshot, description: Description, readable: frozenset[str] | None
-) -> dict[str, str]:
+def _prefixes(worker: Worker, description: Description) -> dict[str, str]:
     """The prefixes that abbreviate IRIs of a description."""
-    known = known_prefixes(snapshot, readable)
+    known = known_prefixes(worker)
     text = "\n".join(map(str, description.triples))
     return {name: space for name, space in known.items() if f"<{space}" in text}
 

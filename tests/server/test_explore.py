@@ -13,8 +13,8 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.server.explore import NameIndex
-from sarag_rdf.server.parameters import MAX_NODES
 from sarag_rdf.server.picture.trace import activation_frames, chain_to
+from sarag_rdf.server.requests import MAX_NODES
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import make_graph
 from tests.server.running import Running, serving
@@ -124,15 +124,15 @@ def test_names_are_given_for_many_iris(server: Running) -> None:
 @pytest.mark.parametrize(
     ("path", "word"),
     [
-        ("/graph/neighbours", "'iri' is missing"),
+        ("/graph/neighbours", "'iri': field required"),
         ("/graph/neighbours?iri=ada", "not an absolute IRI"),
         (f"/graph/neighbours?iri={quote(ADA)}&limit={MAX_NODES + 1}", f"from 1 to {MAX_NODES}"),
         (f"/graph/neighbours?iri={quote(ADA)}&limit=x", "'limit'"),
         (f"/graph/neighbours?iri={quote(ADA)}&iri={quote(ADA)}", "more than once"),
         (f"/graph/neighbours?iri={quote(ADA)}&over=nothing", "nothing"),
         ("/graph/complete?kind=colour", "'kind' must be"),
-        (f"/graph/complete?prefix={'a' * 201}", "longer than 200"),
-        ("/graph/complete?q=a", "unknown: q"),
+        (f"/graph/complete?prefix={'a' * 201}", "at most 200"),
+        ("/graph/complete?q=a", "unknown parameter 'q'"),
     ],
 )
 def test_a_wrong_request_is_told_why(server: Running, path: str, word: str) -> None:

@@ -22,10 +22,10 @@ from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.plugins.agents.doors import openai
 from sarag_rdf.server import graph_store, sparql
 from sarag_rdf.server.app import routes
+from sarag_rdf.server.asking import FILE_OPTIONS, job_of
 from sarag_rdf.server.openapi import openapi_document
-from sarag_rdf.server.parameters import Ask, Search
-from sarag_rdf.server.questions import FILE_OPTIONS, job_of
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.requests import Ask, Search
+from sarag_rdf.server.serve_settings import ServeSettings
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import embeddings, make_graph

@@ -12,7 +12,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import flags, kg_option
 from sarag_rdf.cli.output import note
 from sarag_rdf.cli.server import folder_of, graph_opener, graph_options
-from sarag_rdf.server.settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
 
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
@@ -74,7 +74,7 @@ def command(**options: Any) -> int:
     """
     from sarag_rdf.plugins.agents.doors import mcp_server
     from sarag_rdf.server.access import access_rules
-    from sarag_rdf.server.server import serve
+    from sarag_rdf.server.http_server import serve
 
     make_server, _ = mcp_server()
     if not options["http"] and (options["tokens"] or options["anonymous"]):

@@ -10,9 +10,9 @@ from starlette.applications import Starlette
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.plugins.agents.openai_door import OPENAI_ROUTES, PREFIX, SCHEMAS, openai_error, paths
-from sarag_rdf.server.doors import Door
+from sarag_rdf.server.openapi import Door
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.serve_settings import ServeSettings
 
 
 def openai(settings: ServeSettings, workers: Workers) -> Door:  # noqa: ARG001

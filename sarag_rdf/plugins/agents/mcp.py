@@ -30,11 +30,11 @@ from sarag_rdf.plugins.agents.mcp_values import (
     SearchResult,
 )
 from sarag_rdf.server.access import Access
-from sarag_rdf.server.graphs import OpenGraph
-from sarag_rdf.server.http import record_of
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.read import QueryJob
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.queries import QueryJob
+from sarag_rdf.server.requests import record_of
+from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker import OpenGraph
 
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50

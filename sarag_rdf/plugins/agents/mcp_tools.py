@@ -26,10 +26,10 @@ from sarag_rdf.plugins.agents.mcp_values import (
     SearchResult,
     TermUse,
 )
-from sarag_rdf.server.describe import DescribeJob
 from sarag_rdf.server.explore import GraphPart
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
-from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.queries import known_prefixes
+from sarag_rdf.server.sparql import DescribeJob
 from sarag_rdf.server.worker import Worker
 
 MAX_TERMS = 200
@@ -51,7 +51,7 @@ class ToolJob:
         """The result as JSON; raises `SaragError`."""
         result = self._result(worker)
         data = result if isinstance(result, bytes) else result.model_dump_json().encode()
-        return worker.reply(JSON, data)
+        return JobReply(200, JSON, data)
 
     def _result(self, worker: Worker) -> BaseModel | bytes:
         if worker.client.is_limited and self.tool in _WHOLE:
@@ -138,7 +138,7 @@ _TOOLS: Final[Mapping[str, Callable[..., BaseModel | bytes]]] = {
 
 def _readable_schema(worker: Worker) -> SchemaResult:
     """The terms that the readable graphs use; ends of properties are not counted."""
-    snapshot, readable = worker.snapshot, worker.readable or frozenset()
+    meta, readable = worker.snapshot.meta, worker.readable or frozenset()
     part = GraphPart(worker, ("all",))
     classes = part.used("classes-used")[:MAX_TERMS]
     properties = part.used("predicates-used")[:MAX_TERMS]
@@ -146,7 +146,6 @@ def _readable_schema(worker: Worker) -> SchemaResult:
         node["iri"]: node["name"]
         for node in part.nodes([iri for iri, _ in (*classes, *properties)])
     }
-    meta = snapshot.meta()
     return SchemaResult(
         base=meta.base if meta else DEFAULT_BASE,
         classes=[
@@ -159,8 +158,8 @@ def _readable_schema(worker: Worker) -> SchemaResult:
             for iri, uses in properties
         ],
         counts={"graphs": len(readable), "statements": sum(uses for _, uses in properties)},
-        prefixes=known_prefixes(snapshot, readable),
-        imports=snapshot.imports(readable),
+        prefixes=known_prefixes(worker),
+        imports=worker.imports(),
         void=_readable_void(worker).decode(),
     )
 

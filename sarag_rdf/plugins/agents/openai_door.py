@@ -21,17 +21,10 @@ from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.options import Spec
 from sarag_rdf.kg.registry import strategies
 from sarag_rdf.kg.report import source_name
-from sarag_rdf.server.http import job_events, read_body, run_job, settings_of
+from sarag_rdf.server.asking import EVENT_STREAM, QuestionJob, job_of, started
 from sarag_rdf.server.jobs import JobReply, Progress, RequestError
 from sarag_rdf.server.openapi import INTEGER, OBJECT, OBJECTS, TEXT, closed, content
-from sarag_rdf.server.parameters import Ask
-from sarag_rdf.server.questions import (
-    EVENT_STREAM,
-    QuestionJob,
-    first_event,
-    following,
-    job_of,
-)
+from sarag_rdf.server.requests import Ask, job_events, read_body, run_job, settings_of
 
 PREFIX: Final = "/v1"
 EXTRA: Final = "sarag"
@@ -119,10 +112,9 @@ async def _streamed(
     """The answer as chunks; raises `RequestError` for what fails before the first of them."""
     options = body.get("stream_options")
     with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-    events = job_events(request, job, pool="questions")
-    first = await first_event(events)
+    events = await started(job_events(request, job, pool="questions"))
     chunks = Chunks(model, with_usage=with_usage)
-    return StreamingResponse(chunks.of(following(first, events)), headers=EVENT_STREAM)
+    return StreamingResponse(chunks.of(events), headers=EVENT_STREAM)
 
 
 OPENAI_ROUTES: Final[list[BaseRoute]] = [
