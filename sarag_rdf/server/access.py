@@ -211,7 +211,8 @@ def _read_file(path: Path) -> tuple[Access | None, dict[str, Access]]:
 def first_problem(error: ValidationError) -> str:
     """Where a value is invalid, and why, in one line."""
     first = error.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"])) or "the top level"
+    names = [str(each) for each in first["loc"]]
+    where = ".".join(n for n in names if n.isidentifier() or n.isdigit()) or "the top level"
     reason = first["msg"].removeprefix("Value error, ")
     return f"'{where}': {reason[:1].lower()}{reason[1:]}"
 

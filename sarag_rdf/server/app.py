@@ -21,10 +21,9 @@ from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.server.access import ANONYMOUS, unauthorized
 from sarag_rdf.server.asking import ask, search
-from sarag_rdf.server.audit import METRICS_TYPE, Metrics
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import PATH, graph_store
-from sarag_rdf.server.guard import Guard, error_response
+from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import Door, open_doors, openapi_document
 from sarag_rdf.server.pool import Workers

@@ -143,13 +143,8 @@ def job_of(asked: Search) -> QuestionJob:
         options["weights"] = weights
     if not isinstance(asked, Ask):
         return QuestionJob("search", asked.q, options, trace=asked.trace, over=asked.over)
-    spec = Spec.parse(asked.context)
-    declared = strategy("context", spec.name)
-    budget = {} if asked.budget is None else {"budget": asked.budget}
-    options |= {
-        "reasoner": options_of("reasoner", asked.reasoner),
-        "context": context_options(spec.label, read_values(declared, budget).get("budget")),
-    }
+    options["reasoner"] = options_of("reasoner", asked.reasoner)
+    options["context"] = context_options(asked.context, asked.budget)
     return QuestionJob("ask", asked.q, options, stream=asked.stream, over=asked.over)
 
 

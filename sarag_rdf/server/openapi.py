@@ -57,7 +57,12 @@ _NAMED: Final[Mapping[str, tuple[Json, str]]] = {
     "If-None-Match": (TEXT, "Entity tags of representations that the client has."),
 }
 """Parameters that are not in `parameters`, with schema and description."""
-_ERRORS: Final[Mapping[str, str]] = {
+_STATUSES: Final[Mapping[str, str]] = {
+    "200": "The result.",
+    "201": "The graph was created.",
+    "204": "The change was made.",
+    "303": "See Location.",
+    "304": "The client has this representation already.",
     "400": "The request or a text in it is not valid.",
     "401": "The token is missing or wrong.",
     "403": "Not allowed on this server.",
@@ -130,7 +135,7 @@ class Operation:
     `query` has parameters, or names some of `_NAMED`. `body` has the media types of a body, the
     parameters of a JSON object, or a schema; `form` names the parameters of a form. `gives` are
     media types, the name of a schema of `_RESULTS`, or nothing; `headers` are of the result.
-    `more` maps further statuses to their meaning, and `fails` are statuses of `_ERRORS`.
+    `more` are further statuses of success, and `fails` those of errors beside the usual ones.
     """
 
     name: str
@@ -140,52 +145,41 @@ class Operation:
     form: str = ""
     gives: Sequence[str] | str = ()
     headers: Mapping[str, tuple[Json, str]] = field(default_factory=dict)
-    more: Mapping[int, str] = field(default_factory=dict)
+    more: str = ""
     fails: str = ""
     writes: bool = False
 
 
+_READ, _BODY = ("400", "503", "504", "507"), ("408", "413", "415")
+"""Errors of operations, and of those with a body."""
 _DATASET = "over default-graph-uri named-graph-uri"
 _USING = "using-graph-uri using-named-graph-uri"
-_READ = "400 503 504 507"
-_WRITE = "400 408 409 413 415 503 504 507"
-_QUESTION = "400 408 409 413 415 500 502 503 504 507"
 _SEARCH = "Documents and relationships for a question, as sarag search --json prints them."
 _ASK = (
     "An answer with its evidence, as sarag ask --json prints it; the evidence alone if the server "
     "was started without a model."
 )
-_BODY = " The question and its options are a JSON object."
+_AS_BODY = " The question and its options are a JSON object."
+_QUESTION = "409 500 502"
 
 
 def _graph(name: str, by: str, new: str) -> dict[str, Operation]:
     body = [*_RDF, MULTIPART]
-    created = {201: "The graph was created.", 204: "The graph was changed."}
+    written: Json = {"more": "201 204", "fails": "409", "writes": True}
     return {
         "get": Operation(
             f"{name}Get",
             "Returns all triples of a graph, without a limit.",
             by,
             gives=_RDF,
-            fails=f"404 406 {_READ}",
+            fails="404 406",
         ),
-        "put": Operation(
-            f"{name}Put", "Creates or replaces a graph.", by, body, more=created, fails=_WRITE,
-            writes=True,
-        ),
-        "post": Operation(
-            f"{name}Post", f"Adds triples to a graph.{new}", by, body, more=created, fails=_WRITE,
-            writes=True,
-        ),
+        "put": Operation(f"{name}Put", "Creates or replaces a graph.", by, body, **written),
+        "post": Operation(f"{name}Post", f"Adds triples to a graph.{new}", by, body, **written),
         "delete": Operation(
-            f"{name}Delete",
-            "Deletes a graph.",
-            by,
-            more={204: "The graph was deleted."},
-            fails=f"404 409 {_READ}",
-            writes=True,
+            f"{name}Delete", "Deletes a graph.", by, more="204", fails="404 409", writes=True
         ),
-    }  # fmt: skip
+    }
 
 
 _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
@@ -196,7 +190,7 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             f"query {_DATASET}",
             gives=[*_TABLE, *_RDF],
             headers=_LIMITS,
-            fails=f"405 406 413 {_READ}",
+            fails="405 406 413",
         ),
         "post": Operation(
             "queryPost",
@@ -206,8 +200,8 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             f"query update {_DATASET} {_USING}",
             [*_TABLE, *_RDF],
             _LIMITS,
-            {204: "The update was applied."},
-            f"406 {_WRITE}",
+            "204",
+            "406 409",
         ),
     },
     "/update": {
@@ -217,8 +211,8 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             _USING,
             [UPDATE],
             f"update {_USING}",
-            more={204: "The update was applied."},
-            fails=_WRITE,
+            more="204",
+            fails="409",
             writes=True,
         )
     },
@@ -228,26 +222,23 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
         "get": Operation(
             "resource",
             "The description of a resource: the statements about it and those that lead to it, or "
-            "a page that shows them.",
+            "a page that shows them. Location is that of the resource into which it was merged.",
             takes.Resource,
             gives=[*_RDF, HTML],
             headers=_TAGGED,
-            more={
-                303: "The resource was merged into another: see Location.",
-                304: "The client has this representation already.",
-            },
-            fails=f"404 406 {_READ}",
+            more="303 304",
+            fails="404 406",
         )
     },
     "/{path}": {
         "get": Operation(
             "resourceByPath",
             "A resource of the graph, such as /entity/NAME: its IRI, or what follows the base in "
-            "its IRI.",
+            "its IRI. Location is that of its description.",
             "path",
             headers=_MOVED,
-            more={303: "Its description, as Location."},
-            fails=f"404 {_READ}",
+            more="303",
+            fails="404",
         )
     },
     "/graph/neighbours": {
@@ -257,7 +248,6 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             "a class; and how many neighbours are left out.",
             takes.Neighbours,
             gives="Part",
-            fails=_READ,
         )
     },
     "/graph/complete": {
@@ -266,7 +256,6 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             "Classes, properties or entities of the graph whose names begin with a text.",
             takes.Complete,
             gives="Terms",
-            fails=_READ,
         )
     },
     "/graph/names": {
@@ -276,7 +265,6 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             takes.Parameters,
             {**_IRIS, "maxItems": takes.MAX_NODES},
             gives="Nodes",
-            fails=f"408 413 415 {_READ}",
         )
     },
     "/graph/prefixes": {
@@ -285,18 +273,19 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             "Prefixes of common vocabularies, of the graph, and of its ontologies.",
             takes.Parameters,
             gives="Prefixes",
-            fails=_READ,
         )
     },
     "/search": {
         "get": Operation("search", _SEARCH, takes.Search, gives="Found", fails=_QUESTION),
         "post": Operation(
-            "searchPost", _SEARCH + _BODY, body=takes.Search, gives="Found", fails=_QUESTION
+            "searchPost", _SEARCH + _AS_BODY, body=takes.Search, gives="Found", fails=_QUESTION
         ),
     },
     "/ask": {
         "get": Operation("ask", _ASK, takes.Ask, gives="Answer", fails=_QUESTION),
-        "post": Operation("askPost", _ASK + _BODY, body=takes.Ask, gives="Answer", fails=_QUESTION),
+        "post": Operation(
+            "askPost", _ASK + _AS_BODY, body=takes.Ask, gives="Answer", fails=_QUESTION
+        ),
     },
     "/metrics": {
         "get": Operation(
@@ -396,7 +385,8 @@ def openapi_document(url: str, doors: Sequence[Door] = ()) -> Json:
             "responses": {
                 f"{kind}{status}": {"description": text, "content": content([type_], schema)}
                 for kind, (type_, schema) in bodies.items()
-                for status, text in _ERRORS.items()
+                for status, text in _STATUSES.items()
+                if status >= "400"
             },
             "securitySchemes": {
                 name: {"type": "http", "scheme": scheme, "description": text}
@@ -421,20 +411,20 @@ def _error(path: str, status: str) -> Json:
 
 def _operation(path: str, each: Operation) -> Json:
     headers = {n: {"schema": schema, "description": t} for n, (schema, t) in each.headers.items()}
-    given: dict[str, Json] = {str(n): {"description": text} for n, text in each.more.items()}
-    if isinstance(each.gives, str):
+    given: dict[str, Json] = {n: {"description": _STATUSES[n]} for n in each.more.split()}
+    if each.gives:
         schema = {"$ref": f"#/components/schemas/{each.gives}"}
-        given["200"] = {"description": "The result.", "content": content([JSON], schema)}
-    elif each.gives:
-        given["200"] = {"description": "The result.", "content": content(each.gives)}
+        is_json = isinstance(each.gives, str)
+        result = content([JSON], schema) if is_json else content(each.gives)
+        given["200"] = {"description": _STATUSES["200"], "content": result}
     for response in given.values():
-        if headers and "headers" not in response:
-            response["headers"] = headers
+        response |= {"headers": headers} if headers else {}
+    fails = {*_READ, *(_BODY if each.body else ()), *each.fails.split()}
     described: Json = {
         "operationId": each.name,
         "description": each.text,
         "parameters": list(_parameters(each.query)),
-        "responses": given | {status: _error(path, status) for status in each.fails.split()},
+        "responses": given | {status: _error(path, status) for status in sorted(fails)},
     }
     if each.writes:
         described["security"] = [{"token": []}, {"password": []}]

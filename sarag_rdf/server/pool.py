@@ -6,10 +6,12 @@ import asyncio
 import multiprocessing
 import signal
 import sys
-from collections import OrderedDict, deque
+from bisect import insort
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import count
 from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 from typing import Any, Self
@@ -254,32 +256,34 @@ class FairQueue:
 
     def __init__(self, size: int, limit: int) -> None:
         self._free, self._limit = size, limit
-        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._round, self._arrivals = 0, count()
+        self._places: list[tuple[int, int, str, asyncio.Future[None]]] = []
+        """Round, arrival, client and slot of each waiting request, the next one first."""
 
     @property
     def waiting(self) -> int:
         """The number of waiting requests."""
-        return sum(map(len, self._queues.values()))
+        return len(self._places)
 
     async def acquire(self, client: str, seconds: float) -> None:
         """Wait for a slot; raises `RequestError` (503) if the queue is full, or after that time."""
         if self._free:
             self._free -= 1
             return
+        rounds = [each[0] for each in self._places if each[2] == client]
         if self.waiting >= self._limit:
-            self._displace(client)
+            self._displace(len(rounds))
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(client, deque()).append(slot)
+        place = (max([self._round, *rounds]) + 1, next(self._arrivals), client, slot)
+        insort(self._places, place)
         try:
             async with asyncio.timeout(seconds):
                 await slot
         except BaseException as error:
-            if slot.done() and not slot.cancelled() and slot.exception() is None:
+            if place in self._places:
+                self._places.remove(place)
+            elif slot.done() and not slot.cancelled() and slot.exception() is None:
                 self.release()  # the slot was granted at the moment of the cancellation
-            if slot in (queue := self._queues.get(client, deque())):
-                queue.remove(slot)
-                if not queue:
-                    del self._queues[client]
             if isinstance(error, TimeoutError):
                 raise RequestError(
                     503, "the server is busy: try again later", Retry_After="5"
@@ -288,26 +292,27 @@ class FairQueue:
 
     def release(self) -> None:
         """Pass a slot on to the next waiting request, or mark it free."""
-        while self._queues:
-            client, queue = self._queues.popitem(last=False)
-            slot = queue.popleft()
-            if queue:
-                self._queues[client] = queue  # move the client to the end of the round
+        while self._places:
+            self._round, _, _, slot = self._places.pop(0)
             if not slot.done():
                 slot.set_result(None)
                 return
         self._free += 1
 
-    def _displace(self, client: str) -> None:
-        """Make room in the full queue; raises `RequestError` (503) if `client` may not have it."""
+    def _displace(self, own: int) -> None:
+        """Make room in the full queue for a client that has `own` requests in it.
+
+        Raises `RequestError` (503) if no client has more than one request more.
+        """
         full = RequestError(503, "too many concurrent requests: try again later", Retry_After="2")
-        own = len(self._queues.get(client, ()))
-        busiest = max(self._queues.values(), key=len, default=deque())
-        if len(busiest) <= own + 1:
+        numbers = Counter(each[2] for each in self._places)
+        busiest = max(numbers, key=numbers.__getitem__, default="")
+        if numbers[busiest] <= own + 1:
             raise full
-        last = busiest.pop()
-        if not last.done():
-            last.set_exception(full)
+        last = max(place for place in self._places if place[2] == busiest)
+        self._places.remove(last)
+        if not last[3].done():
+            last[3].set_exception(full)
 
 
 class Workers:
@@ -325,14 +330,14 @@ class Workers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        settings = self._settings
+        settings, lazy = self._settings, self._lazy
         self.folder = self._stack.enter_context(ScratchFolder("serve")).path
-        self.readers = self._pool(settings.workers, settings.timeout, "--timeout", lazy=self._lazy)
-        self.writer = self._pool(int(settings.writable), settings.write_timeout, "--write-timeout")
+        self.readers = self._pool("--timeout", settings.timeout, settings.workers, lazy=lazy)
+        self.writer = self._pool("--write-timeout", settings.write_timeout, settings.writable)
         self.questions = self._pool(
-            settings.question_workers,
-            settings.question_timeout,
             "--question-timeout",
+            settings.question_timeout,
+            settings.question_workers,
             lazy=True,
             grace=_GRACE,
         )
@@ -341,15 +346,8 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _pool(self, size: int, seconds: float, option: str, **options: Any) -> WorkerPool:
-        pool = WorkerPool(
-            self.folder,
-            self._settings,
-            self.open_graph,
-            size=size,
-            seconds=seconds,
-            option=option,
-            **options,
-        )
+    def _pool(self, option: str, seconds: float, size: int, **options: Any) -> WorkerPool:
+        options |= {"option": option, "seconds": seconds, "size": size}
+        pool = WorkerPool(self.folder, self._settings, self.open_graph, **options)
         self._stack.callback(pool.close)
         return pool

@@ -33,7 +33,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from sarag_rdf.base.iris import is_iri
-from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_COUNT, MAX_TOKENS
+from sarag_rdf.base.options import MAX_COUNT, MAX_TOKENS
 from sarag_rdf.server.access import Access, first_problem
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
 from sarag_rdf.server.media import base_type
@@ -136,7 +136,7 @@ def _decode(data: bytes) -> str:
         raise RequestError(400, "the parameters are not UTF-8") from error
 
 
-def check_iri(value: str, name: str) -> str:
+def check_iri(value: str, name: str = "iri") -> str:
     """Return the value; raises `RequestError` if it is not an absolute IRI."""
     if not is_iri(value):
         raise RequestError(400, f"the value of '{name}' is not an absolute IRI")
@@ -210,15 +210,8 @@ MAX_TERMS: Final = 30
 MAX_WEIGHTS: Final = 100
 """Activation weights of one question that are given one by one."""
 RESOURCE_FORMATS = Literal["turtle", "ntriples", "jsonld", "rdfxml", "html"]
-_TOKENS: Final[dict[str, Any]] = {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS}
 _REPEATED: Final = frozenset({"over", "weights"})
 """Parameters that may be given more than once."""
-
-
-def _check_iri(value: str) -> str:
-    if not is_iri(value):
-        raise ValueError("not an absolute IRI")
-    return value
 
 
 def _listed(value: Any) -> Any:
@@ -228,7 +221,7 @@ def _listed(value: Any) -> Any:
 Iri = Annotated[
     str,
     StringConstraints(max_length=8192),
-    AfterValidator(_check_iri),
+    AfterValidator(check_iri),
     Field(json_schema_extra={"format": "uri"}),
 ]
 Text = Annotated[str, StringConstraints(max_length=1000)]
@@ -339,14 +332,8 @@ class Search(Parameters):
     retriever: Text = "sarag"
     """NAME or NAME:KEY=VALUE:KEY=VALUE, as sarag strategies lists them. Each option of the
     retriever is a parameter, too."""
-    limit: int | float | Text | None = Field(
-        None,
-        json_schema_extra={
-            "anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_COUNT}],
-            "default": DEFAULT_LIMIT,
-        },
-    )
-    """Documents at most."""
+    limit: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    """Documents at most, by default 10."""
     weights: (
         Annotated[list[Text], Field(max_length=MAX_WEIGHTS)]
         | Annotated[dict[Text, Weight], Field(max_length=MAX_WEIGHTS)]
@@ -364,10 +351,7 @@ class Ask(Search):
     """How to answer: NAME or NAME:KEY=VALUE, as sarag strategies lists them."""
     context: Text = "whole"
     """What the model is given: NAME or NAME:KEY=VALUE, as sarag strategies lists them."""
-    budget: Text | int | None = Field(
-        None,
-        json_schema_extra={"anyOf": [_TOKENS, {"type": "null"}]},
-    )
+    budget: Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None = None
     """Maximum size of the context in tokens, unless context sets it."""
     stream: bool = False
     """Answer as server-sent events: call, step, text, withdrawn, and at the end result or error."""

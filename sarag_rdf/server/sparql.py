@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sarag_rdf.base.vocab import DCTERMS, PREFIXES, RDF, SARAG, VOID, XSD, Namespace
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import (
     FORM,
@@ -36,7 +36,6 @@ from sarag_rdf.server.requests import (
     run,
     settings_of,
 )
-from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.updates import UpdateJob
 from sarag_rdf.server.worker import Fingerprint, StoreSnapshot, Worker
 
@@ -151,15 +150,30 @@ def _graphs(pairs: Pairs, name: str) -> tuple[str, ...] | None:
 
 # -------------------------------------------------------------------- Service description
 
-SD = Namespace("http://www.w3.org/ns/sparql-service-description#")
-FORMATS = Namespace("http://www.w3.org/ns/formats/")
 NAMED_GRAPHS = 1000
 """The maximum number of named graphs in a description."""
-
-_RESULTS = ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV")
-_RDF = ("Turtle", "N-Triples", "RDF_XML", "JSON-LD", "TriG", "N-Quads", "N3")
+_DESCRIPTION = """
+<#service> a sd:Service ; sd:endpoint <> ; sd:defaultDataset <#dataset> ;
+  sd:supportedLanguage sd:SPARQL10Query, sd:SPARQL11Query {languages} ;
+  sd:resultFormat formats:SPARQL_Results_JSON, formats:SPARQL_Results_XML,
+    formats:SPARQL_Results_CSV, formats:SPARQL_Results_TSV, {formats} ;
+  sd:feature {features} .
+<#dataset> a sd:Dataset, void:Dataset ; void:sparqlEndpoint <> ; void:triples {triples} ;
+  void:vocabulary sarag:, skos:, prov:, dcterms: ; sd:defaultGraph <#default-graph> .
+<#default-graph> a sd:Graph .
+"""
+"""Turtle, to be completed."""
+_GRAPH = """
+<#dataset> sd:namedGraph <#named-graph-{n}> .
+<#named-graph-{n}> a sd:NamedGraph ; sd:name {name} ; sd:graph <#graph-{n}> .
+<#graph-{n}> a sd:Graph ; void:triples {triples} .
+"""
+_FORMATS = ", ".join(
+    f"formats:{name}"
+    for name in ("Turtle", "N-Triples", "RDF_XML", "JSON-LD", "TriG", "N-Quads", "N3")
+)
 _COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDER BY ?g"
-_counts_cache: dict[Fingerprint | None, list[tuple[Any, int]]] = {}
+_counts_cache: dict[Fingerprint, list[tuple[Any, int]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,80 +186,57 @@ class DescribeJob:
 
     def run(self, worker: Worker) -> JobReply:
         """The description in the requested format, with the graphs that the client may read."""
-        snapshot, settings, readable = worker.snapshot, worker.settings, worker.readable
         media_type = negotiate(self.accept, RDF_TYPES)
-        graphs = _sizes(snapshot)
-        if readable is not None:
-            graphs = [(graph, count) for graph, count in graphs if graph.value in readable]
-        union = settings.union and worker.default_graphs(()) is None
-        triples = list(_service(self.endpoint, settings, union=union))
-        triples += _dataset(snapshot, self.endpoint, graphs, union=union)
-        prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}
-        data = ox.serialize(triples, format=RDF_TYPES[media_type], prefixes=prefixes)
+        prefixes = {
+            **PREFIXES,
+            "sd": "http://www.w3.org/ns/sparql-service-description#",
+            "formats": "http://www.w3.org/ns/formats/",
+        }
+        head = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in prefixes.items())
+        turtle = head + self._turtle(worker)
+        triples = ox.parse(turtle, format=ox.RdfFormat.TURTLE, base_iri=self.endpoint)
+        data = ox.serialize(
+            (quad.triple for quad in triples), format=RDF_TYPES[media_type], prefixes=prefixes
+        )
         return JobReply(200, content_type(media_type), data or b"")
+
+    def _turtle(self, worker: Worker) -> str:
+        settings, readable, meta = worker.settings, worker.readable, worker.snapshot.meta
+        graphs = _sizes(worker.snapshot)
+        graphs = [each for each in graphs if readable is None or each[0].value in readable]
+        total = sum(count for _, count in graphs)
+        is_union = settings.union and worker.default_graphs(()) is None
+        may_load = settings.allow_load and settings.writable
+        features = ["sd:UnionDefaultGraph"] if is_union else []
+        features += ["sd:BasicFederatedQuery"] if settings.allow_service else []
+        features += ["sd:DereferencesURIs"] if may_load else []
+        text = _DESCRIPTION.format(
+            languages=", sd:SPARQL11Update" if settings.writable else "",
+            formats=_FORMATS,
+            features=", ".join([*features, "sd:EmptyGraphs"]),
+            triples=total,
+        )
+        if settings.writable:
+            text += f"<#service> sd:inputFormat {_FORMATS} .\n"
+        if is_union:
+            text += f"<#default-graph> void:triples {total} .\n"
+        if meta is not None:
+            source = ox.NamedNode(meta.base + "dataset")
+            text += (
+                f"<#dataset> void:uriSpace {ox.Literal(meta.base)} ; dcterms:source {source} .\n"
+            )
+        return text + "".join(
+            _GRAPH.format(n=number, name=graph, triples=count)
+            for number, (graph, count) in enumerate(graphs[:NAMED_GRAPHS], start=1)
+        )
 
 
 def _sizes(snapshot: StoreSnapshot) -> list[tuple[Any, int]]:
     """Named graphs with their sizes, cached for the current state of the store."""
-    store, key = snapshot.store, snapshot.fingerprint
+    key = snapshot.fingerprint
     if key not in _counts_cache:
-        solutions = store.query(_COUNTS)
+        solutions = snapshot.store.query(_COUNTS)
         assert isinstance(solutions, ox.QuerySolutions)  # noqa: S101 - result of SELECT
         _counts_cache.clear()
         _counts_cache[key] = [(graph, int(n.value)) for graph, n in map(tuple, solutions)]
     return _counts_cache[key]
-
-
-def _service(endpoint: str, settings: ServeSettings, *, union: bool) -> Iterator[ox.Triple]:
-    service = ox.NamedNode(endpoint + "#service")
-    yield ox.Triple(service, RDF.type, SD.Service)
-    yield ox.Triple(service, SD.endpoint, ox.NamedNode(endpoint))
-    yield ox.Triple(service, SD.defaultDataset, ox.NamedNode(endpoint + "#dataset"))
-    languages = [SD.SPARQL10Query, SD.SPARQL11Query]
-    languages += [SD.SPARQL11Update] if settings.writable else []
-    for language in languages:
-        yield ox.Triple(service, SD.supportedLanguage, language)
-    for name in (*_RESULTS, *_RDF):
-        yield ox.Triple(service, SD.resultFormat, FORMATS[name])
-    for name in _RDF if settings.writable else ():
-        yield ox.Triple(service, SD.inputFormat, FORMATS[name])
-    features = [SD.UnionDefaultGraph] if union else []
-    features += [SD.BasicFederatedQuery] if settings.allow_service else []
-    features += [SD.DereferencesURIs] if settings.allow_load and settings.writable else []
-    features += [SD.EmptyGraphs]
-    for feature in features:
-        yield ox.Triple(service, SD.feature, feature)
-
-
-def _dataset(
-    snapshot: StoreSnapshot, endpoint: str, graphs: list[tuple[Any, int]], *, union: bool
-) -> Iterator[ox.Triple]:
-    dataset = ox.NamedNode(endpoint + "#dataset")
-    default = ox.NamedNode(endpoint + "#default-graph")
-    meta = snapshot.meta
-    yield ox.Triple(dataset, RDF.type, SD.Dataset)
-    yield ox.Triple(dataset, RDF.type, VOID.Dataset)
-    yield ox.Triple(dataset, VOID.sparqlEndpoint, ox.NamedNode(endpoint))
-    yield ox.Triple(dataset, VOID.triples, _integer(sum(count for _, count in graphs)))
-    for vocabulary in (SARAG.base, PREFIXES["skos"], PREFIXES["prov"], PREFIXES["dcterms"]):
-        yield ox.Triple(dataset, VOID.vocabulary, ox.NamedNode(vocabulary))
-    if meta is not None:
-        yield ox.Triple(dataset, VOID.uriSpace, ox.Literal(meta.base))
-        yield ox.Triple(dataset, DCTERMS.source, ox.NamedNode(meta.base + "dataset"))
-    yield ox.Triple(dataset, SD.defaultGraph, default)
-    yield ox.Triple(default, RDF.type, SD.Graph)
-    if union:
-        yield ox.Triple(default, VOID.triples, _integer(sum(count for _, count in graphs)))
-    for number, (graph, count) in enumerate(graphs[:NAMED_GRAPHS], start=1):
-        node = ox.NamedNode(f"{endpoint}#named-graph-{number}")
-        content = ox.NamedNode(f"{endpoint}#graph-{number}")
-        yield ox.Triple(dataset, SD.namedGraph, node)
-        yield ox.Triple(node, RDF.type, SD.NamedGraph)
-        yield ox.Triple(node, SD.name, graph)
-        yield ox.Triple(node, SD.graph, content)
-        yield ox.Triple(content, RDF.type, SD.Graph)
-        yield ox.Triple(content, VOID.triples, _integer(count))
-
-
-def _integer(number: int) -> ox.Literal:
-    return ox.Literal(str(number), datatype=XSD.integer)

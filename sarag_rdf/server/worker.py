@@ -344,7 +344,9 @@ def attempt(job: Job, worker: Worker) -> JobReply | RequestError:
     try:
         return job.run(worker)
     except SaragError as error:
-        return RequestError.of(error)
+        failed = RequestError.of(error)
+        # a copy, as the traceback refers to the store, which is closed with its last reference
+        return RequestError(failed.status, str(failed), code=failed.code, **failed.headers)
     except MemoryError:
         return RequestError(507, "the worker process ran out of memory: request less")
     except OSError as error:
