@@ -205,7 +205,8 @@ def _read_file(path: Path) -> tuple[Access | None, dict[str, Access]]:
         if not token.name.isprintable() or token.name in names or token.sha256 in tokens:
             raise _invalid(path, f"'{token.name}' needs a printable name and a hash of its own")
         tokens[token.sha256] = token.access(token.name)
-    return content.anonymous and content.anonymous.access(ANONYMOUS), tokens
+    anonymous = content.anonymous
+    return (anonymous.access(ANONYMOUS) if anonymous else None), tokens
 
 
 def first_problem(error: ValidationError) -> str:

@@ -123,14 +123,12 @@ async def _sent(events: Events) -> AsyncGenerator[str]:
     async for event in events:
         if event is None:
             yield ": the server is at work\n\n"
-            continue
-        name, data = "result", None
-        if isinstance(event, Progress):
-            name, data = event.event, event.data
-        elif event.status != 200:
-            name = "error"
-        text = json.dumps(json.loads(event.body()) if data is None else data, ensure_ascii=False)
-        yield f"event: {name}\ndata: {text}\n\n"
+        elif isinstance(event, Progress):
+            data = json.dumps(event.data, ensure_ascii=False)
+            yield f"event: {event.event}\ndata: {data}\n\n"
+        else:
+            name = "result" if event.status == 200 else "error"
+            yield f"event: {name}\ndata: {event.body().decode()}\n\n"
 
 
 def job_of(asked: Search) -> QuestionJob:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ class RequestError(SaragError):
         return JobReply(self.status, JSON, data, headers=self.headers)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(RequestError, code=self.code, **self.headers), (self.status, str(self))
+        return RequestError, (self.status, str(self)), self.__dict__
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    StringConstraints,
     ValidationError,
 )
 from starlette.requests import Request
@@ -218,13 +217,10 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+Text = Annotated[str, Field(max_length=1000)]
 Iri = Annotated[
-    str,
-    StringConstraints(max_length=8192),
-    AfterValidator(check_iri),
-    Field(json_schema_extra={"format": "uri"}),
+    str, Field(max_length=8192, json_schema_extra={"format": "uri"}), AfterValidator(check_iri)
 ]
-Text = Annotated[str, StringConstraints(max_length=1000)]
 
 
 class Declared(BaseModel):
@@ -295,7 +291,7 @@ class Neighbours(Parameters):
 class Complete(Parameters):
     """Of ``/graph/complete``."""
 
-    prefix: Annotated[str, StringConstraints(max_length=200)] = ""
+    prefix: Annotated[str, Field(max_length=200)] = ""
     """The text."""
     kind: Literal["class", "property", "entity"] = "entity"
     """What is looked up."""
@@ -325,9 +321,7 @@ class Search(Parameters):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[Text, Text | int | float | bool] = Field(init=False)
 
-    q: Annotated[
-        str, StringConstraints(pattern=r"\S"), Field(validation_alias=AliasChoices("q", "question"))
-    ]
+    q: str = Field(pattern=r"\S", validation_alias=AliasChoices("q", "question"))
     """The question."""
     retriever: Text = "sarag"
     """NAME or NAME:KEY=VALUE:KEY=VALUE, as sarag strategies lists them. Each option of the
