@@ -24,11 +24,17 @@ from sarag_rdf.base.ports import Term
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.temporary import replacing
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG
-from sarag_rdf.server.graphs import Fingerprint
-from sarag_rdf.server.http import check_iri, run
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
-from sarag_rdf.server.parameters import MAX_NODES, Complete, Neighbours, Parameters, json_body
-from sarag_rdf.server.read import QueryJob, evaluate, known_prefixes
+from sarag_rdf.server.queries import QueryJob, evaluate, known_prefixes
+from sarag_rdf.server.requests import (
+    MAX_NODES,
+    Complete,
+    Neighbours,
+    Parameters,
+    check_iri,
+    json_body,
+    run,
+)
 from sarag_rdf.server.worker import Worker
 
 CompletionKind = Literal["class", "property", "entity"]
@@ -105,7 +111,7 @@ class ExploreJob:
             result = view.neighbours(self.iris[0], self.limit)
             rows = len(result["edges"])
         elif self.action == "prefixes":
-            result = {"prefixes": known_prefixes(worker.snapshot, worker.readable)}
+            result = {"prefixes": known_prefixes(worker)}
             rows = len(result["prefixes"])
         elif self.action == "names":
             result = {"nodes": view.nodes(self.iris)}
@@ -114,15 +120,14 @@ class ExploreJob:
             result = {"terms": view.complete(self.kind, self.prefix, self.limit)}
             rows = len(result["terms"])
         data = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
-        return worker.reply(JSON, data, rows)
+        return JobReply(200, JSON, data, rows=rows)
 
 
 class GraphPart:
     """The graphs that a client asks, and may read."""
 
     def __init__(self, worker: Worker, over: tuple[str, ...]) -> None:
-        self._snapshot, self._over = worker.snapshot, over
-        self._settings, self._readable = worker.settings, worker.readable
+        self._worker, self._over = worker, over
 
     def neighbours(self, iri: str, limit: int) -> _Json:
         """Up to `limit` neighbours: those of sentences first, documents last."""
@@ -189,8 +194,8 @@ class GraphPart:
 
     def _names(self) -> NameIndex:
         """The names in the graphs that are asked, from the file for the state of the store."""
-        state = sha256_hex(repr(sorted(self._snapshot.fingerprint or ())))[:32]
-        view = sha256_hex(repr((sorted({*self._over}), sorted(self._readable or "*"))))[:32]
+        state = sha256_hex(repr(sorted(self._worker.snapshot.fingerprint)))[:32]
+        view = sha256_hex(repr((sorted({*self._over}), sorted(self._worker.readable or "*"))))[:32]
         path = Path(tempfile.gettempdir()) / f"{_NAMES}{state}-{view}"
         if path not in _name_indexes:
             if len(_name_indexes) >= _CACHED or any(state not in p.name for p in _name_indexes):
@@ -211,8 +216,7 @@ class GraphPart:
 
     def used(self, name: str) -> list[tuple[str, int]]:
         """Terms with the number of their uses, the most used first; `name` is that of a query."""
-        current: Fingerprint | None = self._snapshot.fingerprint
-        key = (current, name, self._over, self._readable)
+        key = (self._worker.snapshot.fingerprint, name, self._over, self._worker.readable)
         if key not in _terms_cache:
             if len(_terms_cache) >= _CACHED:
                 _terms_cache.clear()
@@ -226,7 +230,7 @@ class GraphPart:
         """Rows of a query over the default graph that was asked for."""
         text = query_file("explorer", name).fill(values, {"all": ""})
         job = QueryJob(f"{text}\nLIMIT {limit}", "", "urn:sarag:", over=self._over)
-        result = evaluate(self._snapshot, job, self._settings, self._readable)
+        result = evaluate(self._worker, job)
         return list(map(tuple, result))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from urllib.parse import quote, unquote_to_bytes
 
 import pyoxigraph as ox
@@ -13,30 +14,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sarag_rdf import __version__
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
-from sarag_rdf.server.graphs import StoreSnapshot
-from sarag_rdf.server.http import (
-    RDF_TYPES,
-    content_type,
-    negotiate,
-    public_url,
-    run,
-    settings_of,
-)
 from sarag_rdf.server.jobs import JobReply, RequestError
+from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
 from sarag_rdf.server.pages import resource_page
-from sarag_rdf.server.parameters import Resource
-from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.queries import known_prefixes, write_triples
+from sarag_rdf.server.requests import Resource, public_url, run, settings_of
 from sarag_rdf.server.resource_reader import Description, Resources, describe_resource
 from sarag_rdf.server.worker import Worker
 
 PATH = "/resource"
-HTML = "text/html"
 MEDIA_TYPES: Mapping[str, ox.RdfFormat | None] = {
     "text/turtle": RDF_TYPES["text/turtle"],
     HTML: None,
@@ -166,7 +156,7 @@ class ResourceJob:
         """The reply for a resource; raises `RequestError` (404, 406)."""
         snapshot, readable = worker.snapshot, worker.readable
         resources = Resources(snapshot.store, readable)
-        meta = snapshot.meta()
+        meta = snapshot.meta
         iri = next(filter(resources.exists, self.iris), "")
         if not iri and (url := self._elsewhere(resources, meta)):
             return JobReply(303, headers={"Location": url})
@@ -177,11 +167,11 @@ class ResourceJob:
         if self.redirect:
             headers = {"Location": _description_url(iri, self.url)}
             return JobReply(303, headers=headers | _links(iri, self.url, described=True))
-        tag = _entity_tag(snapshot, self, iri, readable)
+        tag = _entity_tag(worker, self, iri)
         if self.known & {tag, "*"}:
             return JobReply(304, headers={"ETag": tag})
         description = describe_resource(resources, iri, self.page)
-        prefixes = _prefixes(snapshot, description, readable)
+        prefixes = _prefixes(worker, description)
         headers = _links(iri, self.url) | {"ETag": tag}
         headers["Content-Location"] = _description_url(iri, self.url) + self._format
         if self.media_type == HTML:
@@ -204,11 +194,10 @@ class ResourceJob:
         return f"{self.store_url}?graph={quote(graph, safe='')}" if graph else ""
 
 
-def _entity_tag(
-    snapshot: StoreSnapshot, job: ResourceJob, iri: str, readable: frozenset[str] | None
-) -> str:
+def _entity_tag(worker: Worker, job: ResourceJob, iri: str) -> str:
     """The tag of a representation: another for each state of the graph that a client reads."""
-    state = sorted(snapshot.fingerprint or ()), sorted(readable) if readable is not None else None
+    readable = worker.readable
+    state = sorted(worker.snapshot.fingerprint), readable if readable is None else sorted(readable)
     asked = iri, job.media_type, job.url, job.store_url, job.page, __version__
     return f'"{sha256_hex(repr((state, asked)))[:32]}"'
 
@@ -245,40 +234,24 @@ def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
     return {"Link": ", ".join((first, *alternates))}
 
 
-def _prefixes(
-    snapshot: StoreSnapshot, description: Description, readable: frozenset[str] | None
-) -> dict[str, str]:
+def _prefixes(worker: Worker, description: Description) -> dict[str, str]:
     """The prefixes that abbreviate IRIs of a description."""
-    known = known_prefixes(snapshot, readable)
+    known = known_prefixes(worker)
     text = "\n".join(map(str, description.triples))
     return {name: space for name, space in known.items() if f"<{space}" in text}
 
 
 def serialize(description: Description, media_type: str, prefixes: Mapping[str, str]) -> bytes:
     """The triples of a description; raises `RequestError` (406) for ones that a format lacks."""
-    format_ = RDF_TYPES[media_type]
-    triples = iter(description.triples)
-    if format_ == ox.RdfFormat.JSON_LD and _has_triple_terms(description):
-        raise RequestError(
-            406,
-            "JSON-LD cannot express triple terms: choose another format, such as Turtle "
-            "(text/turtle)",
-        )
-    try:
-        if format_ == ox.RdfFormat.RDF_XML:
-            triples = check_rdfxml(triples, prefixes)
-        return ox.serialize(triples, format=format_, prefixes=dict(prefixes)) or b""
-    except UsageError as error:
-        raise RequestError(406, str(error)) from error
-
-
-def _has_triple_terms(description: Description) -> bool:
-    return any(isinstance(triple.object, ox.Triple) for triple in description.triples)
+    file = BytesIO()
+    write_triples(description.triples, media_type, file, prefixes)
+    return file.getvalue()
 
 
 def jsonld(description: Description, prefixes: Mapping[str, str]) -> str:
     """The description as a JSON-LD data block of a page; empty if it cannot be expressed."""
-    if _has_triple_terms(description):
+    try:
+        data = serialize(description, "application/ld+json", prefixes).decode()
+    except RequestError:
         return ""
-    data = serialize(description, "application/ld+json", prefixes).decode()
     return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

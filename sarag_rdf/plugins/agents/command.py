@@ -12,12 +12,12 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.cli.options import chosen, flags, kg_option
 from sarag_rdf.cli.output import note
 from sarag_rdf.cli.server import folder_of, graph_opener, graph_options
-from sarag_rdf.server.settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from sarag_rdf.server.doors import Door
+    from sarag_rdf.server.openapi import Door
     from sarag_rdf.server.pool import Workers
 
 
@@ -38,7 +38,7 @@ def command(**options: Any) -> int:
     input and output. Needs the extra mcp.
     """
     from sarag_rdf.server.access import access_rules
-    from sarag_rdf.server.server import serve
+    from sarag_rdf.server.http_server import serve
 
     make_server, _ = _mcp_server()
     if not options["http"] and (options["tokens"] or options["anonymous"]):
@@ -66,7 +66,7 @@ def command(**options: Any) -> int:
 
 def door(settings: ServeSettings, workers: Workers) -> Door:
     """``/mcp`` of a server; raises `MissingDependencyError` without the SDK."""
-    from sarag_rdf.server.doors import Door
+    from sarag_rdf.server.openapi import Door
 
     _, http_app = _mcp_server()
     app = http_app(settings, workers)

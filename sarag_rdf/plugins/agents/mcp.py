@@ -31,15 +31,13 @@ from sarag_rdf.plugins.agents.mcp_tools import (
     ToolJob,
 )
 from sarag_rdf.server.access import Access
-from sarag_rdf.server.graphs import OpenGraph
-from sarag_rdf.server.http import record_of
+from sarag_rdf.server.asking import job_of
 from sarag_rdf.server.jobs import JobReply
-from sarag_rdf.server.parameters import Ask, Search
 from sarag_rdf.server.pool import WorkerPool, Workers
-from sarag_rdf.server.questions import job_of
-from sarag_rdf.server.read import QueryJob
-from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.worker import Job
+from sarag_rdf.server.queries import QueryJob
+from sarag_rdf.server.requests import Ask, Search, record_of
+from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker import Job, OpenGraph
 
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50

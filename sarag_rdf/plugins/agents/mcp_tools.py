@@ -18,10 +18,10 @@ from sarag_rdf.graph.store.patterns import UnusedTerm
 from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.query import QueryExplanation
-from sarag_rdf.server.describe import DescribeJob
 from sarag_rdf.server.explore import GraphPart
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
-from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.queries import known_prefixes
+from sarag_rdf.server.sparql import DescribeJob
 from sarag_rdf.server.worker import Worker
 
 MAX_TERMS = 200
@@ -251,7 +251,7 @@ class ToolJob:
             result = asdict(getattr(worker.kg(), self.tool)(self.text, **self.options))
         if self.tool == "entity" and not worker.reads_documents():
             result["classes"] = ()  # those of ontologies are in the documents' graph
-        return worker.reply(JSON, json.dumps(result, ensure_ascii=False).encode())
+        return JobReply(200, JSON, json.dumps(result, ensure_ascii=False).encode())
 
 
 def schema_of_graph(kg: KnowledgeGraph) -> dict[str, Any]:
@@ -273,13 +273,12 @@ def schema_of_graph(kg: KnowledgeGraph) -> dict[str, Any]:
 
 def _readable_schema(worker: Worker) -> dict[str, Any]:
     """The terms that the readable graphs use; ends of properties are not counted."""
-    snapshot, readable = worker.snapshot, worker.readable or frozenset()
+    meta, readable = worker.snapshot.meta, worker.readable or frozenset()
     part = GraphPart(worker, ("all",))
     classes = part.used("classes-used")[:MAX_TERMS]
     properties = part.used("predicates-used")[:MAX_TERMS]
     terms = part.nodes([iri for iri, _ in (*classes, *properties)])
     labels = {term["iri"]: term["name"] for term in terms}
-    meta = snapshot.meta()
     return {
         "base": meta.base if meta else DEFAULT_BASE,
         "classes": [{"iri": i, "label": labels[i], "instances": uses} for i, uses in classes],
@@ -287,7 +286,7 @@ def _readable_schema(worker: Worker) -> dict[str, Any]:
             {"iri": i, "label": labels[i], "statements": uses} for i, uses in properties
         ],
         "counts": {"graphs": len(readable), "statements": sum(uses for _, uses in properties)},
-        "prefixes": known_prefixes(snapshot, readable),
-        "imports": snapshot.imports(readable),
+        "prefixes": known_prefixes(worker),
+        "imports": worker.imports(),
         "void": DescribeJob("urn:sarag:mcp", "text/turtle").run(worker).body().decode(),
     }

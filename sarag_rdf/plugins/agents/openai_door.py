@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -18,18 +18,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.errors import one_line
 from sarag_rdf.base.options import Spec
 from sarag_rdf.kg.registry import strategies
 from sarag_rdf.kg.results import source_name
-from sarag_rdf.server.doors import Door
-from sarag_rdf.server.http import job_events, read_body, run_job, settings_of
-from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
-from sarag_rdf.server.openapi import INTEGER, OBJECT, OBJECTS, TEXT, closed, content
-from sarag_rdf.server.parameters import Ask, Declared, Text
+from sarag_rdf.server.asking import EVENT_STREAM, job_of, started
+from sarag_rdf.server.jobs import JobReply, Progress, RequestError
+from sarag_rdf.server.openapi import INTEGER, OBJECT, OBJECTS, TEXT, Door, Operation, closed
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.questions import EVENT_STREAM, first_event, following, job_of
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.requests import (
+    Ask,
+    Declared,
+    Text,
+    job_events,
+    read_body,
+    run_job,
+    settings_of,
+)
+from sarag_rdf.server.serve_settings import ServeSettings
 
 PREFIX: Final = "/v1"
 NO_ANSWER: Final = "The documents of this graph do not state the answer."
@@ -206,29 +212,20 @@ def openai_error(error: RequestError) -> Response:
     return JSONResponse(error_object(error), error.status, error.headers)
 
 
-def _endpoint(
-    handler: Callable[[Request], Awaitable[Response]],
-) -> Callable[[Request], Awaitable[Response]]:
-    """A handler of which errors are those of OpenAI, and which needs a language model."""
-
-    async def handle(request: Request) -> Response:
-        try:
-            if not settings_of(request).has_model:
-                raise RequestError(
-                    404,
-                    "the OpenAI-compatible interface is off: start sarag serve with --base-url, "
-                    "or set OPENAI_BASE_URL, so that a language model can answer",
-                    code="not_enabled",
-                )
-            return await handler(request)
-        except SaragError as error:
-            return openai_error(RequestError.of(error))
-
-    return handle
+def _check_enabled(request: Request) -> None:
+    """Raise `RequestError` (404) without a language model."""
+    if not settings_of(request).has_model:
+        raise RequestError(
+            404,
+            "the OpenAI-compatible interface is off: start sarag serve with --base-url, or set "
+            "OPENAI_BASE_URL, so that a language model can answer",
+            code="not_enabled",
+        )
 
 
 async def models(request: Request) -> Response:
     """``/v1/models``: the reasoners; ``/v1/models/NAME``: one of them."""
+    _check_enabled(request)
     name = request.path_params.get("name")
     if name is None:
         data = [_model(reasoner) for reasoner in strategies("reasoner")]
@@ -250,6 +247,7 @@ def _unknown_model(name: str) -> RequestError:
 
 async def chat_completions(request: Request) -> Response:
     """``/v1/chat/completions``: the answer to the user's last message, whole or as a stream."""
+    _check_enabled(request)
     try:
         body = json.loads(await read_body(request, _MOST_BODY))
     except (ValueError, RecursionError) as error:
@@ -263,45 +261,60 @@ async def chat_completions(request: Request) -> Response:
     if not chat.stream:
         reply = await run_job(request, job, pool="questions")
         return JSONResponse(Completion.of(reply).whole(chat.model))
-    events = job_events(request, replace(job, stream=True), pool="questions")
-    first = await first_event(events)  # what fails before it has a status of its own
+    events = await started(job_events(request, replace(job, stream=True), pool="questions"))
     with_usage = bool((chat.stream_options or {}).get("include_usage"))
-    streamed = chunks(chat.model, following(first, events), with_usage=with_usage)
-    return StreamingResponse(streamed, headers=EVENT_STREAM)
+    return StreamingResponse(
+        chunks(chat.model, events, with_usage=with_usage), headers=EVENT_STREAM
+    )
 
 
 def door(settings: ServeSettings, workers: Workers) -> Door:  # noqa: ARG001
     """``/v1``; without a language model it says that it is closed."""
-    routes = [
-        Route(PREFIX + "/models", _endpoint(models)),
-        Route(PREFIX + "/models/{name}", _endpoint(models)),
-        Route(PREFIX + "/chat/completions", _endpoint(chat_completions), methods=["POST"]),
-    ]
     return Door(
         PREFIX,
         "OpenAI clients" if settings.has_model else "",
-        routes,
+        [
+            Route(PREFIX + "/models", models),
+            Route(PREFIX + "/models/{name}", models),
+            Route(PREFIX + "/chat/completions", chat_completions, methods=["POST"]),
+        ],
         scope="ask",
         error=openai_error,
-        paths=_paths(),
-        schemas={"OpenAIError": closed(error=closed(message=TEXT, type=TEXT))},
+        operations=_OPERATIONS,
+        schemas=_SCHEMAS,
     )
 
 
-def _paths() -> dict[str, Any]:
-    """The paths for OpenAPI."""
-    failure = content([JSON], {"$ref": "#/components/schemas/OpenAIError"})
-
-    def operation(name: str, text: str, fails: str, result: Any, **more: Any) -> dict[str, Any]:
-        responses = {"200": {"description": "The result.", "content": result}}
-        responses |= {
-            status: {"description": "The error.", "content": failure} for status in fails.split()
-        }
-        return {"operationId": name, "description": text, "responses": responses, **more}
-
-    model = closed(id=TEXT, object=TEXT, created=INTEGER, owned_by=TEXT)
-    listed = closed(object=TEXT, data={"type": "array", "items": model})
-    completion = closed(
+_OPERATIONS: Final = {
+    f"{PREFIX}/models": {
+        "get": Operation(
+            "models",
+            "The reasoners as models of OpenAI's API; 404 without a model endpoint.",
+            gives="Models",
+            fails="404",
+        )
+    },
+    f"{PREFIX}/models/{{name}}": {
+        "get": Operation(
+            "model", "One reasoner as a model.", query="name", gives="Model", fails="404"
+        )
+    },
+    f"{PREFIX}/chat/completions": {
+        "post": Operation(
+            "chatCompletions",
+            "Answers the last message of the user as OpenAI's chat completions do, whole or as "
+            "server-sent events, with the citations as annotations; other parameters of OpenAI "
+            "are ignored.",
+            body=Chat,
+            gives="Completion",
+            fails="404 409 500 502",
+        )
+    },
+}
+_SCHEMAS: Final = {
+    "Model": closed(id=TEXT, object=TEXT, created=INTEGER, owned_by=TEXT),
+    "Models": closed(object=TEXT, data=OBJECTS),
+    "Completion": closed(
         id=TEXT,
         object=TEXT,
         created=INTEGER,
@@ -309,37 +322,5 @@ def _paths() -> dict[str, Any]:
         choices=OBJECTS,
         usage=OBJECT,
         sarag=closed(outcome=TEXT, citations=OBJECTS),
-    )
-    name = {
-        "name": "name",
-        "in": "path",
-        "required": True,
-        "description": "Name of a reasoner.",
-        "schema": {"type": "string", "enum": list(strategies("reasoner"))},
-    }
-    models_ = operation(
-        "models",
-        "The reasoners as models of OpenAI's API; 404 without a model endpoint.",
-        "401 403 404",
-        content([JSON], listed),
-    )
-    one = operation(
-        "model",
-        "One reasoner as a model.",
-        "401 403 404",
-        content([JSON], model),
-        parameters=[name],
-    )
-    completions = operation(
-        "chatCompletions",
-        "Answers the last message of the user as OpenAI's chat completions do, with the citations "
-        "as annotations; other parameters of OpenAI are ignored.",
-        "400 401 403 404 408 409 413 429 500 502 503 504 507",
-        content([JSON], completion) | content(["text/event-stream"]),
-        requestBody={"required": True, "content": content([JSON], Chat.schema_of())},
-    )
-    return {
-        f"{PREFIX}/models": {"get": models_},
-        f"{PREFIX}/models/{{name}}": {"get": one},
-        f"{PREFIX}/chat/completions": {"post": completions},
-    }
+    ),
+}
