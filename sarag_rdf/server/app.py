@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -26,6 +26,7 @@ from sarag_rdf.server.graph_store import PATH, graph_store
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import Door, open_doors, openapi_document
+from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import public_url, record_of, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
@@ -108,7 +109,7 @@ async def editor(request: Request) -> Response:
         "prefixes": PREFIXES | _own_prefixes(request),
         "examples": examples(),
     }
-    return _page_with_data("editor.html", data)
+    return _page("editor", data)
 
 
 async def explorer(request: Request) -> Response:
@@ -117,17 +118,18 @@ async def explorer(request: Request) -> Response:
         "prefixes": PREFIXES | _own_prefixes(request),
         "answers": settings_of(request).has_model,
     }
-    return _page_with_data("explorer.html", data)
-
-
-def _page_with_data(name: str, data: Mapping[str, Any]) -> Response:
-    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    return HTMLResponse(_page(name).replace("{{ data }}", text))
+    return _page("explorer", data)
 
 
 async def docs(_: Request) -> Response:
     """``/docs``: the documentation page."""
-    return HTMLResponse(_page("docs.html"))
+    return _page("docs", {})
+
+
+def _page(name: str, data: Mapping[str, Any]) -> Response:
+    """A page with data for its script."""
+    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    return HTMLResponse(render(f"{name}.html.j2", data=Markup(text)))  # noqa: S704 - as JSON
 
 
 async def openapi(request: Request) -> Response:
@@ -169,8 +171,3 @@ def _own_prefixes(request: Request) -> dict[str, str]:
     base = request.app.state.base
     names = ("entity", "mention", "doc", "description", "relationship", "source", "graph")
     return {name: f"{base}{name}/" for name in names} if base else {}
-
-
-@cache
-def _page(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")

@@ -54,14 +54,15 @@ _terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
 async def neighbours(request: Request) -> Response:
     """``/graph/neighbours?iri=...``: the statements around a node, or the instances of a class."""
     asked = await Neighbours.of(request)
-    return await run(request, ExploreJob("neighbours", (asked.iri,), asked.limit, over=asked.over))
+    job = ExploreJob("neighbours", asked.iri, (asked.iri, asked.limit), asked.over)
+    return await run(request, job)
 
 
 async def complete(request: Request) -> Response:
     """``/graph/complete?prefix=...&kind=...``: classes, properties or entities by their names."""
     asked = await Complete.of(request)
-    job = ExploreJob("complete", (), asked.limit, asked.kind, asked.prefix, asked.over)
-    return await run(request, job)
+    arguments = asked.kind, asked.prefix, asked.limit
+    return await run(request, ExploreJob("complete", asked.prefix, arguments, asked.over))
 
 
 async def names(request: Request) -> Response:
@@ -71,15 +72,15 @@ async def names(request: Request) -> Response:
         raise RequestError(400, "the body must be a list of IRIs")
     if len(iris) > MAX_NODES:
         raise RequestError(400, f"the body has more than {MAX_NODES} IRIs")
-    checked = tuple(check_iri(iri, "iris") for iri in dict.fromkeys(iris))
+    checked = [check_iri(iri, "iris") for iri in dict.fromkeys(iris)]
     asked = await Parameters.of(request, has_body=False)
-    return await run(request, ExploreJob("names", checked, over=asked.over))
+    return await run(request, ExploreJob("names", "".join(checked[:1]), (checked,), asked.over))
 
 
 async def prefixes(request: Request) -> Response:
     """``/graph/prefixes``: prefixes of common vocabularies, of the graph, and of its ontologies."""
-    await Parameters.of(request)
-    return await run(request, ExploreJob("prefixes"))
+    asked = await Parameters.of(request)
+    return await run(request, ExploreJob("prefixes", "", (), asked.over))
 
 
 # ------------------------------------------------------------------------------ In a worker
@@ -87,38 +88,20 @@ async def prefixes(request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class ExploreJob:
-    """Read neighbours of a node, names of nodes, terms that begin with a prefix, or prefixes.
+    """Call a method of `GraphPart`; `text` is what it is about.
 
     `over` names the parts of the graph; empty for those of the server.
     """
 
-    action: Literal["neighbours", "complete", "names", "prefixes"]
-    iris: tuple[str, ...] = ()
-    limit: int = 0
-    kind: CompletionKind = "entity"
-    prefix: str = ""
-    over: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """What it is about, for the audit log."""
-        return self.prefix or (self.iris[0] if self.iris else "")
+    method: Literal["neighbours", "complete", "names", "prefixes"]
+    text: str
+    arguments: tuple[Any, ...]
+    over: tuple[str, ...]
 
     def run(self, worker: Worker) -> JobReply:
         """The result as JSON; raises `RequestError`."""
-        view = GraphPart(worker, self.over)
-        if self.action == "neighbours":
-            result = view.neighbours(self.iris[0], self.limit)
-            rows = len(result["edges"])
-        elif self.action == "prefixes":
-            result = {"prefixes": known_prefixes(worker)}
-            rows = len(result["prefixes"])
-        elif self.action == "names":
-            result = {"nodes": view.nodes(self.iris)}
-            rows = len(result["nodes"])
-        else:
-            result = {"terms": view.complete(self.kind, self.prefix, self.limit)}
-            rows = len(result["terms"])
+        result: _Json = getattr(GraphPart(worker, self.over), self.method)(*self.arguments)
+        rows = len(result.get("edges", next(iter(result.values()))))
         data = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
         return JobReply(200, JSON, data, rows=rows)
 
@@ -168,6 +151,14 @@ class GraphPart:
             edges.append(edge)
         return sorted(edges, key=lambda e: (not e["property"], *_ends(e), e["text"]))
 
+    def prefixes(self) -> _Json:
+        """Prefixes with their namespaces."""
+        return {"prefixes": known_prefixes(self._worker)}
+
+    def names(self, iris: Sequence[str]) -> _Json:
+        """The `nodes` as an object."""
+        return {"nodes": self.nodes(iris)}
+
     def nodes(self, iris: Sequence[str]) -> list[_Json]:
         """Names and classes of nodes, in their order."""
         labels: dict[str, list[ox.Literal]] = defaultdict(list)
@@ -180,17 +171,19 @@ class GraphPart:
                 classes[node.value].append(class_.value)
         return [_node(iri, labels[iri], classes[iri]) for iri in iris]
 
-    def complete(self, kind: CompletionKind, prefix: str, limit: int) -> list[_Json]:
+    def complete(self, kind: CompletionKind, prefix: str, limit: int) -> _Json:
         """Classes and properties whose local names begin with `prefix`, the most used first.
 
         Of entities, those with a word in a name that begins so, the shortest names first.
         """
         if kind == "entity":
-            return [{"iri": iri, "name": name} for name, iri in self._names().find(prefix, limit)]
+            found = self._names().find(prefix, limit)
+            return {"terms": [{"iri": iri, "name": name} for name, iri in found]}
         used = self.used("classes-used" if kind == "class" else "predicates-used")
         terms = [{"iri": iri, "name": local_name(iri), "uses": uses} for iri, uses in used]
         start = prefix.casefold()
-        return [each for each in terms if each["name"].casefold().startswith(start)][:limit]
+        terms = [each for each in terms if each["name"].casefold().startswith(start)]
+        return {"terms": terms[:limit]}
 
     def _names(self) -> NameIndex:
         """The names in the graphs that are asked, from the file for the state of the store."""

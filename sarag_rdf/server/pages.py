@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-import jinja2
 import pyoxigraph as ox
 from markupsafe import Markup
 
@@ -31,7 +28,7 @@ from sarag_rdf.base.vocab import (
     SSSOM,
 )
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.server.picture.drawing import Neighbour, neighbourhood_svg
+from sarag_rdf.server.picture.drawing import Neighbour, neighbourhood_svg, render
 from sarag_rdf.server.resource_reader import (
     MAX_NAME,
     MAX_SCAN,
@@ -56,7 +53,6 @@ from sarag_rdf.server.resource_reader import (
 
 _MAX_DOCUMENTS, _MAX_PASSAGES, _MAX_EVIDENCE = 8, 2, 3
 _MAX_RELATIONSHIPS, _MAX_PHRASES, _MAX_DRAWN = 400, 12, 12
-_TEMPLATES = Path(__file__).parent / "templates"
 _ALT_NAMES = tuple(term.value for term in (SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName))
 _DEFINITIONS = tuple(
     term.value for term in (SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
@@ -108,26 +104,16 @@ def query_href(sparql: str) -> str:
     return f"sparql-editor#query={quote(sparql, safe='')}"
 
 
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["page_href"] = page_href
-    environment.tests["ref"] = lambda item: isinstance(item, Ref)
-    return environment.get_template("resource.html.j2")
-
-
 def resource_page(
     resources: Resources, description: Description, jsonld: str, meta: Meta | None
 ) -> str:
     """The HTML page of a resource; `jsonld` is its description without ``<``, ``>`` and ``&``."""
-    page = _Page(resources, description, meta).arguments()
-    return _template().render(page=page, jsonld=Markup(jsonld))  # noqa: S704 - escaped by the caller
+    return render(
+        "resource.html.j2",
+        page=_Page(resources, description, meta).arguments(),
+        page_href=page_href,
+        jsonld=Markup(jsonld),  # noqa: S704 - escaped by the caller
+    )
 
 
 # -------------------------------------------------------------------------------------- Pages

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from sarag_rdf.base.iris import DEFAULT_BASE
+from sarag_rdf.base.types import Citation, Seed, TermCount
 from sarag_rdf.graph.store.patterns import UnusedTerm
 from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -71,16 +72,6 @@ class SearchResult(_Part):
     ]
 
 
-class Cited(_Part):
-    """Where an answer is from: a passage and its offsets in its source."""
-
-    document: str
-    source: str
-    title: str
-    begin: int
-    end: int
-
-
 class AnswerResult(_Part):
     """An answer with its citations."""
 
@@ -90,7 +81,7 @@ class AnswerResult(_Part):
     )
     answer: str
     reasoning: str
-    citations: list[Cited]
+    citations: list[Citation]
     model: str
     usage: dict[str, float] = Field(description="Calls of the model, tokens, and cost.")
     evidence: SearchResult
@@ -123,22 +114,13 @@ class PassageExplained(_Part):
     chain: list[StepOfActivation]
 
 
-class SeedOfActivation(_Part):
-    """Where activation starts."""
-
-    node: str = Field(description="IRI of an entity or a document.")
-    name: str
-    activation: float
-    reason: str
-
-
 class ExplanationResult(_Part):
     """How passages were found for a question."""
 
     question: str
     retriever: str
     settings: dict[str, float | int | str]
-    seeds: list[SeedOfActivation]
+    seeds: list[Seed]
     documents: list[PassageExplained]
 
 
@@ -184,13 +166,6 @@ class QueryExplanationResult(RootModel[QueryExplanation]):
     """What a query would read, without its results."""
 
 
-class TermUse(_Part):
-    """A class or datatype with a number of uses."""
-
-    iri: str
-    count: int
-
-
 class ClassInUse(_Part):
     """A class of the graph."""
 
@@ -205,8 +180,8 @@ class PropertyInUse(_Part):
     iri: str
     label: str
     statements: int
-    domains: list[TermUse] = Field(default_factory=list)
-    ranges: list[TermUse] = Field(default_factory=list)
+    domains: list[TermCount] = Field(default_factory=list)
+    ranges: list[TermCount] = Field(default_factory=list)
 
 
 class SchemaResult(_Part):

@@ -94,7 +94,8 @@ def _activation(name: str, retrieved: Retrieved, flow: Flow, **values: Any) -> s
     for line in flow.lines:
         beside[line.origin].append(line)
         beside[line.target].append(line)
-    return _templates().get_template(name).render(
+    return render(
+        name,
         flow=flow,
         retrieved=retrieved,
         beside=beside,
@@ -107,9 +108,13 @@ def _activation(name: str, retrieved: Retrieved, flow: Flow, **values: Any) -> s
     )  # fmt: skip
 
 
+def render(name: str, **values: Any) -> str:
+    """Fill a template of the server's pages and pictures; all text is escaped."""
+    return _templates().get_template(name).render(**values)
+
+
 @cache
 def _templates() -> jinja2.Environment:
-    """All text is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(template_text),
         autoescape=True,
@@ -269,7 +274,8 @@ def neighbourhood_svg(name: str, neighbours: Sequence[Neighbour]) -> str:
         longer, shorter = (right, left) if len(right) > len(left) else (left, right)
         shorter.append(longer.pop())
     height = 2 * _MARGIN + max(len(left), len(right), 2) * _PITCH
-    return _templates().get_template("neighbourhood.svg.j2").render(
+    return render(
+        "neighbourhood.svg.j2",
         width=_WIDTH,
         height=round(height),
         x=_CENTRE,
