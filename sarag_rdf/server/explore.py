@@ -53,16 +53,18 @@ _terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
 
 async def neighbours(request: Request) -> Response:
     """``/graph/neighbours?iri=...``: the statements around a node, or the instances of a class."""
-    asked = await Neighbours.of(request)
-    job = ExploreJob("neighbours", asked.iri, (asked.iri, asked.limit), asked.over)
+    parameters = await Neighbours.of(request)
+    job = ExploreJob(
+        "neighbours", parameters.iri, (parameters.iri, parameters.limit), parameters.over
+    )
     return await run(request, job)
 
 
 async def complete(request: Request) -> Response:
     """``/graph/complete?prefix=...&kind=...``: classes, properties or entities by their names."""
-    asked = await Complete.of(request)
-    arguments = asked.kind, asked.prefix, asked.limit
-    return await run(request, ExploreJob("complete", asked.prefix, arguments, asked.over))
+    parameters = await Complete.of(request)
+    arguments = parameters.kind, parameters.prefix, parameters.limit
+    return await run(request, ExploreJob("complete", parameters.prefix, arguments, parameters.over))
 
 
 async def names(request: Request) -> Response:
@@ -73,14 +75,16 @@ async def names(request: Request) -> Response:
     if len(iris) > MAX_NODES:
         raise RequestError(400, f"the body has more than {MAX_NODES} IRIs")
     checked = [check_iri(iri, "iris") for iri in dict.fromkeys(iris)]
-    asked = await Parameters.of(request, has_body=False)
-    return await run(request, ExploreJob("names", "".join(checked[:1]), (checked,), asked.over))
+    parameters = await Parameters.of(request, has_body=False)
+    return await run(
+        request, ExploreJob("names", "".join(checked[:1]), (checked,), parameters.over)
+    )
 
 
 async def prefixes(request: Request) -> Response:
     """``/graph/prefixes``: prefixes of common vocabularies, of the graph, and of its ontologies."""
-    asked = await Parameters.of(request)
-    return await run(request, ExploreJob("prefixes", "", (), asked.over))
+    parameters = await Parameters.of(request)
+    return await run(request, ExploreJob("prefixes", "", (), parameters.over))
 
 
 # ------------------------------------------------------------------------------ In a worker
@@ -177,8 +181,8 @@ class GraphPart:
         Of entities, those with a word in a name that begins so, the shortest names first.
         """
         if kind == "entity":
-            found = self._names().find(prefix, limit)
-            return {"terms": [{"iri": iri, "name": name} for name, iri in found]}
+            names_ = self._names().find(prefix, limit)
+            return {"terms": [{"iri": iri, "name": name} for name, iri in names_]}
         used = self.used("classes-used" if kind == "class" else "predicates-used")
         terms = [{"iri": iri, "name": local_name(iri), "uses": uses} for iri, uses in used]
         start = prefix.casefold()

@@ -53,43 +53,43 @@ from sarag_rdf.server.resource_reader import (
 
 _MAX_DOCUMENTS, _MAX_PASSAGES, _MAX_EVIDENCE = 8, 2, 3
 _MAX_RELATIONSHIPS, _MAX_PHRASES, _MAX_DRAWN = 400, 12, 12
-_ALT_NAMES = tuple(term.value for term in (SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName))
-_DEFINITIONS = tuple(
-    term.value for term in (SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
-)
-_LINKS = tuple(
-    term.value
-    for term in (
-        *(SKOS[f"{kind}Match"] for kind in ("exact", "close", "broad", "narrow", "related")),
-        OWL.sameAs,
-    )
-)
+
+
+def _iris(*terms: ox.NamedNode) -> tuple[str, ...]:
+    return tuple(term.value for term in terms)
+
+
+_ALT_NAMES = _iris(SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName)
+_DEFINITIONS = _iris(SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
+_LINKS = _iris(
+    SKOS.exactMatch, SKOS.closeMatch, SKOS.broadMatch, SKOS.narrowMatch, SKOS.relatedMatch,
+    OWL.sameAs,
+)  # fmt: skip
 _DECISIONS = {
     SARAG.mergedInto.value: "merged by decision into",
     SARAG.keptApartFrom.value: "kept apart by decision from",
     SARAG.variantOf.value: "variant by decision of",
 }
-_CLASSES = frozenset(term.value for term in (RDFS.Class, OWL.Class))
-_PROPERTIES = frozenset(
-    term.value
-    for term in (RDF.Property, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.AnnotationProperty)
-)
-_IN_OTHER_PLACES: Mapping[str, tuple[ox.NamedNode, ...]] = {
-    "entity": (
+_CLASSES = {*_iris(RDFS.Class, OWL.Class)}
+_PROPERTIES = {
+    *_iris(RDF.Property, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.AnnotationProperty)
+}
+_IN_OTHER_PLACES: Mapping[str, tuple[str, ...]] = {
+    "entity": _iris(
         SARAG.relatedTo, SARAG.describes, SARAG.about, SARAG.subject, SARAG.object,
-        SARAG.refersTo, OWL.annotatedSource, *map(ox.NamedNode, _LINKS),
-    ),
-    "document": (
+        SARAG.refersTo, OWL.annotatedSource,
+    ) + _LINKS,
+    "document": _iris(
         SARAG.text, SARAG.mentions, SARAG.titleMention, SARAG.topicMention, SARAG.describes,
         SARAG.about, SARAG.source, SARAG.beginIndex, SARAG.endIndex, PROV.wasDerivedFrom,
     ),
-    "relationship": (
+    "relationship": _iris(
         SARAG.text, SARAG.phrase, SARAG.subject, SARAG.object, SARAG.subjectMention,
         SARAG.objectMention, SARAG.property, SARAG.inverseProperty, SARAG.statedProperty,
         SARAG.statedInverseProperty, SARAG.value, SARAG.valueText, SARAG.confidence,
         PROV.wasDerivedFrom, PROV.wasGeneratedBy,
     ),
-    "source": (SARAG.source,),
+    "source": _iris(SARAG.source,),
 }  # fmt: skip
 """Kind of page -> properties that it shows outside the lists of statements."""
 _PARTS: Final = (
@@ -136,7 +136,7 @@ class _Page:
         )
         self._kind = self._kind_of()
         self._hidden = {*NAMES, *_ALT_NAMES, *_DEFINITIONS, TYPE}
-        self._hidden.update(term.value for term in _IN_OTHER_PLACES.get(self._kind, ()))
+        self._hidden.update(_IN_OTHER_PLACES.get(self._kind, ()))
 
     def _kind_of(self) -> str:
         for class_ in (SARAG.Entity, SARAG.Document, SARAG.Source, SARAG.Relationship):

@@ -71,12 +71,12 @@ register_url_convertor("resource", ResourcePath())
 
 async def resource(request: Request) -> Response:
     """``/resource?iri=IRI``: the description of a resource, as data or as a page."""
-    asked = await Resource.of(request)
+    parameters = await Resource.of(request)
     accept = ", ".join(request.headers.getlist("accept"))
-    media_type = FORMATS[asked.format] if asked.format else negotiate(accept, MEDIA_TYPES)
+    media_type = FORMATS[parameters.format] if parameters.format else negotiate(accept, MEDIA_TYPES)
     url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
     known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
-    job = ResourceJob((asked.iri,), media_type, url, store_url, asked.page, known=known)
+    job = ResourceJob((parameters.iri,), media_type, url, store_url, parameters.page, known=known)
     response = await run(request, job)
     if "etag" in response.headers:
         has_tokens = bool(settings_of(request).access.tokens)
@@ -198,8 +198,8 @@ def _entity_tag(worker: Worker, job: ResourceJob, iri: str) -> str:
     """The tag of a representation: another for each state of the graph that a client reads."""
     readable = worker.readable
     state = sorted(worker.snapshot.fingerprint), readable if readable is None else sorted(readable)
-    asked = iri, job.media_type, job.url, job.store_url, job.page, __version__
-    return f'"{sha256_hex(repr((state, asked)))[:32]}"'
+    representation = iri, job.media_type, job.url, job.store_url, job.page, __version__
+    return f'"{sha256_hex(repr((state, representation)))[:32]}"'
 
 
 def _merged_into(resources: Resources, iris: Sequence[str], meta: Meta | None) -> str:

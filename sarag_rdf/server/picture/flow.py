@@ -152,23 +152,22 @@ def flow_of(retrieved: Retrieved, max_rows: int = 18, max_documents: int = 12) -
             pairs.setdefault(frozenset((edge.source, edge.target)), []).append(edge)
     rows = max(map(len, columns), default=1)
     heights = _heights([[node.iri for node in column] for column in columns], pairs, rows)
-    placed = [(node, number) for number, column in enumerate(columns) for node in column]
-    placed.sort(
-        key=lambda item: (
-            item[0].kind == "document", not item[0].ranked,
-            item[0].ranked.rank if item[0].ranked else 0, item[1], heights[item[0].iri],
-        )
-    )  # fmt: skip
+    column_of = {node.iri: number for number, column in enumerate(columns) for node in column}
+
+    def order(node: Node) -> tuple[float, int, float]:
+        rank = node.ranked.rank if node.ranked else math.inf
+        return rank, column_of[node.iri], heights[node.iri]
+
+    nodes = sorted((trace.nodes[iri] for iri in column_of), key=order)
     places: dict[str, Place] = {}
     letters = iter(_LETTERS)  # mark documents that are not results
-    numbers = {"entity": iter(range(len(placed))), "document": iter(range(len(placed)))}
-    for node, column in placed:
-        mark = ""
-        if node.kind == "document":
-            mark = str(node.ranked.rank) if node.ranked else next(letters, "")
-        identifier = f"{'d' if node.kind == 'document' else 'n'}{next(numbers[node.kind])}"
-        x = round(_MARGIN + column * _COLUMN + _MAX_RADIUS, 1)
-        places[node.iri] = Place(identifier, node, mark, x, heights[node.iri])
+    for letter, kind in (("n", "entity"), ("d", "document")):
+        for number, node in enumerate(node for node in nodes if node.kind == kind):
+            mark = ""
+            if kind == "document":
+                mark = str(node.ranked.rank) if node.ranked else next(letters, "")
+            x = round(_MARGIN + column_of[node.iri] * _COLUMN + _MAX_RADIUS, 1)
+            places[node.iri] = Place(f"{letter}{number}", node, mark, x, heights[node.iri])
     ordered = sorted(pairs, key=sorted)
     lines = {pair: _line(f"l{n}", pairs[pair], places) for n, pair in enumerate(ordered)}
     names = {iri: clean(name) for iri, name in retrieved.names.items()}
