@@ -126,10 +126,12 @@ class GraphPart:
         plain: list[_Json] = []
         linked = self._rows("linked-nodes", [node], most)
         for _, property_, other, outgoing in linked:
-            ends = (iri, other.value) if _is_true(outgoing) else (other.value, iri)
-            is_spoken = property_ == SARAG.relatedTo and ends in spoken
-            if not is_spoken and (*ends, property_.value) not in stated:
-                plain.append(_edge(*ends, property_.value))
+            edge = _edge(iri, other.value, property_.value)
+            if not _is_true(outgoing):
+                edge = _edge(other.value, iri, property_.value)
+            is_spoken = property_ == SARAG.relatedTo and _ends(edge) in spoken
+            if not is_spoken and (*_ends(edge), edge["property"]) not in stated:
+                plain.append(edge)
         described = {SARAG.describes.value, SARAG.about.value}
         edges += sorted(plain, key=lambda edge: edge["property"] in described)
         instances = self._rows("instances-of", [node], most) if not edges else []
@@ -184,9 +186,11 @@ class GraphPart:
             names_ = self._names().find(prefix, limit)
             return {"terms": [{"iri": iri, "name": name} for name, iri in names_]}
         used = self.used("classes-used" if kind == "class" else "predicates-used")
-        terms = [{"iri": iri, "name": local_name(iri), "uses": uses} for iri, uses in used]
-        start = prefix.casefold()
-        terms = [each for each in terms if each["name"].casefold().startswith(start)]
+        terms = [
+            {"iri": iri, "name": local_name(iri), "uses": uses}
+            for iri, uses in used
+            if local_name(iri).casefold().startswith(prefix.casefold())
+        ]
         return {"terms": terms[:limit]}
 
     def _names(self) -> NameIndex:

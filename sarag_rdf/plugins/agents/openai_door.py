@@ -80,10 +80,10 @@ class Chat(Declared):
         contents = [m.get("content") for m in self.messages if m.get("role") == "user"]
         text = contents[-1] if contents else None
         if isinstance(text, list):
-            parts = [part.get("text") if isinstance(part, dict) else None for part in text]
-            if not all(isinstance(part, str) for part in parts):
+            parts = [part.get("text") for part in text if isinstance(part, dict)]
+            if len(parts) < len(text) or not all(isinstance(part, str) for part in parts):
                 raise RequestError(400, "a question is text: leave images, audio and files out")
-            text = "\n".join(parts)
+            text = "\n".join(map(str, parts))
         if not isinstance(text, str) or not text.strip():
             raise RequestError(400, "no question: 'messages' needs one of the role user with text")
         return Ask.checked({**self.sarag, "q": text, "reasoner": self.model})
