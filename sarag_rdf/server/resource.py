@@ -19,12 +19,11 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.server.description import Description, Resources, describe_resource
-from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
 from sarag_rdf.server.pages import resource_page
 from sarag_rdf.server.queries import known_prefixes
-from sarag_rdf.server.requests import Resource, public_url, run, settings_of
+from sarag_rdf.server.requests import STORE_PATH, Resource, public_url, run, settings_of
 from sarag_rdf.server.worker import Worker
 
 PATH = "/resource"
@@ -75,7 +74,7 @@ async def resource(request: Request) -> Response:
     asked = await Resource.of(request)
     accept = ", ".join(request.headers.getlist("accept"))
     media_type = FORMATS[asked.format] if asked.format else negotiate(accept, MEDIA_TYPES)
-    url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
+    url, store_url = (public_url(request, path) for path in (PATH, STORE_PATH))
     known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
     job = ResourceJob((asked.iri,), media_type, url, store_url, asked.page, known=known)
     response = await run(request, job)
@@ -93,7 +92,7 @@ async def resource_by_path(request: Request) -> Response:
     if not iris:
         raise RequestError(404, "not found: see /docs for the paths of this server")
     server = settings_of(request).public_url  # no host, as the client controls it
-    job = ResourceJob(iris, "", server + PATH, server + GRAPH_STORE, redirect=True)
+    job = ResourceJob(iris, "", server + PATH, server + STORE_PATH, redirect=True)
     return await run(request, job)
 
 
