@@ -202,6 +202,8 @@ def first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     names = [str(each) for each in first["loc"]]
     where = ".".join(n for n in names if n.isidentifier() or n.isdigit()) or "the top level"
+    if first["type"] == "missing":
+        return f"'{where}' is missing"
     reason = first["msg"].removeprefix("Value error, ")
     return f"'{where}': {reason[:1].lower()}{reason[1:]}"
 

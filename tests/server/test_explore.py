@@ -124,7 +124,7 @@ def test_names_are_given_for_many_iris(server: Running) -> None:
 @pytest.mark.parametrize(
     ("path", "word"),
     [
-        ("/graph/neighbours", "'iri': field required"),
+        ("/graph/neighbours", "'iri' is missing"),
         ("/graph/neighbours?iri=ada", "not an absolute IRI"),
         (
             f"/graph/neighbours?iri={quote(ADA)}&limit={MAX_NODES + 1}",
