@@ -26,8 +26,6 @@ SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 TOKEN_VARIABLE: Final = "SARAG_SERVE_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 MIN_TOKEN: Final = 16
 """The minimum length of a token, in characters."""
-MAX_FILE: Final = 1 << 20
-"""The maximum size of a file of tokens, in bytes."""
 _MOST_CLIENTS: Final = 10_000
 """Clients whose requests are counted at the same time."""
 _CHALLENGE: Final = 'Bearer realm="sarag", Basic realm="sarag", charset="UTF-8"'
@@ -130,8 +128,13 @@ def access_rules(
     stated: Access | None = None
     if file is not None:
         stated, tokens = _read_file(file)
-    if os.environ.get(TOKEN_VARIABLE):
-        tokens[_sha256(_environment_token())] = Access(TOKEN_VARIABLE)
+    if token := os.environ.get(TOKEN_VARIABLE):
+        if len(token) < MIN_TOKEN or not token.isascii() or any(c.isspace() for c in token):
+            raise UsageError(
+                f"{TOKEN_VARIABLE} is not a token: set it to at least {MIN_TOKEN} ASCII characters "
+                "without spaces"
+            )
+        tokens[_sha256(token)] = Access(TOKEN_VARIABLE)
     everybody = frozenset[Scope](("read", "ask")) if anonymous or (is_local and not file) else ()
     rules = AccessRules(stated or Access(ANONYMOUS, frozenset(everybody)), tokens)
     if writable and not rules.may_write:
@@ -146,16 +149,6 @@ def access_rules(
             "with --tokens, or permit access without one with --anonymous"
         )
     return rules
-
-
-def _environment_token() -> str:
-    token = os.environ[TOKEN_VARIABLE]
-    if len(token) < MIN_TOKEN or not token.isascii() or any(c.isspace() for c in token):
-        raise UsageError(
-            f"{TOKEN_VARIABLE} is not a token: set it to at least {MIN_TOKEN} ASCII characters "
-            "without spaces"
-        )
-    return token
 
 
 class _Rights(BaseModel):
@@ -187,14 +180,9 @@ class _TokenFile(BaseModel):
 def _read_file(path: Path) -> tuple[Access | None, dict[str, Access]]:
     """The access of requests without a token, if stated, and that of tokens by SHA-256."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE + 1)
+        content = _TokenFile.model_validate(yaml.safe_load(path.read_bytes()))
     except OSError as error:
         raise UsageError(f"cannot read the tokens {path}: {error.strerror}") from error
-    if len(data) > MAX_FILE:
-        raise UsageError(f"{path} has more than {MAX_FILE >> 20} MiB: it is not a file of tokens")
-    try:
-        content = _TokenFile.model_validate(yaml.safe_load(data))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not YAML: see sarag token --help") from error
     except ValidationError as error:
@@ -214,6 +202,8 @@ def first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     names = [str(each) for each in first["loc"]]
     where = ".".join(n for n in names if n.isidentifier() or n.isdigit()) or "the top level"
+    if first["type"] == "missing":
+        return f"'{where}' is missing"
     reason = first["msg"].removeprefix("Value error, ")
     return f"'{where}': {reason[:1].lower()}{reason[1:]}"
 

@@ -22,13 +22,13 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.server.access import ANONYMOUS, unauthorized
 from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
-from sarag_rdf.server.graph_store import PATH, graph_store
+from sarag_rdf.server.graph_store import graph_store
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import Door, open_doors, openapi_document
 from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.requests import public_url, record_of, settings_of
+from sarag_rdf.server.requests import STORE_PATH, public_url, record_of, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 from sarag_rdf.server.resource import resource, resource_by_path
 from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
@@ -50,8 +50,8 @@ def routes(doors: Sequence[Door] = ()) -> list[BaseRoute]:
         Route("/sparql", sparql, methods=["GET", "POST"]),
         Route("/sparql/", sparql, methods=["GET", "POST"]),
         Route("/update", update, methods=["POST"]),
-        Route(PATH, graph_store, methods=_STORE_METHODS),
-        Route(PATH + "/{path:path}", graph_store, methods=_STORE_METHODS),
+        Route(STORE_PATH, graph_store, methods=_STORE_METHODS),
+        Route(STORE_PATH + "/{path:path}", graph_store, methods=_STORE_METHODS),
         Route("/search", search, methods=["GET", "POST"]),
         Route("/ask", ask, methods=["GET", "POST"]),
         *(route for door in doors for route in door.routes),

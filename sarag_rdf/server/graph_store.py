@@ -20,9 +20,17 @@ from sarag_rdf.base.safe_xml import PlainXml
 from sarag_rdf.base.terms import is_deep
 from sarag_rdf.graph.skolem import Unskolemizer
 from sarag_rdf.server.jobs import JobReply, RequestError
-from sarag_rdf.server.media import RDF_TYPES, base_type, check_charset, content_type, negotiate
+from sarag_rdf.server.media import (
+    MULTIPART,
+    RDF_TYPES,
+    base_type,
+    check_charset,
+    content_type,
+    negotiate,
+)
 from sarag_rdf.server.queries import Limited, write_triples
 from sarag_rdf.server.requests import (
+    STORE_PATH,
     body_file,
     check_iri,
     public_url,
@@ -40,8 +48,6 @@ from sarag_rdf.server.updates import (
 )
 from sarag_rdf.server.worker import Worker
 
-PATH = "/rdf-graph-store"
-MULTIPART = "multipart/form-data"
 _ACTIONS: dict[str, Literal["replace", "merge", "drop"]]
 _ACTIONS = {"PUT": "replace", "POST": "merge", "DELETE": "drop"}
 
@@ -50,12 +56,12 @@ async def graph_store(request: Request) -> Response:
     """GET, HEAD, PUT, POST and DELETE of a graph; POST to the service itself creates a graph."""
     is_named = bool(request.path_params.get("path") or request.scope["query_string"])
     is_new = request.method == "POST" and not is_named
-    new = public_url(request, f"{PATH}/{uuid.uuid4().hex}")
+    new = public_url(request, f"{STORE_PATH}/{uuid.uuid4().hex}")
     graph = new if is_new else await _graph(request)
     if request.method in ("GET", "HEAD"):
         return await run(request, ReadGraphJob(graph, request.headers.get("accept", "")))
     require_write(request)
-    base = graph or public_url(request, PATH)
+    base = graph or public_url(request, STORE_PATH)
     if request.method == "DELETE":
         return await run(request, WriteGraphJob("drop", graph, base), pool="writer")
     header = request.headers.get("content-type", "")
@@ -76,7 +82,7 @@ async def _graph(request: Request) -> str | None:
     if path:
         if parameters:
             raise RequestError(400, "the graph is named twice: by the path and by parameters")
-        return check_iri(public_url(request, f"{PATH}/{quote(path)}"), "path")
+        return check_iri(public_url(request, f"{STORE_PATH}/{quote(path)}"), "path")
     if parameters == [("default", "")]:
         return None
     if len(parameters) == 1 and parameters[0][0] == "graph":

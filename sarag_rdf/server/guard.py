@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -48,7 +48,6 @@ MAX_WHAT: Final = 2000
 BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Upper bounds of the histogram of durations, in seconds."""
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_NO_LABEL: Final = re.compile(r"[^A-Za-z0-9_./-]")
 
 
 def error_response(path: str, error: SaragError, doors: Sequence[Door]) -> Response:
@@ -111,7 +110,8 @@ class Guard:
         method, path = scope["method"], scope["path"][:_MAX_LOGGED_PATH]
         path = path.encode("unicode_escape").decode()
         log.info("%s %s %d %.3f s", method, path, status, seconds)
-        label = route_label(scope["path"], self._labels)
+        label = "/" + scope["path"].removeprefix("/").partition("/")[0]
+        label = label if label in self._labels else "other"
         self._metrics.count(method, label, status, seconds, record.rows)
         self._audit.record(
             who=record.access.name,
@@ -260,31 +260,29 @@ class AuditLog:
     def __init__(self, path: Path | None) -> None:
         """Raises `UsageError` if the file cannot be written."""
         self._path = path
-        if path is not None:
-            try:
-                self._open().close()
-            except OSError as error:
-                raise UsageError(
-                    f"cannot write the audit log {path}: {error.strerror}; choose another --audit"
-                ) from error
+        try:
+            self._append("")
+        except OSError as error:
+            raise UsageError(
+                f"cannot write the audit log {path}: {error.strerror}; choose another --audit"
+            ) from error
 
-    def _open(self) -> IO[str]:
-        assert self._path is not None  # noqa: S101 - checked by the callers
-        return open(  # the opener keeps others from reading the file
-            self._path, "a", encoding="utf-8", opener=lambda p, flags: os.open(p, flags, 0o600)
-        )
+    def _append(self, text: str) -> None:
+        """Append a text to the file, if there is one, which only its owner may read."""
+        if self._path is not None:
+            opener = partial(os.open, mode=0o600)
+            with open(self._path, "a", encoding="utf-8", opener=opener) as stream:
+                stream.write(text)
 
-    def record(self, **values: Any) -> None:
+    def record(self, what: str, **values: Any) -> None:
         """Append the values that are not None, with the time; a failure is logged."""
         if self._path is None:
             return
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        known = {name: value for name, value in values.items() if value not in (None, "")}
-        if "what" in known:
-            known["what"] = masked(str(known["what"]))[:MAX_WHAT]
+        entry = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **values}
+        entry["what"] = masked(what)[:MAX_WHAT] or None
+        known = {name: value for name, value in entry.items() if value is not None}
         try:
-            with self._open() as stream:
-                stream.write(json.dumps({"time": time, **known}, ensure_ascii=False) + "\n")
+            self._append(json.dumps(known, ensure_ascii=False) + "\n")
         except (OSError, UnicodeEncodeError) as error:
             log.warning("the audit log %s was not written: %s", self._path, error)
 
@@ -336,9 +334,3 @@ class Metrics:
         for pool, number in waiting.items():
             self._waiting.labels(pool).set(number)
         return generate_latest(self._registry)
-
-
-def route_label(path: str, known: frozenset[str]) -> str:
-    """The first segment of a path, as a label; ``other`` for an unknown one."""
-    first = "/" + _NO_LABEL.sub("", path.removeprefix("/").partition("/")[0])
-    return first if first in known else "other"

@@ -21,9 +21,8 @@ from sarag_rdf import __version__
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.plugins import plugins
 from sarag_rdf.server import requests as takes
-from sarag_rdf.server.graph_store import MULTIPART, PATH
 from sarag_rdf.server.jobs import JSON, RequestError
-from sarag_rdf.server.media import FORM, HTML, QUERY, RDF_TYPES, RESULT_TYPES, UPDATE
+from sarag_rdf.server.media import FORM, HTML, MULTIPART, QUERY, RDF_TYPES, RESULT_TYPES, UPDATE
 from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.serve_settings import ServeSettings
 
@@ -217,8 +216,10 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             writes=True,
         )
     },
-    PATH: _graph("graph", "graph default", " Without a graph, creates one; Location is its IRI."),
-    PATH + "/{path}": _graph("graphByPath", "path", ""),
+    takes.STORE_PATH: _graph(
+        "graph", "graph default", " Without a graph, creates one; Location is its IRI."
+    ),
+    takes.STORE_PATH + "/{path}": _graph("graphByPath", "path", ""),
     "/resource": {
         "get": Operation(
             "resource",

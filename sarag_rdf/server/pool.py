@@ -150,7 +150,7 @@ def _context() -> SpawnContext | ForkServerContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sarag_rdf.server.app"])  # with all jobs
+    context.set_forkserver_preload(["sarag_rdf.server.app", "sarag_rdf.kg.graph"])  # for all jobs
     return context
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -14,16 +13,13 @@ from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.vocab import COMMON, PREFIXES
 from sarag_rdf.graph.store.query_guard import dataset_clauses, inspect_query, refuse_network
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
-from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.kg.query import prologue_for
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import RDF_TYPES, RESULT_TYPES, content_type, negotiate
-from sarag_rdf.server.worker import Worker
+from sarag_rdf.server.worker import Worker, evaluation_error
 
-_MAX_MESSAGE = 300
-"""Characters of an engine's error message."""
 _Item = TypeVar("_Item")
 
 
@@ -129,15 +125,6 @@ def evaluate(worker: Worker, job: QueryJob) -> Any:
         return store.query(text, base_iri=job.base, **dataset)
     except (SyntaxError, RuntimeError, ValueError) as error:
         raise evaluation_error(error, text) from error
-
-
-def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
-    """The `RequestError` for an exception of the engine while parsing or evaluating `sparql`."""
-    text = textwrap.shorten(str(error), _MAX_MESSAGE, placeholder=" ...")
-    if isinstance(error, SyntaxError):
-        text = undeclared_prefix(sparql) or text
-        return RequestError(400, f"the SPARQL does not parse: {text}")
-    return RequestError(400, f"evaluation failed: {text}")
 
 
 def _iterate(results: Iterator[_Item]) -> Iterator[_Item]:

@@ -52,6 +52,7 @@ _CHUNK = 1 << 17
 _MOST_JSON = 1 << 20
 """The maximum size of a JSON body in bytes."""
 _INCOMPLETE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+STORE_PATH = "/rdf-graph-store"
 PAUSE = 15.0
 """Seconds of silence after which a stream says that it goes on."""
 RECORD = "sarag.record"
@@ -213,6 +214,12 @@ _REPEATED: Final = frozenset({"over", "weights"})
 """Parameters that may be given more than once."""
 
 
+def _check_question(text: str) -> str:
+    if not text.strip():
+        raise ValueError("no question: put it into this parameter")
+    return text
+
+
 def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
@@ -321,7 +328,9 @@ class Search(Parameters):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[Text, Text | int | float | bool] = Field(init=False)
 
-    q: str = Field(pattern=r"\S", validation_alias=AliasChoices("q", "question"))
+    q: Annotated[str, AfterValidator(_check_question)] = Field(
+        validation_alias=AliasChoices("q", "question"), json_schema_extra={"pattern": r"\S"}
+    )
     """The question."""
     retriever: Text = "sarag"
     """NAME or NAME:KEY=VALUE:KEY=VALUE, as sarag strategies lists them. Each option of the

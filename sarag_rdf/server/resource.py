@@ -17,12 +17,11 @@ from sarag_rdf import __version__
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
 from sarag_rdf.server.pages import resource_page
 from sarag_rdf.server.queries import known_prefixes, write_triples
-from sarag_rdf.server.requests import Resource, public_url, run, settings_of
+from sarag_rdf.server.requests import STORE_PATH, Resource, public_url, run, settings_of
 from sarag_rdf.server.resource_reader import Description, Resources, describe_resource
 from sarag_rdf.server.worker import Worker
 
@@ -74,7 +73,7 @@ async def resource(request: Request) -> Response:
     parameters = await Resource.of(request)
     accept = ", ".join(request.headers.getlist("accept"))
     media_type = FORMATS[parameters.format] if parameters.format else negotiate(accept, MEDIA_TYPES)
-    url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
+    url, store_url = (public_url(request, path) for path in (PATH, STORE_PATH))
     known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
     job = ResourceJob((parameters.iri,), media_type, url, store_url, parameters.page, known=known)
     response = await run(request, job)
@@ -92,7 +91,7 @@ async def resource_by_path(request: Request) -> Response:
     if not iris:
         raise RequestError(404, "not found: see /docs for the paths of this server")
     server = settings_of(request).public_url  # no host, as the client controls it
-    job = ResourceJob(iris, "", server + PATH, server + GRAPH_STORE, redirect=True)
+    job = ResourceJob(iris, "", server + PATH, server + STORE_PATH, redirect=True)
     return await run(request, job)
 
 

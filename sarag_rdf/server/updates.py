@@ -31,9 +31,8 @@ from sarag_rdf.graph.store.update_guard import UpdateTraits, inspect_update, is_
 from sarag_rdf.graph.store.writer_lock import COPY
 from sarag_rdf.kg.session import Session
 from sarag_rdf.server.jobs import JobReply, RequestError
-from sarag_rdf.server.queries import evaluation_error
 from sarag_rdf.server.serve_settings import ServeSettings
-from sarag_rdf.server.worker import Worker
+from sarag_rdf.server.worker import Worker, evaluation_error
 
 DEFAULT_IS_UNION = (
     "the default graph is the union of all graphs here and cannot be written or read by itself: "

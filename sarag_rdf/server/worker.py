@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import tempfile
+import textwrap
 import threading
 import time
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import pyoxigraph as ox
 
@@ -36,19 +37,24 @@ from sarag_rdf.graph.parts import (
 )
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore
+from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
 from sarag_rdf.graph.store.writer_lock import remove_holder
-from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
 
+if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
+
 log = logging.getLogger(__name__)
 READY = "ready"
-OpenGraph = Callable[..., KnowledgeGraph]
+OpenGraph = Callable[..., "KnowledgeGraph"]
 """Opens the graph; ``over`` and ``facts`` replace the server's."""
 Fingerprint = frozenset[tuple[str, int, int]]
 """Names, sizes and modification times of files."""
 _Graphs = frozenset[str] | None
 """IRIs of named graphs; None for all."""
+_MAX_MESSAGE = 300
+"""Characters of an engine's error message."""
 _NOT_DATA = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 _MOST_LIMITED = 4
 """Graphs that are open at the same time for clients that may read some parts only."""
@@ -292,6 +298,15 @@ class EmbeddingSteps:
                 )
 
         return advance
+
+
+def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
+    """The `RequestError` for an exception of the engine while parsing or evaluating `sparql`."""
+    text = textwrap.shorten(str(error), _MAX_MESSAGE, placeholder=" ...")
+    if isinstance(error, SyntaxError):
+        text = undeclared_prefix(sparql) or text
+        return RequestError(400, f"the SPARQL does not parse: {text}")
+    return RequestError(400, f"evaluation failed: {text}")
 
 
 class Job(Protocol):

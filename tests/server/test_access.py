@@ -357,7 +357,7 @@ def test_a_made_token_is_accepted(sarag: Sarag, tmp_path: Path) -> None:
         ("tokens: [", "not YAML"),
         ("- a", "top level"),
         ("tokens: {}\nusers: []", "'tokens': input should be a valid list"),
-        ("tokens: [{name: a}]", "'tokens.0.scopes': field required.*sarag token --help"),
+        ("tokens: [{name: a}]", "'tokens.0.scopes' is missing.*sarag token --help"),
         ("tokens: [{name: a, sha256: 12, scopes: [read]}]", "sha256"),
         (f"tokens: [{{name: a, sha256: {'0' * 64}, scopes: [read]}}]".replace("'", ""), "sha256"),
         (f"tokens: [{{name: a, sha256: '{'0' * 64}', scopes: [root]}}]", "scopes"),
