@@ -23,11 +23,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.iris import local_name
-from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.ports import Embedder, Matrix
-from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Relation, Value
 from sarag_rdf.extraction.binding import BoundArgument, TextBinder

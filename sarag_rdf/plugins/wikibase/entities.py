@@ -11,9 +11,8 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter, local_name
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import OWL, RDFS
-from sarag_rdf.graph.reader import BATCH, GraphReader
+from sarag_rdf.base.vocab import OWL, RDFS, iri
+from sarag_rdf.graph.graph_reader import BATCH, GraphReader
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.contents import ExportContents, SolutionRow
 from sarag_rdf.plugins.wikibase.literals import literal_snak
