@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
-from sarag_rdf.cli.options import chosen, flags, kg_option
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import note
-from sarag_rdf.cli.server import folder_of, graph_opener, graph_options
+from sarag_rdf.cli.server_commands import folder_of, graph_opener, graph_options
 from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
 
 if TYPE_CHECKING:
@@ -22,20 +22,23 @@ if TYPE_CHECKING:
 
 
 @click.command(name="mcp", epilog="Example:  sarag mcp --kg kg")
-@kg_option
+@flags.kg_option
 @click.option("--http", is_flag=True, help="Serve over HTTP at /mcp, not over standard input.")
-@flags(ServeSettings, "host", once=True)
-@flags(ServeSettings, "port", once=True, default=7879)
-@flags(ServeSettings, "tokens", "anonymous", "timeout", "question_timeout", once=True)
-@flags(ServeSettings, "max_rows", once=True, default=1000)
-@flags(ServeSettings, "max_memory", "max_connections", once=True)
+@flags.of(ServeSettings, "host", once=True)
+@flags.of(ServeSettings, "port", once=True, default=7879)
+@flags.of(ServeSettings, "tokens", "anonymous", "timeout", once=True)
+@flags.of(
+    ServeSettings, "question_timeout", once=True, help="Time limit of every other tool, in seconds."
+)
+@flags.of(ServeSettings, "max_rows", once=True, default=1000)
+@flags.of(ServeSettings, "max_memory", "max_connections", once=True)
 @graph_options
 def command(**options: Any) -> int:
     """Offer a graph to agents over the Model Context Protocol.
 
     The tools read and never write: search, ask, query, entity, neighbours, schema, explain,
     explain_query. Without --http the client starts this command and talks to it over standard
-    input and output. Needs the extra mcp.
+    input and output; --host, --port, --tokens and --anonymous are for --http. Needs the extra mcp.
     """
     from sarag_rdf.server.access import access_rules
     from sarag_rdf.server.http_server import serve
@@ -52,7 +55,9 @@ def command(**options: Any) -> int:
         anonymous=options["anonymous"],
     )
     folder = folder_of(options["kg"])
-    settings = chosen(ServeSettings, options, folder=folder, over=options["over"], access=access)
+    settings = flags.chosen(
+        ServeSettings, options, folder=folder, over=options["over"], access=access
+    )
     open_graph = graph_opener(settings, options)
     with open_graph() as kg:
         kg.reload()  # says now, and not to an agent, that there is no graph

@@ -16,9 +16,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.types import Citation, Seed, TermCount
 from sarag_rdf.graph.store.query_outline import UnusedTerm
-from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.query import QueryExplanation
+from sarag_rdf.kg.lookup import EntityDescription, Neighbourhood
+from sarag_rdf.kg.queries import QueryExplanation
 from sarag_rdf.server.explore import GraphPart
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
 from sarag_rdf.server.queries import known_prefixes
