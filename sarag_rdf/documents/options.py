@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.options import MAX_SECONDS, Options, option
 from sarag_rdf.documents.language import AUTO, parse_language
 

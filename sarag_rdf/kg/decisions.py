@@ -16,8 +16,7 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.ports import Progress, silent
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import PROV, SARAG
+from sarag_rdf.base.vocab import PROV, SARAG, iri
 from sarag_rdf.building.derive import decisions as stored
 from sarag_rdf.building.derive.decisions import (
     SUBJECTS,
@@ -31,9 +30,9 @@ from sarag_rdf.building.derive.merge_rules import NEAR
 from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.building.link.sssom import read_table, review_table
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, read_meta, run_quads, today, with_revision
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg import proposals as proposing
 from sarag_rdf.kg.entities import decided_entity, entities_of_name
 from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force

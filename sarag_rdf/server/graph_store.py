@@ -16,9 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.safe_xml import PlainXml
-from sarag_rdf.base.terms import is_deep
-from sarag_rdf.graph.skolem import Unskolemizer
+from sarag_rdf.base.vocab import is_deep
+from sarag_rdf.graph.store.input_files import PlainXml, Unskolemizer
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import (
     MULTIPART,

@@ -16,8 +16,8 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 from typing import Any, Self
 
+from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.sandbox import process_memory
-from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Job, OpenGraph, work

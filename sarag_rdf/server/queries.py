@@ -11,8 +11,8 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.vocab import COMMON, PREFIXES
-from sarag_rdf.graph.store.query_guard import dataset_clauses, inspect_query, refuse_network
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
+from sarag_rdf.graph.store.sparql_syntax import dataset_clauses, inspect_query, refuse_network
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.kg.query import prologue_for

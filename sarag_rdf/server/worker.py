@@ -27,6 +27,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
 from sarag_rdf.base.ports import Advance
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.parts import (
     ALL,
@@ -35,10 +36,8 @@ from sarag_rdf.graph.parts import (
     imported_graphs,
     part_graphs,
 )
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore
-from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
-from sarag_rdf.graph.store.writer_lock import remove_holder
+from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore, remove_holder
+from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
 

@@ -27,7 +27,7 @@ from sarag_rdf.building.index.plan import Request, plan
 from sarag_rdf.building.index.quarantine import QuarantinedSource, read_quarantine
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.extraction.openie import OpenIEExtractor
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg.graph import KnowledgeGraph

@@ -7,16 +7,20 @@ from collections.abc import Iterator
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, text_of
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS, parse_quads
-from sarag_rdf.graph.store.files import PositionProgress, input_file
-from sarag_rdf.graph.store.parse import RdfReadOptions, rdf_format
+from sarag_rdf.graph.store.input_files import (
+    MAX_SECONDS,
+    PositionProgress,
+    RdfReadOptions,
+    input_file,
+    parse_quads,
+    rdf_format,
+)
 
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
-from sarag_rdf.base.ports import Change, GraphStore, Progress, Term, silent
+from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
+from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD, Term
 from sarag_rdf.building.imports.importer import ImportOptions, parse_triples
 from sarag_rdf.building.imports.profile import (
     broader_cycle,
@@ -20,11 +20,10 @@ from sarag_rdf.building.imports.profile import (
     profile_properties,
     used_properties,
 )
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.store.child_parser import BLOCK
-from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
+from sarag_rdf.graph.store.input_files import BLOCK, InputFile, PositionProgress, input_file
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""

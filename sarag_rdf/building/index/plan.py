@@ -31,7 +31,7 @@ from sarag_rdf.documents.reader import (
     read,
 )
 from sarag_rdf.documents.walk import display_path
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 Inputs = str | Path | Source
 Mode = Literal["add", "update", "mirror"]

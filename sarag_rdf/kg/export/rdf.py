@@ -19,10 +19,9 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import GraphStore
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG
+from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG, iri, iri_or_literal
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under, used_prefixes
 
 FORMATS: dict[str, ox.RdfFormat] = {

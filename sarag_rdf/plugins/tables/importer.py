@@ -8,7 +8,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.exchange import Setting
 from sarag_rdf.building.imports.importer import Importer, ImportOptions
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.store.files import InputFile
+from sarag_rdf.graph.store.input_files import InputFile
 from sarag_rdf.plugins.tables.mapping import MappingFile, described_languages
 from sarag_rdf.plugins.tables.suggest import column_profiles, suggested_mapping
 from sarag_rdf.plugins.tables.table import OVERLAP, WORDS, blocks

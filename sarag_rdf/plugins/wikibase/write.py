@@ -14,11 +14,10 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import DCTERMS, PREFIXES
+from sarag_rdf.base.vocab import DCTERMS, PREFIXES, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase.contents import collect_contents
 from sarag_rdf.plugins.wikibase.entities import Export, equivalences, prepare_export
 from sarag_rdf.plugins.wikibase.numbers import write_numbers
