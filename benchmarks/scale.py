@@ -39,7 +39,7 @@ from benchmarks.linked_data import ntriples
 from benchmarks.stopwatch import Place, Stopwatch
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import Spreading
 from sarag_rdf.retrieval.sarag import Sarag

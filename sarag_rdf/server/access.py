@@ -12,9 +12,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.server.jobs import AccessibleGraphs, RequestError
@@ -25,12 +26,9 @@ SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 TOKEN_VARIABLE: Final = "SARAG_SERVE_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 MIN_TOKEN: Final = 16
 """The minimum length of a token, in characters."""
-MAX_FILE: Final = 1 << 20
-"""The maximum size of a file of tokens, in bytes."""
 _MOST_CLIENTS: Final = 10_000
 """Clients whose requests are counted at the same time."""
 _CHALLENGE: Final = 'Bearer realm="sarag", Basic realm="sarag", charset="UTF-8"'
-_KEYS: Final = frozenset({"name", "sha256", "scopes", "graphs", "requests_per_minute"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def unauthorized(reason: str) -> RequestError:
     """The error (401) that says how to send a token."""
     return RequestError(
         401,
-        f"{reason}: send the header  Authorization: Bearer TOKEN",
+        f"{reason}: send the header Authorization: Bearer TOKEN",
         WWW_Authenticate=_CHALLENGE,
     )
 
@@ -130,15 +128,20 @@ def access_rules(
     stated: Access | None = None
     if file is not None:
         stated, tokens = _read_file(file)
-    if os.environ.get(TOKEN_VARIABLE):
-        tokens[_sha256(_environment_token())] = Access(TOKEN_VARIABLE)
+    if token := os.environ.get(TOKEN_VARIABLE):
+        if len(token) < MIN_TOKEN or not token.isascii() or any(c.isspace() for c in token):
+            raise UsageError(
+                f"{TOKEN_VARIABLE} is not a token: set it to at least {MIN_TOKEN} ASCII characters "
+                "without spaces"
+            )
+        tokens[_sha256(token)] = Access(TOKEN_VARIABLE)
     everybody = frozenset[Scope](("read", "ask")) if anonymous or (is_local and not file) else ()
     rules = AccessRules(stated or Access(ANONYMOUS, frozenset(everybody)), tokens)
     if writable and not rules.may_write:
         raise UsageError(
             f"--writable needs a token: set {TOKEN_VARIABLE} to at least {MIN_TOKEN} ASCII "
-            "characters without spaces, or name a file of tokens with --tokens; clients send it as"
-            "  Authorization: Bearer TOKEN"
+            "characters without spaces, or name a file of tokens with --tokens; clients send it "
+            "in the header Authorization: Bearer TOKEN"
         )
     if not is_local and not anonymous and not tokens and stated is None:
         raise UsageError(
@@ -148,93 +151,65 @@ def access_rules(
     return rules
 
 
-def _environment_token() -> str:
-    token = os.environ[TOKEN_VARIABLE]
-    if len(token) < MIN_TOKEN or not token.isascii() or any(c.isspace() for c in token):
-        raise UsageError(
-            f"{TOKEN_VARIABLE} is no token: set it to at least {MIN_TOKEN} ASCII characters "
-            "without spaces"
-        )
-    return token
+class _Rights(BaseModel):
+    """What requests without a token may do, in a file of tokens."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scopes: frozenset[Scope]
+    graphs: AccessibleGraphs | None = None
+    requests_per_minute: int = Field(0, ge=0, strict=True)
+
+    def access(self, name: str) -> Access:
+        graphs = self.graphs or AccessibleGraphs()
+        return Access(name, self.scopes, graphs, self.requests_per_minute)
+
+
+class _Token(_Rights):
+    name: str = Field(pattern=r"\S")
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class _TokenFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    tokens: list[_Token] | None = None
+    anonymous: _Rights | None = None
 
 
 def _read_file(path: Path) -> tuple[Access | None, dict[str, Access]]:
     """The access of requests without a token, if stated, and that of tokens by SHA-256."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE + 1)
+        content = _TokenFile.model_validate(yaml.safe_load(path.read_bytes()))
     except OSError as error:
         raise UsageError(f"cannot read the tokens {path}: {error.strerror}") from error
-    if len(data) > MAX_FILE:
-        raise UsageError(f"{path} has more than {MAX_FILE >> 20} MiB: it is no file of tokens")
-    try:
-        content = yaml.safe_load(data)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not YAML: see  sarag token --help") from error
-    if not isinstance(content, dict) or content.keys() - {"anonymous", "tokens"}:
-        raise _invalid(path, "the top level has the keys 'tokens' and 'anonymous', and no others")
-    anonymous = content.get("anonymous")
-    entries = content.get("tokens") or []
-    if not isinstance(entries, list):
-        raise _invalid(path, "'tokens' is a list")
+        raise UsageError(f"{path} is not YAML: see sarag token --help") from error
+    except ValidationError as error:
+        raise _invalid(path, first_problem(error)) from error
     tokens: dict[str, Access] = {}
-    names: set[str] = set()
-    for number, entry in enumerate(entries, start=1):
-        where = f"token {number}"
-        hash_, access = _entry(path, where, entry)
-        if hash_ in tokens or access.name in names:
-            raise _invalid(path, f"{where} has the name or hash of another one")
-        tokens[hash_] = access
-        names.add(access.name)
-    if anonymous is None:
-        return None, tokens
-    if not isinstance(anonymous, dict) or anonymous.keys() & {"name", "sha256"}:
-        raise _invalid(path, "'anonymous' has scopes, graphs and requests_per_minute")
-    return _access(path, ANONYMOUS, {"name": ANONYMOUS, **anonymous}), tokens
+    for token in content.tokens or ():
+        names = {ANONYMOUS, *(access.name for access in tokens.values())}
+        if not token.name.isprintable() or token.name in names or token.sha256 in tokens:
+            raise _invalid(path, f"'{token.name}' needs a printable name and a hash of its own")
+        tokens[token.sha256] = token.access(token.name)
+    anonymous = content.anonymous
+    return (anonymous.access(ANONYMOUS) if anonymous else None), tokens
 
 
-def _entry(path: Path, where: str, entry: Any) -> tuple[str, Access]:
-    if not isinstance(entry, dict):
-        raise _invalid(path, f"{where} is no mapping")
-    hash_ = entry.get("sha256")
-    if not isinstance(hash_, str) or len(hash_) != 64 or set(hash_) - set("0123456789abcdef"):
-        raise _invalid(path, f"{where} lacks the key sha256: make one with  sarag token NAME")
-    access = _access(path, where, entry)
-    if access.name == ANONYMOUS:
-        raise _invalid(path, f"{where} cannot be called '{ANONYMOUS}'")
-    return hash_, access
-
-
-def _access(path: Path, where: str, entry: Mapping[str, Any]) -> Access:
-    unknown = sorted(map(str, entry.keys() - _KEYS))
-    if unknown:
-        raise _invalid(path, f"{where} has the unknown key '{unknown[0]}'")
-    name = entry.get("name")
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise _invalid(path, f"{where} needs a name")
-    scopes = entry.get("scopes")
-    if not isinstance(scopes, list) or set(map(str, scopes)) - set(SCOPES):
-        raise _invalid(path, f"the scopes of {where} are a list of {', '.join(SCOPES)}")
-    rate = entry.get("requests_per_minute", 0)
-    if isinstance(rate, bool) or not isinstance(rate, int) or rate < 0:
-        raise _invalid(path, f"requests_per_minute of {where} is a whole number, 0 for no limit")
-    graphs = entry.get("graphs") or {}
-    if not isinstance(graphs, dict) or graphs.keys() - {"allow", "deny"}:
-        raise _invalid(path, f"the graphs of {where} have the keys 'allow' and 'deny'")
-    lists = {key: _names(path, where, key, graphs.get(key)) for key in ("allow", "deny")}
-    allow = None if graphs.get("allow") is None else lists["allow"]
-    return Access(name, frozenset(scopes), AccessibleGraphs(allow, lists["deny"]), rate)
-
-
-def _names(path: Path, where: str, key: str, values: Any) -> tuple[str, ...]:
-    values = [] if values is None else values
-    if not isinstance(values, list) or not all(isinstance(v, str) and v for v in values):
-        raise _invalid(path, f"'{key}' of {where} is a list of names of graphs or IRIs")
-    return tuple(values)
+def first_problem(error: ValidationError) -> str:
+    """Where a value is invalid, and why, in one line."""
+    first = error.errors(include_url=False)[0]
+    names = [str(each) for each in first["loc"]]
+    where = ".".join(n for n in names if n.isidentifier() or n.isdigit()) or "the top level"
+    if first["type"] == "missing":
+        return f"'{where}' is missing"
+    reason = first["msg"].removeprefix("Value error, ")
+    return f"'{where}': {reason[:1].lower()}{reason[1:]}"
 
 
 def _invalid(path: Path, reason: str) -> UsageError:
-    return UsageError(f"{path} is not valid: {reason}")
+    return UsageError(f"{path} is not valid: {reason}; see sarag token --help")
 
 
 class RateLimiter:

@@ -12,7 +12,7 @@ import pytest
 
 from sarag_rdf.base import sandbox
 from sarag_rdf.base.sandbox import machine_memory, process_memory
-from sarag_rdf.server.settings import MIN_MEMORY, ServeSettings
+from sarag_rdf.server.serve_settings import MIN_MEMORY, ServeSettings
 from tests.sample_graph import make_graph
 from tests.server.running import Running, serving
 

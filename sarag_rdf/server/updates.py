@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Literal, TypeVar, cast
+from typing import TypeVar
 
 import pyoxigraph as ox
 
-from sarag_rdf.base.errors import EntailmentError, InputError, QueryError, SaragError
+from sarag_rdf.base.errors import EntailmentError, SaragError
 from sarag_rdf.base.iris import MANAGED_GRAPHS, Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import DEEPEST_TERM, RDF, SARAG, is_deep, text_of
@@ -23,22 +23,23 @@ from sarag_rdf.building.derive.incremental import recompute, refresh
 from sarag_rdf.building.index.quarantine import validate_evidence
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer, has_blank_node
+from sarag_rdf.graph.store.input_files import Skolemizer, has_blank_node
 from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, open_store
 from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.graph.store.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.kg.session import Session
-from sarag_rdf.server.http import RDF_TYPES
 from sarag_rdf.server.jobs import JobReply, RequestError
-from sarag_rdf.server.read import evaluation_error, graph_exists
-from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.worker import Worker
+from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker import Worker, evaluation_error
 
-_DEFAULT_IS_UNION = (
+DEFAULT_IS_UNION = (
     "the default graph is the union of all graphs here and cannot be written or read by itself: "
     "name graphs with GRAPH, WITH or USING, or start the server with --default-graph empty"
 )
-_TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
+TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
+GraphName = str | None
+"""The IRI of a graph; None for the default graph."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,53 +63,14 @@ class UpdateJob:
         return update(self, worker.settings)
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """A file with RDF, and its media type."""
-
-    path: str
-    media_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class WriteGraphJob:
-    """`replace` a graph, `merge` into it, or `drop` it; None for the default graph."""
-
-    action: Literal["replace", "merge", "drop"]
-    graph: str | None
-    base: str
-    payloads: tuple[Payload, ...] = ()
-
-    @property
-    def text(self) -> str:
-        return self.graph or ""
-
-    def run(self, worker: Worker) -> JobReply:
-        """Write the graph; raises `RequestError`, `StoreError`."""
-        if worker.client.is_limited:
-            self._check(worker)
-        worker.has_written = True
-        return write_graph(self, worker.settings)
-
-    def _check(self, worker: Worker) -> None:
-        """Raise `RequestError` (403) for a graph that the client may not write to."""
-        snapshot, client, graph = worker.snapshot, worker.client, self.graph
-        accessible = worker.readable or frozenset()
-        is_new = graph is not None and not graph_exists(snapshot.store, graph)
-        is_own = graph is not None and not snapshot.manages(graph)
-        may_create = is_new and is_own and client.allow is None and graph not in client.deny
-        if graph not in accessible and not may_create and graph not in (client.allow or ()):
-            raise RequestError(403, f"this token may not write to {graph or 'the default graph'}")
-
-
 def update(job: UpdateJob, settings: ServeSettings) -> JobReply:
-    """Run an update; raises `RequestError`, `StoreError`.
+    """Run an update; raises `RequestError`, `QueryError`, `StoreError`.
 
     The update runs on a copy of the store, and its effects there are validated, so that security
     does not depend on an analysis of its text.
     """
     text, traits = _check_update(job, settings)
-    with _open_for_writing(settings) as (store, repair):
+    with open_for_writing(settings) as repair:
         repair.reject_managed(traits.graphs or ())
         graphs = traits.graphs if is_plain(text) else None
 
@@ -117,114 +79,49 @@ def update(job: UpdateJob, settings: ServeSettings) -> JobReply:
                 copy.update(text, base_iri=job.base)
             except (SyntaxError, RuntimeError, ValueError, OSError) as error:
                 return evaluation_error(error)
-            return compare(store.inner, copy, graphs)
+            return compare(repair.store.inner, copy, graphs)
 
-        difference = on_copy(store, settings.folder, run)
+        difference = on_copy(repair.store, settings.folder, run)
         if isinstance(difference, RequestError):
             raise difference
         if any(is_deep(quad) for quads in difference.inserted.values() for quad in quads):
-            raise RequestError(400, f"the update {_TOO_DEEP}")
+            raise RequestError(400, f"the update {TOO_DEEP}")
         if settings.union and None in difference.inserted:
-            raise RequestError(400, _DEFAULT_IS_UNION)
+            raise RequestError(400, DEFAULT_IS_UNION)
         repair.write(difference)
     return JobReply(204)
 
 
-def write_graph(job: WriteGraphJob, settings: ServeSettings) -> JobReply:
-    """Replace, extend or drop one graph; raises `RequestError`, `StoreError`."""
-    if job.graph is None and settings.union:
-        raise RequestError(409, _DEFAULT_IS_UNION)
-    parsed = {quad for payload in job.payloads for quad in _parse(payload, job)}
-    with _open_for_writing(settings) as (store, repair):
-        repair.reject_managed(() if job.graph is None else (job.graph,))
-        existed = graph_exists(store.inner, job.graph)
-        if job.action == "drop" and not existed:
-            raise RequestError(404, f"no such graph: {job.graph}")
-        old = set(quads_in(store.inner, job.graph))
-        new = {"replace": parsed, "merge": old | parsed, "drop": set[ox.Quad]()}[job.action]
-        repair.write(_difference(job, existed, old, new))
-    return JobReply(204 if existed else 201)
-
-
-def _difference(
-    job: WriteGraphJob, existed: bool, old: set[ox.Quad], new: set[ox.Quad]
-) -> Difference:
-    difference = Difference()
-    if job.graph is not None:
-        difference.dropped |= {job.graph} if job.action == "drop" else set()
-        difference.created |= set() if existed else {job.graph}
-        difference.cleared |= {job.graph} if old and not new else set()
-    if job.graph not in difference.cleared:
-        difference.add(job.graph, old - new, new - old)
-    return difference
-
-
-@contextmanager
-def _open_for_writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, InvariantRepair]]:
-    """The locked store, repaired if the last write was interrupted."""
-    with Session(settings.folder).write() as reader:
-        store = reader.store
-        assert isinstance(store, EntailingStore)  # noqa: S101 - as in every such block
-        assert isinstance(store.inner, OxigraphStore)  # noqa: S101 - as in every folder
-        yield store.inner, InvariantRepair(reader, store.inner)
-
-
 def _check_update(job: UpdateJob, settings: ServeSettings) -> tuple[str, UpdateTraits]:
-    """The update with the dataset of the request, and its traits.
+    """The update with the dataset of the request, and the traits of its own text.
 
-    Raises `RequestError` for an update that is malformed or not permitted.
+    Raises `QueryError` for one that does not parse, `RequestError` for one that is not permitted.
     """
-    try:
-        traits = inspect_update(job.text, job.base)
-    except QueryError as error:
-        raise RequestError(400, str(error)) from error
+    traits = inspect_update(job.text, job.base)
     if traits.uses_service and not settings.allow_service:
         raise RequestError(403, "SERVICE is disabled: start the server with --allow-service")
     if traits.loads and not settings.allow_load:
         raise RequestError(403, "LOAD is disabled: start the server with --allow-load")
-    clause = _using_clause(job)
-    if clause and traits.names_dataset:
+    using = [f"USING {ox.NamedNode(iri)}" for iri in job.using]
+    using += [f"USING NAMED {ox.NamedNode(iri)}" for iri in job.using_named]
+    if using and traits.names_dataset:
         raise RequestError(
             400, "the dataset is named twice: by USING or WITH, and by the request's parameters"
         )
-    text = with_dataset(job.text, clause) if clause else job.text
-    if settings.union and (inspect_update(text, job.base) if clause else traits).uses_default:
-        raise RequestError(400, _DEFAULT_IS_UNION)
+    text = with_dataset(job.text, " ".join(using)) if using else job.text
+    if settings.union and (inspect_update(text, job.base) if using else traits).uses_default:
+        raise RequestError(400, DEFAULT_IS_UNION)
     return text, traits
 
 
-def _using_clause(job: UpdateJob) -> str:
-    parts = [f"USING {ox.NamedNode(iri)}" for iri in job.using]
-    parts += [f"USING NAMED {ox.NamedNode(iri)}" for iri in job.using_named]
-    return " ".join(parts)
-
-
-def _parse(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
-    """The triples of a payload in the graph of the job, with blank nodes renamed."""
-    name = ox.DefaultGraph() if job.graph is None else ox.NamedNode(job.graph)
-    format_ = RDF_TYPES[payload.media_type]
-    try:
-        with Path(payload.path).open("rb") as body:
-            is_xml = format_ == ox.RdfFormat.RDF_XML
-            stream = cast("IO[bytes]", PlainXml(body, "the body")) if is_xml else body
-            parsed = ox.parse(
-                input=stream,
-                format=format_,
-                base_iri=job.base,
-                without_named_graphs=True,
-                rename_blank_nodes=True,
-            )
-            quads = [ox.Quad(q.subject, q.predicate, q.object, name) for q in parsed]
-    except InputError as error:
-        raise RequestError(400, str(error)) from error
-    except MemoryError as error:
-        raise RequestError(400, "the body contains a term of more than 16 MiB") from error
-    except (SyntaxError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise RequestError(400, f"the {payload.media_type} does not parse: {reason}") from error
-    if any(map(is_deep, quads)):
-        raise RequestError(400, f"the body {_TOO_DEEP}")
-    return quads
+@contextmanager
+def open_for_writing(settings: ServeSettings) -> Iterator[InvariantRepair]:
+    """The locked graph, repaired if the last write was interrupted."""
+    with Session(settings.folder).write() as reader:
+        store = reader.store
+        assert isinstance(store, EntailingStore)  # noqa: S101 - as in every such block
+        assert isinstance(store.inner, OxigraphStore)  # noqa: S101 - as in every folder
+        yield InvariantRepair(reader, store.inner)
 
 
 class InvariantRepair:
@@ -236,8 +133,7 @@ class InvariantRepair:
 
     def __init__(self, reader: GraphReader, store: OxigraphStore) -> None:
         """`reader` reads `store`, which is open for writing."""
-        self._reader = reader
-        self._store = store
+        self._reader, self.store = reader, store
         meta = read_meta(store)
         self._minter = Minter(meta.base) if meta else None
         self._skolemizer = Skolemizer(reader.minter.base)
@@ -268,21 +164,24 @@ class InvariantRepair:
         drop = (difference.dropped | managed) - preserved
         delete: list[ox.Quad] = []
         insert: list[ox.Quad] = []
-        sources: dict[str, Sequence[ox.Quad]] = {}
+        sources: list[str] = []
+        evidence: list[ox.Quad] = []
         for graph in difference.graphs:
             if graph in managed:
                 continue
             deleted = difference.deleted.get(graph, set())
             has_blank = any(map(has_blank_node, deleted))
-            if graph is not None and self._is_source(graph):
-                sources[graph] = self._check_source(graph, self._content(difference, graph))
-                continue
-            if graph is None and has_blank:
-                raise RequestError(
-                    409, "cannot delete single triples with blank nodes from the default graph"
-                )
-            if graph is not None:
-                self._check_shapes(graph, difference)
+            if graph is None:
+                if has_blank:
+                    raise RequestError(
+                        409, "cannot delete single triples with blank nodes from the default graph"
+                    )
+            elif self._minter and graph.startswith(self._minter.graphs):
+                content = self._content(difference, graph)
+                if self._check(graph, content):
+                    sources.append(graph)
+                    evidence += content
+                    continue
             if graph in difference.cleared:
                 drop.add(graph)
             elif graph is not None and has_blank:
@@ -292,55 +191,53 @@ class InvariantRepair:
                 delete += deleted
                 insert += self._inserted(difference, graph)
         create = (difference.created | difference.cleared) - difference.dropped - managed
+        if is_reset:
+            delete += self._import_metadata()
         change = Change(tuple(sorted(drop)), tuple(delete), tuple(insert), tuple(sorted(create)))
         if self._minter is not None:
-            change = self._add_derived(change, sources, difference, is_reset=is_reset)
+            graph, decisions = self._minter.decisions_graph, None
+            if is_reset or graph in difference.graphs:
+                decisions = self._content(difference, graph)
+            change = self._with_derived(change, sources, evidence, decisions)
         try:
             self._reader.store.apply(change)
         except EntailmentError as error:
             raise RequestError(409, str(error)) from error
 
-    def _add_derived(
+    def _with_derived(
         self,
         change: Change,
-        sources: Mapping[str, Sequence[ox.Quad]],
-        difference: Difference,
-        *,
-        is_reset: bool,
+        sources: Sequence[str],
+        evidence: Sequence[ox.Quad],
+        decisions: Sequence[ox.Quad] | None,
     ) -> Change:
-        """The change, extended by that of the traversed graph and by a new revision."""
-        minter = self._reader.minter
-        evidence = [quad for content in sources.values() for quad in content]
-        delete = (*change.delete, *self._import_metadata()) if is_reset else change.delete
+        """The change, extended by that of the traversed graph and by a new revision.
+
+        `sources` are graphs whose `evidence` is new; `decisions` are all decisions if some are.
+        """
+        derived = Change()
         try:
-            if is_reset or minter.decisions_graph in difference.graphs:
-                decisions = decisions_of(self._content(difference, minter.decisions_graph))
-                decided = Decisions.of(decisions, minter)
-                derived = recompute(self._reader, tuple(sources), evidence, decided)
+            if decisions is not None:
+                decided = Decisions.of(decisions_of(decisions), self._reader.minter)
+                derived = recompute(self._reader, sources, evidence, decided)
             elif sources:
-                derived = self._refresh(tuple(sources), evidence)
-            else:
-                derived = Change()
+                try:
+                    derived = refresh(self._reader, sources, evidence)
+                except SaragError:  # the previous evidence is unreadable
+                    derived = recompute(self._reader, sources, evidence)
         except SaragError as error:
             raise RequestError(
                 409, f"nothing was written: the traversed graph could not be derived: {error}"
             ) from error
-        change = Change(
-            (*dict.fromkeys((*change.drop, *derived.drop)),),
-            (*delete, *derived.delete),
-            (*change.insert, *derived.insert),
-            change.create,
+        extended = replace(
+            change,
+            drop=tuple(dict.fromkeys((*change.drop, *derived.drop))),
+            delete=(*change.delete, *derived.delete),
+            insert=(*change.insert, *derived.insert),
         )
-        return with_revision(self._reader, change)
+        return with_revision(self._reader, extended)
 
-    def _refresh(self, drop: Sequence[str], evidence: Sequence[ox.Quad]) -> Change:
-        """Derive incrementally, or from all evidence if the previous evidence is unreadable."""
-        try:
-            return refresh(self._reader, drop, evidence)
-        except SaragError:
-            return recompute(self._reader, drop, evidence)
-
-    def _inserted(self, difference: Difference, graph: str | None) -> list[ox.Quad]:
+    def _inserted(self, difference: Difference, graph: GraphName) -> list[ox.Quad]:
         """The quads inserted into a graph, with blank nodes skolemized."""
         return list(self._skolemizer.quads(difference.inserted.get(graph, set())))
 
@@ -348,34 +245,27 @@ class InvariantRepair:
         """The content of a graph after the change, with blank nodes skolemized."""
         if graph in difference.cleared:
             return []
-        unchanged = set(quads_in(self._store.inner, graph)) - difference.deleted.get(graph, set())
+        unchanged = set(quads_in(self.store.inner, graph)) - difference.deleted.get(graph, set())
         return [*self._skolemizer.quads(unchanged), *self._inserted(difference, graph)]
 
     def _is_managed(self, graph: str) -> bool:
         """Whether only the library may write a graph."""
         return self._minter is not None and self._minter.kind_of(graph) in MANAGED_GRAPHS
 
-    def _is_source(self, graph: str) -> bool:
-        return self._minter is not None and self._minter.kind_of(graph) == "sources"
-
     def _is_reset(self, difference: Difference) -> bool:
         """Whether a write clears all managed graphs at once, as ``CLEAR ALL`` does.
 
-        In that case the metadata is kept, except that of imported graphs and ontologies, and the
+        In that case the metadata stays, except that of imported graphs and ontologies, and the
         traversed graph is derived from the remaining evidence.
         """
-        graphs = self._store.inner.named_graphs()
-        names = {graph.value for graph in graphs if isinstance(graph, ox.NamedNode)}
-        managed = (name for name in names if self._is_managed(name))
-        return all(name in difference.cleared or self._is_empty(name) for name in managed)
-
-    def _is_empty(self, graph: str) -> bool:
-        return next(quads_in(self._store.inner, graph), None) is None
+        store = self.store.inner
+        managed = filter(self._is_managed, _graph_names(store))
+        return all(name in difference.cleared or is_empty(store, name) for name in managed)
 
     def _import_metadata(self) -> list[ox.Quad]:
         """The metadata of imported graphs and of ontologies."""
         minter = self._reader.minter
-        metadata = list(quads_in(self._store.inner, minter.meta_graph))
+        metadata = list(quads_in(self.store.inner, minter.meta_graph))
         imports = {quad.subject for quad in metadata if quad.predicate == SARAG.graph}
         return [
             quad
@@ -383,51 +273,39 @@ class InvariantRepair:
             if quad.subject in imports or minter.kind_of(text_of(quad.subject)) == "ontologies"
         ]
 
-    def _check_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:
-        """Return the content of a source graph; raises `RequestError` (409) if it is invalid."""
-        report = validate_evidence(content)
-        if not report.conforms:
-            raise _conformance_error(graph, str(report.violations[0]))
-        sources = {
-            q.subject for q in content if (q.predicate, q.object) == (RDF.type, SARAG.Source)
-        }
-        names = [self._reader.minter.source_graph(str(getattr(s, "value", ""))) for s in sources]
-        if content and names != [graph]:
-            raise _conformance_error(graph, "it must describe exactly the source it is named after")
-        return content
+    def _check(self, graph: str, content: Sequence[ox.Quad]) -> bool:
+        """Whether a graph of the knowledge graph is that of a source.
 
-    def _check_shapes(self, graph: str, difference: Difference) -> None:
-        """Raise `RequestError` (409) if a graph that belongs to the knowledge graph is invalid."""
-        if self._minter is None or not graph.startswith(self._minter.graphs):
-            return
-        report = validate(read_shapes("shapes.ttl"), self._content(difference, graph))
-        if not report.conforms:
-            raise _conformance_error(graph, str(report.violations[0]))
+        Raises `RequestError` (409) if its content violates its shapes.
+        """
+        minter = self._reader.minter
+        is_source = minter.kind_of(graph) == "sources"
+        shapes = read_shapes("shapes.ttl")
+        report = validate_evidence(content) if is_source else validate(shapes, content)
+        violation = "" if report.conforms else str(report.violations[0])
+        if is_source and content and not violation:
+            type_ = RDF.type, SARAG.Source
+            sources = {q.subject for q in content if (q.predicate, q.object) == type_}
+            names = [minter.source_graph(str(getattr(s, "value", ""))) for s in sources]
+            if names != [graph]:
+                violation = "it must describe exactly the source it is named after"
+        if violation:
+            raise RequestError(409, f"nothing was written: {graph} would not conform: {violation}")
+        return is_source
 
     def _reject_other_base(self, difference: Difference) -> None:
         """Raise `RequestError` (409) for the metadata of a knowledge graph with another base."""
         bases = {self._minter.base} if self._minter else set()
         for graph, quads in difference.inserted.items():
-            inserted = (
-                q.object.value
-                for q in quads
-                if q.predicate == SARAG.baseIRI and isinstance(q.object, ox.Literal)
-            )
-            bases.update(base for base in inserted if graph == Minter(base).meta_graph)
+            inserted = (q.object for q in quads if q.predicate == SARAG.baseIRI)
+            names = (term.value for term in inserted if isinstance(term, ox.Literal))
+            bases.update(base for base in names if graph == Minter(base).meta_graph)
         if len(bases) > 1:
             raise RequestError(
                 409,
                 "nothing was written: a store contains one knowledge graph, not those of "
                 f"{' and '.join(sorted(bases))}",
             )
-
-
-def _conformance_error(graph: str, violation: str) -> RequestError:
-    return RequestError(409, f"nothing was written: {graph} would not conform: {violation}")
-
-
-GraphName = str | None
-"""The IRI of a graph; None for the default graph."""
 
 
 @dataclass(slots=True)
@@ -469,8 +347,8 @@ def compare(old: ox.Store, new: ox.Store, graphs: Iterable[str] | None = None) -
         before, after = before & names, after & names
     difference = Difference(dropped=before - after, created=after - before)
     for graph in sorted(before | after):
-        if next(quads_in(new, graph), None) is None:
-            if next(quads_in(old, graph), None) is not None:
+        if is_empty(new, graph):
+            if not is_empty(old, graph):
                 difference.cleared.add(graph)
         else:
             difference.add(graph, *_diff(quads_in(old, graph), quads_in(new, graph)))
@@ -482,6 +360,16 @@ def quads_in(store: ox.Store, graph: GraphName) -> Iterator[ox.Quad]:
     """The quads of one graph."""
     name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
     return store.quads_for_pattern(None, None, None, name)
+
+
+def is_empty(store: ox.Store, graph: str) -> bool:
+    """Whether a graph has no quads."""
+    return next(quads_in(store, graph), None) is None
+
+
+def graph_exists(store: ox.Store, graph: GraphName) -> bool:
+    """Whether a named graph exists; the default graph always does."""
+    return graph is None or store.contains_named_graph(ox.NamedNode(graph))
 
 
 def _graph_names(store: ox.Store) -> set[str]:
@@ -510,9 +398,6 @@ def _diff(old: Iterator[ox.Quad], new: Iterator[ox.Quad]) -> tuple[set[ox.Quad],
             else:
                 same_side.add(quad)
     return deleted, inserted
-
-
-_T = TypeVar("_T")
 
 
 def on_copy(store: OxigraphStore, folder: Path, function: Callable[[ox.Store], _T]) -> _T:

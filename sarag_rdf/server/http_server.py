@@ -13,17 +13,17 @@ from typing import Any
 
 import h11
 import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.server.app import make_app
-from sarag_rdf.server.doors import Door
-from sarag_rdf.server.graphs import OpenGraph
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.openapi import Door
+from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker import OpenGraph
 
-_STOP_SECONDS, _SHUTDOWN_SECONDS = 1.0, 3
-"""Seconds after an interrupt until requests are answered with 503, and until they are dropped."""
+_STOP_SECONDS = 1
+"""Seconds after an interrupt until running requests are answered with 503."""
 
 
 def listen(settings: ServeSettings) -> socket.socket:
@@ -50,45 +50,15 @@ def listen(settings: ServeSettings) -> socket.socket:
     return listener
 
 
-class _Server(uvicorn.Server):
-    """Shuts down within seconds; `stop` is called when running requests have had a short time."""
-
-    def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._stop = stop
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(_STOP_SECONDS, self._stop)
-        await super().shutdown(sockets)
-
-
 def serve(
     settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str, Sequence[Door]], None]
 ) -> None:
     """Serve until interrupted; `ready` is called with URL and doors when the server listens.
 
     `open_graph` is called once here and in each worker for questions, so it must be picklable.
-    Raises `UsageError`, `StoreError`.
+    Raises `UsageError`, `StoreError`, and what the application raises when it starts.
     """
     app = make_app(settings, _base_iri(open_graph), open_graph)
-    listener = listen(settings)
-    port = listener.getsockname()[1]
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    ready(f"http://{host}:{port}", app.doors)
-    run_app(app, settings, listener, app.stop)
-
-
-def run_app(
-    app: ASGIApp,
-    settings: ServeSettings,
-    listener: socket.socket,
-    stop: Callable[[], None] = lambda: None,
-) -> None:
-    """Run an application until interrupted, with limits on connections and request heads.
-
-    `stop` is called a second after the interrupt. The listener is closed. Raises what the
-    application raises when it starts.
-    """
     failures: list[Exception] = []
 
     async def watched(scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,16 +80,16 @@ def run_app(
         server_header=False,
         proxy_headers=False,
         h11_max_incomplete_event_size=MAX_LINE + MAX_FIELDS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS,
         timeout_keep_alive=15,
     )
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    try:
-        with listener:
-            _Server(config, stop).run(sockets=[listener])
-    finally:
-        for error in failures:
-            raise error
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    with listen(settings) as listener:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        ready(f"http://{host}:{listener.getsockname()[1]}", app.doors)
+        uvicorn.Server(config).run(sockets=[listener])
+    for error in failures:
+        raise error
 
 
 def _base_iri(open_graph: OpenGraph) -> str:
@@ -177,8 +147,7 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*args, **options)
         self._per_client = per_client
         self._head = HeadSize()
-        self._head_timer: asyncio.TimerHandle | None = None
-        self._stall_timer: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._idle_since = self.loop.time()
 
     @property
@@ -188,7 +157,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._start_head_timer()
+        self._start("head", HEAD_SECONDS, self._expire)
         everyone = [c for c in self.connections if isinstance(c, BoundedProtocol)]
         own = [c for c in everyone if c._address == self._address]
         if len(own) > self._per_client:
@@ -202,8 +171,8 @@ class BoundedProtocol(H11Protocol):
         return self.client[0] if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_head_timer()
-        self._cancel_stall_timer()
+        self._cancel("head")
+        self._cancel("stall")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -212,9 +181,9 @@ class BoundedProtocol(H11Protocol):
             return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE and not self.is_idle:
-            self._cancel_head_timer()
-        elif self._head_timer is None:
-            self._start_head_timer()
+            self._cancel("head")
+        elif "head" not in self._timers:
+            self._start("head", HEAD_SECONDS, self._expire)
 
     def on_response_complete(self) -> None:
         self._head, self._idle_since = HeadSize(), self.loop.time()
@@ -229,24 +198,18 @@ class BoundedProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stall_timer = self.loop.call_later(STALL_SECONDS, self.transport.abort)
+        self._start("stall", STALL_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._cancel_stall_timer()
+        self._cancel("stall")
         super().resume_writing()
 
-    def _start_head_timer(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._expire)
+    def _start(self, timer: str, seconds: float, action: Callable[[], None]) -> None:
+        self._timers[timer] = self.loop.call_later(seconds, action)
 
-    def _cancel_head_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-        self._head_timer = None
-
-    def _cancel_stall_timer(self) -> None:
-        if self._stall_timer is not None:
-            self._stall_timer.cancel()
-        self._stall_timer = None
+    def _cancel(self, timer: str) -> None:
+        if timer in self._timers:
+            self._timers.pop(timer).cancel()
 
     def _expire(self) -> None:
         if self._head.begun:
@@ -263,7 +226,7 @@ class BoundedProtocol(H11Protocol):
 
     def _reject(self, status: int, message: str) -> None:
         """Send a response of one line, unless a response has begun, and close the connection."""
-        self._cancel_head_timer()
+        self._cancel("head")
         if not self.is_idle and self.cycle.response_started:
             self.transport.abort()
             return

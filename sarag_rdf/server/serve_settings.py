@@ -68,7 +68,7 @@ class ServeSettings(Options):
     writable: bool = option(False, "Accept writes from clients whose token permits them.")
     tokens: Path | None = option(
         None,
-        "YAML file of tokens and their permissions (see  sarag token --help). The token in "
+        "YAML file of tokens and their permissions (see sarag token --help). The token in "
         "SARAG_SERVE_TOKEN may do everything.",
     )
     anonymous: bool = option(
