@@ -15,7 +15,7 @@ from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_COUNT, RetrieverOptions, S
 from sarag_rdf.base.types import AnswerEvent
 from sarag_rdf.kg.registry import context_options, options_of, strategy
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.kg.weights import parse_weights, split_weights
+from sarag_rdf.kg.schemas import parse_weights
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
 from sarag_rdf.server.picture.trace import activation_frames
 from sarag_rdf.server.requests import Ask, Search, job_events, run
@@ -136,7 +136,7 @@ def job_of(asked: Search) -> QuestionJob:
     options: dict[str, Any] = {"retriever": _retriever(asked)}
     weights = [asked.weights] if isinstance(asked.weights, str) else asked.weights
     if isinstance(weights, list):
-        weights = parse_weights(part for text in weights for part in split_weights(text))
+        weights = parse_weights(weights)
     if weights:
         options["weights"] = weights
     if not isinstance(asked, Ask):

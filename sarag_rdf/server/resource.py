@@ -22,7 +22,7 @@ from sarag_rdf.server.description import Description, Resources, describe_resour
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
 from sarag_rdf.server.pages import resource_page
-from sarag_rdf.server.queries import known_prefixes
+from sarag_rdf.server.query_evaluation import known_prefixes
 from sarag_rdf.server.requests import STORE_PATH, Resource, public_url, run, settings_of
 from sarag_rdf.server.worker import Worker
 

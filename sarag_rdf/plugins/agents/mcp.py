@@ -31,7 +31,7 @@ from sarag_rdf.plugins.agents.mcp_values import (
 )
 from sarag_rdf.server.access import Access
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.queries import QueryJob
+from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import record_of
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import OpenGraph

@@ -28,7 +28,7 @@ from sarag_rdf.plugins.agents.mcp_values import (
 )
 from sarag_rdf.server.explore import GraphPart
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
-from sarag_rdf.server.queries import known_prefixes
+from sarag_rdf.server.query_evaluation import known_prefixes
 from sarag_rdf.server.sparql import DescribeJob
 from sarag_rdf.server.worker import Worker
 
