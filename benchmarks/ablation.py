@@ -52,8 +52,14 @@ from sarag_rdf.plugins.evaluation.questions import (
 )
 from sarag_rdf.retrieval import relevance, sarag
 from sarag_rdf.retrieval.activation import NONE, Activation, Pass, Rates, Round, Spreading
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Network
+from sarag_rdf.retrieval.network import (
+    DESCRIBES,
+    RELATED_TO,
+    ArrayNetwork,
+    EdgeKind,
+    Edges,
+    Network,
+)
 from sarag_rdf.retrieval.sarag import Sarag
 from sarag_rdf.retrieval.view import GraphView
 

@@ -36,7 +36,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.retrieval.network.load import network_arrays
+from sarag_rdf.retrieval.network import network_arrays
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.remote.sample import seeds

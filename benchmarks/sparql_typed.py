@@ -62,7 +62,7 @@ SYSTEMS = (
 )
 PATHS = "paths"
 SEED = 23
-BY_HAND = "sparql-typed:constrained=false:shown=1000"
+BY_HAND = "sparql-typed:properties=200:classes=200:shown=1000"
 RELATIONS = {
     "actor": "starred actors",
     "director": "directed by",

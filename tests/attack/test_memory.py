@@ -10,7 +10,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.base.sandbox import machine_memory, memory, process_memory
+from sarag_rdf.base.sandbox import machine_memory, process_memory
 from sarag_rdf.server.serve_settings import MIN_MEMORY, ServeSettings
 from tests.sample_graph import make_graph
 from tests.server.running import Running, serving

@@ -25,7 +25,7 @@ from sarag_rdf.plugins.evaluation.preferences import (
     judge_prompt,
     preferences,
 )
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import ROOT, Sarag
 from tests.evaluation.scripted import Scripted

@@ -20,12 +20,7 @@ from typing import Any, Final
 import click
 from pyoxigraph import NamedNode
 
-from sarag_rdf.base.errors import (
-    InputError,
-    TruncatedReplyError,
-    UnparsableReplyError,
-    UsageError,
-)
+from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, sha256_hex
 from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.prompts import fence_for, object_of, string
@@ -39,14 +34,13 @@ from sarag_rdf.cli.flags import (
     over_option,
 )
 from sarag_rdf.cli.output import counted, open_output, progress_bars
-from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
-from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.plugins.evaluation.commands import check_outputs
 from sarag_rdf.plugins.evaluation.grading import PROMPTS
 from sarag_rdf.plugins.evaluation.paths import relation_paths
 from sarag_rdf.plugins.evaluation.questions import read_json
-from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
+from sarag_rdf.retrieval.path_model import Hop, HopSequence
 from sarag_rdf.retrieval.paths import PathSearch
 
 TRIES: Final = 50
@@ -186,7 +180,7 @@ class QuestionWriter:
     def _starts(self, rng: random.Random) -> Iterator[str]:
         """Entities at which a path can start, in random order, again and again."""
         entities = list(self._paths.view.iris.entities)
-        parts = path_parts(self._reader)
+        parts = self._paths.in_use.parts
         is_any = True
         while is_any:
             is_any = False
@@ -277,7 +271,7 @@ class QuestionWriter:
             return self._known[node]
         known = set(self._schema.hops)
         ways: defaultdict[Hop, set[str]] = defaultdict(set)
-        for part in path_parts(self._reader):
+        for part in self._paths.in_use.parts:
             rows = term_reader(self._reader, part).rows_for("statements-about", [node])
             for _, side, property_, other in rows:
                 hop = Hop(property_.value, side.value == "-")
@@ -357,7 +351,7 @@ class QuestionWriter:
     def _documents(self, statement: Statement) -> set[str]:
         """The documents that state it: of the graph of documents, or the page of its subject."""
         iris = set()
-        for part in path_parts(self._reader):
+        for part in self._paths.in_use.parts:
             only = GraphReader(self._reader.store, self._reader.minter, (part,))
             if part.name == DOCUMENTS and statement.property == SARAG.relatedTo.value:
                 rows = only.rows_for("statements", [statement.subject])

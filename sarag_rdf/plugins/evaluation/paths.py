@@ -38,10 +38,10 @@ from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.commands import check_outputs
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.questions import PathQuestion, read_path_questions
-from sarag_rdf.retrieval.network.kinds import RELATED_TO
+from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.path_model import FEATURES, PathModel
 from sarag_rdf.retrieval.paths import Paths, PathSearch
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.retrieval.view import GraphView
 
 ACCOUNTINGS: Final = ("terminals", "path nodes", "chunk-resolved")

@@ -19,7 +19,7 @@ from typing import Any, Final
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.types import Query, Source
 from sarag_rdf.plugins.evaluation.measures import normalize_answer
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 
 # --------------------------------------------------------------------------------------------- JSON
 

@@ -64,7 +64,7 @@ from sarag_rdf.plugins.evaluation.report import (
     rounded,
 )
 from sarag_rdf.plugins.evaluation.report import times as median_and_mean
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 
 DEPTH = 100
 """The minimum number of documents that are retrieved."""
