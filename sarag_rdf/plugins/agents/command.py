@@ -12,7 +12,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import note
 from sarag_rdf.cli.server_commands import folder_of, graph_opener, graph_options
-from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ServeSettings
 
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
@@ -73,7 +73,6 @@ def command(**options: Any) -> int:
     input and output. Needs the extra mcp.
     """
     from sarag_rdf.plugins.agents.doors import mcp_server
-    from sarag_rdf.server.access import access_rules
     from sarag_rdf.server.http_server import serve
 
     make_server, _ = mcp_server()
@@ -82,18 +81,14 @@ def command(**options: Any) -> int:
             "--tokens and --anonymous are for --http: over standard input and output the client "
             "starts the server itself"
         )
-    access = access_rules(
-        options["tokens"],
-        is_local=not options["http"] or is_loopback(options["host"]),
-        anonymous=options["anonymous"],
-    )
     settings = ServeSettings(
         folder=folder_of(options["kg"]),
         host=options["host"],
         port=options["port"],
         timeout=options["timeout"],
         question_timeout=options["question_timeout"],
-        access=access,
+        tokens=options["tokens"],
+        anonymous=options["anonymous"],
         max_memory=options["max_memory"],
         max_connections=options["max_connections"],
         max_rows=options["max_rows"],

@@ -29,11 +29,10 @@ from sarag_rdf.plugins.agents.mcp_values import (
     SchemaResult,
     SearchResult,
 )
-from sarag_rdf.server.access import Access
 from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import record_of
-from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.serve_settings import Access, ServeSettings
 from sarag_rdf.server.worker import OpenGraph
 
 _LOCAL: Final = Access("local")
