@@ -205,14 +205,15 @@ def normalize_phrase(phrase: str) -> tuple[Word, ...]:
     >>> [word.stem for word in normalize_phrase("was born in the village of")]
     ['be', 'born', 'in']
     """
-    words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|\*", phrase.lower())
-    return normalize_words(tuple(Word(word) for word in words))
+    words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|\*", phrase)
+    return normalize_words(tuple(map(Word, words)))
 
 
 @lru_cache(maxsize=8192)
 def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The same for words in the form of the text."""
-    plain = [word for word in words if not is_function_word(word.stem)]
+    lower = (Word(word.stem.lower(), word.is_optional) for word in words)
+    plain = [word for word in lower if not is_function_word(word.stem)]
     result: list[Word] = []
     for position, word in enumerate(plain):
         following = next((w.stem for w in plain[position + 1 :] if not w.is_optional), "")

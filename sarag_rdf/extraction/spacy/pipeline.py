@@ -164,10 +164,10 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
 
     Without a matcher, relations have no properties and mentions no classes.
     """
+    from sarag_rdf.extraction.spacy.clauses import find_clauses
     from sarag_rdf.extraction.spacy.coreference import resolve_coreference
     from sarag_rdf.extraction.spacy.mentions import find_mention_spans
-    from sarag_rdf.extraction.spacy.relations import ParsedClauses, find_relations
-    from sarag_rdf.extraction.spacy.statements import find_statements, typed_relations
+    from sarag_rdf.extraction.spacy.statements import StatementFinder, relations_of
 
     is_titled = any(map(str.isalnum, title))
     title = " ".join(title.split()) if is_titled else lead_name(doc.text)
@@ -177,18 +177,19 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
         title = longer.pop()
         spans = find_mention_spans(doc, title)
     coreference = resolve_coreference(doc, title, spans)
-    matches = find_relations(doc, coreference)
+    clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
-    relations = tuple(match.relation for match in matches)
-    if matcher is not None:
-        typed = find_statements(ParsedClauses(doc, coreference), matcher)
+    if matcher is None:
+        relations = relations_of(clauses)
+    else:
+        finder = StatementFinder(clauses, coreference, matcher)
+        relations = relations_of(clauses, finder.find())
         mentions = tuple(
             m
             if m.type == "time"
-            else replace(m, type=typed.types[m.name], classes=typed.classes.get(m.name, ()))
+            else replace(m, type=finder.types[m.name], classes=finder.classes.get(m.name, ()))
             for m in mentions
         )
-        relations = tuple(typed_relations(matches, typed.statements))
     extraction = Extraction(mentions, relations)
     return ParsedDocument(doc, title or coreference.topic, coreference, extraction)
 
