@@ -220,17 +220,6 @@ class LLMExtractor:
         """
         return map_in_order(self._result, documents, self._concurrency)
 
-    def extract_statements(
-        self, documents: Iterable[Document]
-    ) -> Iterator[list[Relation] | Exception]:
-        """Only the typed relations of each document, as `extract` does; one call per document.
-
-        Raises `UsageError` without a schema that has properties.
-        """
-        if self._statements is None:
-            raise UsageError("typed statements need an ontology with properties")
-        return map_in_order(self._statements_result, documents, self._concurrency)
-
     @cached_property
     def _statements(self) -> StatementModel | None:
         if self._schema is None or not self._schema.properties:
@@ -266,16 +255,10 @@ class LLMExtractor:
         return Usage(calls, 0, tokens_in, tokens_out, cost)
 
     def _result(self, document: Document, stop: threading.Event) -> Extraction | Exception:
+        if not document.titled_text.strip():
+            return Extraction()
         try:
             return self._typed(document, stop, self._untyped(document, stop))
-        except _DOCUMENT_ERRORS as error:
-            return error
-
-    def _statements_result(
-        self, document: Document, stop: threading.Event
-    ) -> list[Relation] | Exception:
-        try:
-            return list(self._typed(document, stop, Extraction()).relations)
         except _DOCUMENT_ERRORS as error:
             return error
 
@@ -283,35 +266,27 @@ class LLMExtractor:
         self, document: Document, stop: threading.Event, extraction: Extraction
     ) -> Extraction:
         """The extraction with the statements of one more call, if there is an ontology."""
-        if self._statements is None or not document.titled_text.strip():
+        if self._statements is None:
             return extraction
-        if stop.is_set():
-            raise CancelledError
         request = self._statements.request(document, [m.name for m in extraction.mentions])
-        reply = self._ask(PROMPT, request.prompt, request.schema)
+        reply = self._ask(PROMPT, request.prompt, request.schema, stop)
         discarded: Counter[str] = Counter()
         typed = self._statements.extraction(document, extraction, request, reply, discarded)
         self._add_discarded(discarded)
         return typed
 
     def _untyped(self, document: Document, stop: threading.Event) -> Extraction:
-        if not document.titled_text.strip():
-            return Extraction()
         schema = entities_schema(max_items(document, MAX_ENTITIES))
-        entities = self._ask("entities", entities_prompt(document), schema)["entities"]
+        entities = self._ask("entities", entities_prompt(document), schema, stop)["entities"]
         discarded: Counter[str] = Counter()
         mentions = grounded_mentions(entities, document.titled_text, document.text, discarded)
-        self._add_discarded(discarded)
-        if len(mentions) < 2:
-            return Extraction(mentions)
-        if stop.is_set():
-            raise CancelledError
-        names = [mention.name for mention in mentions]
-        prompt = relationships_prompt(document, names)
-        schema = relationships_schema(names, max_items(document, MAX_RELATIONSHIPS))
-        relationships = self._ask("relationships", prompt, schema)["relationships"]
-        discarded = Counter()
-        relations = grounded_relations(relationships, mentions, discarded)
+        relations: tuple[Relation, ...] = ()
+        if len(mentions) > 1:
+            names = [mention.name for mention in mentions]
+            prompt = relationships_prompt(document, names)
+            schema = relationships_schema(names, max_items(document, MAX_RELATIONSHIPS))
+            reply = self._ask("relationships", prompt, schema, stop)
+            relations = grounded_relations(reply["relationships"], mentions, discarded)
         self._add_discarded(discarded)
         return Extraction(mentions, relations)
 
@@ -319,7 +294,11 @@ class LLMExtractor:
         with self._lock:
             self._discarded += counts
 
-    def _ask(self, name: str, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(
+        self, name: str, prompt: str, schema: Mapping[str, Any], stop: threading.Event
+    ) -> dict[str, Any]:
+        if stop.is_set():
+            raise CancelledError
         reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._max_tokens)
         with self._lock:
             self._usage += reply.usage
@@ -445,13 +424,8 @@ def _only_about(mention: Mention, sentences: list[str], mentions: Sequence[Menti
         for name in (other.name, *other.aliases)
         if normalize_name(name) not in own
     ]
-    return [sentence for sentence in sentences if not _contains_any(sentence, others)]
+    return [s for s in sentences if not any(map(WordMatcher(s).contains, others))]
 
 
 def _is_place(mention: Mention) -> bool:
     return nearest_type(mention.type) == "geopolitical"
-
-
-def _contains_any(sentence: str, names: Iterable[str]) -> bool:
-    words = WordMatcher(sentence)
-    return any(words.contains(name) for name in names)

@@ -8,6 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sarag_rdf.plugins.learned.candidates import KINDS, Candidate, find_candidates
+from sarag_rdf.plugins.learned.contexts import SentenceVectors, path_phrase, sentences_of
+from sarag_rdf.plugins.learned.statements import (
+    Classifier,
+    StatementExtractor,
+    Vectors,
+    relation_of,
+)
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -20,16 +28,8 @@ from sarag_rdf.extraction.statements import RANGE_KINDS
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.plugins.learned import features
-from sarag_rdf.plugins.learned.candidates import KINDS, Candidate, find_candidates
-from sarag_rdf.plugins.learned.contexts import SentenceVectors, path_phrase, sentences_of
 from sarag_rdf.plugins.learned.extractor import LearnedExtractor
 from sarag_rdf.plugins.learned.features import ExampleNames, Subjects, align
-from sarag_rdf.plugins.learned.statements import (
-    Classifier,
-    StatementExtractor,
-    Vectors,
-    relation_of,
-)
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 
 EX = "https://example.org/"
