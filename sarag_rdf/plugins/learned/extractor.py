@@ -31,8 +31,7 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.options import option
 from sarag_rdf.base.ports import Embedder, Services
 from sarag_rdf.base.types import Document, EntityType, Extraction, Method, Relation
-from sarag_rdf.extraction.examples import Example, ExampleStatement, examples_of
-from sarag_rdf.extraction.names import exact_text, soft_text
+from sarag_rdf.extraction.examples import Example, examples_of
 from sarag_rdf.extraction.prose import source_text
 from sarag_rdf.extraction.spacy.pipeline import ParsedDocument, SpacyExtractor, SpacyOptions
 from sarag_rdf.extraction.statements import literal, range_kind, with_statements
@@ -43,11 +42,9 @@ from sarag_rdf.plugins.learned.features import (
     Floats,
     Samples,
     SchemaVectors,
-    align,
     path_phrase,
     role_features,
     sentences_of,
-    ways,
 )
 
 RULES = "2"
@@ -243,28 +240,33 @@ class StatementExtractor:
         return [(n, s) for n, own in enumerate(self._arguments_of(docs)) for s in own]
 
     @cached_property
+    def _stated(self) -> list[list[tuple[int, int, str]]]:
+        """The place of the object, the property and the subject of statements, by sentence."""
+        rows = {p.iri: row for row, p in enumerate(self._properties.properties)}
+        return [
+            [
+                (place, rows[statement.property], statement.subject)
+                for statement in self._examples[origin].statements
+                for place in sentence.spelled(statement.object)
+            ]
+            for origin, sentence in self._example_sentences
+        ]
+
+    @cached_property
     def _samples(self) -> tuple[Samples, Samples]:
         """The objects and the subjects of the examples."""
-        places = {p.iri: row for row, p in enumerate(self._properties.properties)}
         objects, subjects = [], []
-        for origin, sentence in self._example_sentences:
-            example = self._examples[origin]
-            stated = align(sentence.candidates, example)
-            used = [sentence.candidates[index] for index in stated]
-            for index, c in enumerate(sentence.candidates):
-                rows = [places[s.property] for s in stated.get(index, ())]
+        for (origin, sentence), stated in zip(self._example_sentences, self._stated, strict=True):
+            used = [sentence.candidates[place] for place, _, _ in stated]
+            for place, c in enumerate(sentence.candidates):
+                rows = [row for other, row, _ in stated if other == place]
                 if not rows and not any(c.overlaps(other) for other in used):
                     rows = [-1]
-                objects += [(sentence.vectors[index], c, row, origin) for row in rows]
-            for statement in (s for own in stated.values() for s in own):
-                row = places[statement.property]
-                for index in np.flatnonzero(_is_subject(sentence, statement)):
-                    c = sentence.candidates[index]
-                    if c.value is None:
-                        subjects.append((sentence.vectors[index], c, row, origin))
-                        break
-        shape = 3, self._properties.labels.shape[1]
-        return Samples.of(objects, shape), Samples.of(subjects, shape)
+                objects += [(sentence, place, row, origin) for row in rows]
+            for _, row, subject in stated:
+                subjects += [(sentence, p, row, origin) for p in sentence.spelled(subject)[:1]]
+        width = self._properties.labels.shape[1]
+        return Samples.of(objects, width), Samples.of(subjects, width)
 
     @cached_property
     def _classifiers(self) -> tuple[Classifier, Classifier]:
@@ -272,54 +274,48 @@ class StatementExtractor:
 
         Subjects are known without the topic and with it, as documents may have a title.
         """
-        places = {p.iri: row for row, p in enumerate(self._properties.properties)}
         objects: list[_Rows] = []
         subjects: list[_Rows] = []
-        topics = [""] * len(self._examples)
-        for origin, sentence in self._example_sentences:
-            example = self._examples[origin]
+        topics: dict[int, str] = {}
+        for (origin, sentence), stated in zip(self._example_sentences, self._stated, strict=True):
+            of_objects, of_subjects = (samples.without(origin) for samples in self._samples)
             mask = self._properties.admitted(sentence.candidates)
-            stated = np.zeros(mask.shape, np.bool_)
-            others = tuple(samples.without(origin) for samples in self._samples)
-            pairs = [
-                (index, places[s.property], s)
-                for index, own in align(sentence.candidates, example).items()
-                for s in own
-                if mask[index, places[s.property]]
-            ]
-            title = Counter(s.subject for s in example.statements).most_common(1)
-            for topic in dict.fromkeys((topics[origin], *(name for name, _ in title))):
-                among = sentence.titled(topic, self._embed)
-                rows = self._subject_rows(among, [p[:2] for p in pairs], others[1])
-                for own, (index, row, statement) in zip(rows, pairs, strict=True):
-                    stated[index, row] = True
-                    subjects.append((own, _is_subject(among, statement)))
+            pairs = [(place, row, subject) for place, row, subject in stated if mask[place, row]]
+            is_right = np.zeros(mask.shape, np.bool_)
+            for place, row, _ in pairs:
+                is_right[place, row] = True
             if mask.any():
-                objects.append((self._object_rows(sentence, others[0])[mask], stated[mask]))
-            topics[origin] = topics[origin] or topic_of(sentence)
+                objects.append((self._object_rows(sentence, of_objects)[mask], is_right[mask]))
+            titles = [s.subject for s in self._examples[origin].statements]
+            for title in dict.fromkeys(
+                (topics.get(origin, ""), max(titles, key=titles.count, default=""))
+            ):
+                among = sentence.titled(title, self._embed)
+                rows = self._subject_rows(among, [pair[:2] for pair in pairs], of_subjects)
+                for own, (_, _, subject) in zip(rows, pairs, strict=True):
+                    is_subject = np.zeros(len(among.candidates), np.bool_)
+                    is_subject[among.spelled(subject)] = True
+                    subjects.append((own, is_subject & _may_be_subjects(among)))
+            topics[origin] = topics.get(origin) or topic_of(sentence)
         return Classifier(objects), Classifier(subjects)
 
     def _object_rows(self, sentence: Arguments, samples: Samples) -> Floats:
         """Shape (candidates, properties, features)."""
-        schema = self._properties
-        role = role_features(sentence, schema, samples, schema.ranges)
-        own = np.broadcast_to(
-            sentence.of_itself()[:, None], (*role.shape[:2], sentence.of_itself().shape[1])
-        )
+        role = role_features(sentence, self._properties, samples, self._properties.ranges)
+        own = np.repeat(sentence.features()[:, None], role.shape[1], axis=1)
         return np.concatenate([own, role], axis=2)
 
     def _subject_rows(
         self, sentence: Arguments, pairs: Sequence[tuple[int, int]], samples: Samples
     ) -> list[Floats]:
         """For each pair of an object and a property, shape (candidates, features)."""
-        schema = self._properties
-        if not pairs:
-            return []
-        role = role_features(sentence, schema, samples, schema.domains)
-        own = sentence.of_itself()
+        role = role_features(sentence, self._properties, samples, self._properties.domains)
+        blocks = [sentence.features()] if pairs else []
         return [
-            np.concatenate([own, role[:, row], ways(sentence, sentence.candidates[index])], axis=1)
-            for index, row in pairs
+            np.concatenate(
+                [*blocks, role[:, row], sentence.distances(sentence.candidates[i])], axis=1
+            )
+            for i, row in pairs
         ]
 
     def statements(self, doc: Doc, title: str = "") -> Iterator[TypedStatement]:
@@ -388,17 +384,6 @@ def _may_be_subjects(sentence: Arguments) -> NDArray[np.bool_]:
         for c in sentence.candidates
     )
     return np.array(list(usable), np.bool_)
-
-
-def _is_subject(sentence: Arguments, statement: ExampleStatement) -> NDArray[np.bool_]:
-    """Shape (candidates,): those that are spelled as that of the statement, else like it."""
-    equal = np.zeros(len(sentence.candidates), np.bool_)
-    for normalize in (exact_text, soft_text):
-        key = normalize(statement.subject)
-        equal = np.array([normalize(c.text) == key for c in sentence.candidates], np.bool_)
-        if equal.any():
-            break
-    return equal & _may_be_subjects(sentence)
 
 
 def _accepted(pairs: Sequence[TypedStatement], threshold: float) -> Iterator[TypedStatement]:
