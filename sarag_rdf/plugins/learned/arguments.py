@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from spacy.tokens import Doc, Span
 
@@ -21,10 +21,7 @@ Kind = Literal[
     "person", "organization", "place", "group", "work", "name", "noun",
     "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url",
 ]  # fmt: skip
-KINDS: tuple[Kind, ...] = (
-    "person", "organization", "place", "group", "work", "name", "noun",
-    "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url",
-)  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
 ENTITY_KINDS = frozenset(KINDS[:7])
 
 _LABELS: dict[str, Kind] = {
@@ -41,24 +38,10 @@ _BRIDGE = (
 )
 _RUN = re.compile(
     rf"(?<![\w])(?:[A-Z\u00c0-\u00de][\w'’.&/-]*|\d[\w.]*(?=\s[A-Z]))(?:\s{_WORD})*"
-    rf"(?:,?\s{_BRIDGE}\s{_WORDS}){{0,2}}(?:\s\((?!born|n\.|c\.)[^\W\d][\w\s.'-]{{1,30}}\))?"
+    rf"(?:(?:,|,?\s{_BRIDGE})\s{_WORDS}){{0,2}}(?:\s\((?!born|n\.|c\.)[^\W\d][\w\s.'-]{{1,30}}\))?"
 )
-_PART_END = re.compile(rf",?\s{_BRIDGE}\s|\s\(|['’]s\s")
-_LISTS = [
-    re.compile(rf"(?<!\w){pattern}")
-    for pattern in (
-        rf"{_WORDS},\s{_WORD}(?:\s{_WORD}){{0,2}}",
-        rf"{_WORDS},\s{_WORDS},\s{_WORD}(?:\s{_WORD}){{0,2}}",
-        rf"{_WORD},\s{_WORD},?\s(?:and|&)\s{_WORD}(?:\s{_WORD}){{0,2}}",
-    )
-]
-"""A place in a larger one, in a third one, and the names of a firm."""
+_PART_END = re.compile(rf",?\s{_BRIDGE}\s|,\s|\s\(|['’]s\s")
 _QUOTED = re.compile(r"[\"“”]([^\"“”]{2,100})[\"“”]|(?<!\w)['‘]([^'‘’]{2,80})['’](?!\w)")
-_LEAD_END = re.compile(
-    r"\s(?:is|was|are|were|has|had|have|can|which|who|that|also|comes|came|plays|played|"
-    r"serves|served|became|did|does|will|originates|includes|contains|stars|directed|competed)\b"
-    r"|[,(;]|\s\("
-)
 _ARTICLES = frozenset({"the", "a", "an"})
 _DROPPED = frozenset({"DET", "PRON", "PUNCT", "SPACE", "CCONJ", "ADP", "AUX", "SCONJ", "PART"})
 _INNER = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
@@ -93,8 +76,7 @@ class Candidate:
 def find_candidates(sentence: Span) -> list[Candidate]:
     """All candidates of a sentence in the order of their first tokens, without duplicates."""
     doc, offset = sentence.doc, sentence.start_char
-    leads = list(_leads(sentence))
-    begins = {(span.start, span.end) for span in leads if span.start == _lead_start(sentence)}
+    lead = _lead(sentence)
     candidates: dict[tuple[int, int, bool], Candidate] = {}
     for own in find_values(sentence.text):
         span = doc.char_span(offset + own.begin, offset + own.end, alignment_mode="expand")
@@ -102,13 +84,13 @@ def find_candidates(sentence: Span) -> list[Candidate]:
             candidates[span.start, span.end, True] = Candidate(
                 span.start, span.end, own.value.text, own.kind, span.root.i, own.value
             )
-    for span, kind in (*_spans(sentence), *((span, None) for span in leads)):
+    for span, kind in (*_spans(sentence), (lead, None)):
         key = span.start, span.end, False
         if key not in candidates and (text := _text(span, kind)):
             is_entity = any((_trim(e).start, _trim(e).end) == key[:2] for e in sentence.ents)
             candidates[key] = Candidate(
                 span.start, span.end, text, kind or _kind(span), span.root.i,
-                is_lead=key[:2] in begins, is_entity=is_entity,
+                is_lead=key[:2] == (lead.start, lead.end), is_entity=is_entity,
             )  # fmt: skip
     return sorted(candidates.values(), key=lambda c: (c.begin, c.end, c.value is None))
 
@@ -143,9 +125,6 @@ def _spans(sentence: Span) -> Iterator[tuple[Span, Kind | None]]:
         for begin, end in parts:
             if span := _char_span(sentence, start + begin, start + end):
                 yield _trim(span), None
-    for match in (match for pattern in _LISTS for match in pattern.finditer(text)):
-        if span := _char_span(sentence, *match.span()):
-            yield span, None
 
 
 def _char_span(sentence: Span, begin: int, end: int) -> Span | None:
@@ -161,30 +140,14 @@ def _is_part(span: Span) -> bool:
     return len(span) == 1 and span[0].pos_ == "PROPN" and any(t.pos_ == "PROPN" for t in around)
 
 
-def _lead_start(sentence: Span) -> int:
-    """The first token that is not an article or punctuation."""
-    words = (t.i for t in sentence if not (t.lower_ in _ARTICLES or t.is_punct or t.is_space))
-    return next(words, -1)
-
-
-def _leads(sentence: Span) -> Iterator[Span]:
-    """The words before the first verb, comma or bracket, and the possessor at their beginning."""
-    if sentence[0].pos_ in ("ADP", "SCONJ"):
-        return
-    match = _LEAD_END.search(sentence.text)
-    ends = [match.start()] if match else []
-    verbs = (t for t in sentence[1:] if t.pos_ in ("VERB", "AUX"))
-    ends += [verb.idx - sentence.start_char - 1 for verb in verbs][:1]
-    for end in dict.fromkeys(ends):
-        start = sentence.start_char
-        span = sentence.doc.char_span(start, start + max(end, 1), alignment_mode="contract")
-        if span is not None and len(span):
-            span = _trim(span)
-            if any(token.text[:1].isupper() or token.is_digit for token in span):
-                yield span
-                owner = next((t.i for t in span if t.lower_ in ("'s", "’s")), span.start)
-                if owner > span.start:
-                    yield span.doc[span.start : owner]
+def _lead(sentence: Span) -> Span:
+    """The words before the first verb, comma, bracket or relative pronoun."""
+    ends = (
+        t.i
+        for t in sentence[1:]
+        if t.pos_ in ("VERB", "AUX") or t.text in (",", "(", ";") or t.tag_ in ("WDT", "WP")
+    )
+    return _trim(sentence.doc[sentence.start : next(ends, sentence.end)])
 
 
 def _text(span: Span, kind: Kind | None) -> str:

@@ -15,7 +15,6 @@ are accepted in the order of their confidence, as long as they agree with those 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -54,7 +53,7 @@ THRESHOLD = 0.02
 _MIN_OBJECT = 0.005
 _MAX_PAIRS = 30
 _MAX_PROPERTIES = 2
-_MAX_NAME = 8
+_MAX_VECTORS = 50_000
 _BATCH = 64
 """Number of documents that are embedded together."""
 _TYPES: dict[str, EntityType] = {
@@ -119,18 +118,18 @@ class LearnedExtractor:
         return Method("learned", inner.model, "", settings)
 
     @cached_property
-    def _statements(self) -> StatementExtractor:
-        vectors, parse = Vectors(self._embedder), self._spacy.pipeline.pipe
-        return StatementExtractor(self._schema, vectors, self._examples, parse)
+    def _finder(self) -> StatementFinder:
+        parse = self._spacy.pipeline.pipe
+        return StatementFinder(self._schema, self._embedder, self._examples, parse)
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """One extraction per document, in order; documents are read one batch ahead."""
         ahead, parsed = tee(self._spacy.parsed(documents))
-        statements = self._statements.statements_of_all((p.doc, p.topic) for p in ahead)
+        statements = self._finder.find((p.doc, p.topic) for p in ahead)
         for document, own in zip(parsed, statements, strict=True):
             yield self._joined(document, own)
 
-    def _joined(self, parsed: ParsedDocument, statements: Iterable[TypedStatement]) -> Extraction:
+    def _joined(self, parsed: ParsedDocument, statements: Iterable[Statement]) -> Extraction:
         """An argument at the place of a mention has the name of its cluster."""
         names = {(s.begin, s.end): s.name for s in parsed.coreference.mention_spans}
         types: dict[str, EntityType] = {}
@@ -141,15 +140,16 @@ class LearnedExtractor:
             return name
 
         relations: list[Relation] = []
-        for one in statements:
-            if (relation := relation_of(one)) is not None:
-                object_ = relation.object if relation.value else name_of(one.object)
-                relations.append(replace(relation, subject=name_of(one.subject), object=object_))
+        for statement in statements:
+            if relation := statement.relation:
+                object_ = relation.object if relation.value else name_of(statement.object)
+                subject = name_of(statement.subject)
+                relations.append(replace(relation, subject=subject, object=object_))
         return with_statements(parsed.extraction, relations, self._schema, types=types)
 
 
 @dataclass(frozen=True, slots=True)
-class TypedStatement:
+class Statement:
     """A statement of a sentence, with its confidence in (0, 1).
 
     `subject` and `object` are candidates of the sentence, or the subject is the topic.
@@ -157,10 +157,37 @@ class TypedStatement:
 
     sentence: Span
     subject: Candidate
-    property: OntologyProperty
+    stated: OntologyProperty
     object: Candidate
     confidence: float
-    is_topic: bool
+
+    @property
+    def relation(self) -> Relation | None:
+        """A typed relation with its sentence; None if the range excludes its object."""
+        value = literal(self.stated, self.object.text, self.object.value)
+        if value is None and range_kind(self.stated) not in ("entity", "any"):
+            return None
+        return Relation(
+            self.subject.text,
+            path_phrase(self.sentence.doc, self.object),
+            self.object.text,
+            source_text(self.sentence),
+            round(self.confidence, 3),
+            self.stated.iri,
+            value=value,
+        )
+
+    def disagrees(self, other: Statement) -> bool:
+        """Whether it cannot be true beside another one of its sentence."""
+        if (self.subject.text, self.object.text) == (other.object.text, other.subject.text):
+            return True
+        same_property = self.stated.iri == other.stated.iri
+        if self.object.overlaps(other.object):
+            ends = (self.object.begin, self.object.end), (other.object.begin, other.object.end)
+            is_literal = self.object.value is not None or other.object.value is not None
+            return is_literal or same_property or ends[0] != ends[1]
+        one_value = self.stated.is_functional or range_kind(self.stated) in ("date", "number")
+        return same_property and one_value and self.subject.text == other.subject.text
 
 
 _Rows = tuple[Floats, NDArray[np.bool_]]
@@ -168,7 +195,7 @@ _Rows = tuple[Floats, NDArray[np.bool_]]
 
 
 class Classifier:
-    """Gradient boosting over rows of features, of which NaN is a missing one."""
+    """Gradient boosting over rows of features."""
 
     def __init__(self, examples: Sequence[_Rows]) -> None:
         """Fit to features of shape (n, features), and which rows are right.
@@ -184,24 +211,20 @@ class Classifier:
         is_right = np.concatenate([np.zeros(0, np.bool_), *(right for _, right in examples)])
         self._model: Any = None
         if len(set(is_right.tolist())) == 2:
-            features = np.concatenate([rows for rows, _ in examples])
-            self._known = ~np.isnan(features).all(axis=0)
             self._model = HistGradientBoostingClassifier(
                 max_iter=100, learning_rate=0.05, max_leaf_nodes=8, min_samples_leaf=10,
                 l2_regularization=1.0, max_features=0.3, early_stopping=False, random_state=0,
-            ).fit(features[:, self._known], is_right)  # fmt: skip
+            ).fit(np.concatenate([rows for rows, _ in examples]), is_right)  # fmt: skip
 
     def predict(self, rows: Floats) -> NDArray[np.float64]:
         """Probabilities in [0, 1) for rows of shape (n, features)."""
         if self._model is None or not len(rows):
             return np.zeros(len(rows))
-        probabilities: NDArray[np.float64]
-        probabilities = self._model.predict_proba(rows[:, self._known])[:, 1]
-        return probabilities
+        return np.asarray(self._model.predict_proba(rows)[:, 1], np.float64)
 
 
-class StatementExtractor:
-    """Extracts statements in the terms of one schema, as its examples show them.
+class StatementFinder:
+    """Finds statements in the terms of one schema, as its examples show them.
 
     `parse` turns the texts of examples into parsed documents, with the pipeline that also parses
     the documents.
@@ -210,59 +233,91 @@ class StatementExtractor:
     def __init__(
         self,
         schema: Schema,
-        embed: Vectors,
+        embedder: Embedder,
         examples: Sequence[Example],
         parse: Callable[[Sequence[str]], Iterable[Doc]],
         *,
         threshold: float = THRESHOLD,
     ) -> None:
         """Statements have a confidence of at least `threshold`."""
-        self._embed = embed
+        self._embedder = embedder
+        self._known_vectors: dict[str, Floats] = {}
+        self._schema = schema
         self._examples = examples
         self._parse = parse
         self._threshold = threshold
-        self._schema = schema
+
+    def _embed(self, texts: Sequence[str]) -> Floats:
+        """The unit vectors of texts, shape (texts, d); those of the last texts are in memory."""
+        known = self._known_vectors
+        if len(known) > _MAX_VECTORS:
+            known.clear()
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            new.sort(key=len)  # batches of texts of one length need the least padding
+            known |= zip(new, self._embedder.embed(new), strict=True)
+        return np.stack([known[text] for text in texts])
+
+    def find(self, docs: Iterable[tuple[Doc, str]]) -> Iterator[list[Statement]]:
+        """The accepted statements of each document and its title, by sentence, best first.
+
+        Documents are embedded in batches. The topic is the title; without one it is the name at the
+        beginning of the first sentence, which later sentences may leave out.
+        """
+        remaining = iter(docs)
+        while batch := list(islice(remaining, _BATCH)):
+            sentences = self._sentences(
+                [doc for doc, _ in batch] if self._schema.properties else []
+            )
+            topics = [topic for _, topic in batch]
+            statements: list[list[Statement]] = [[] for _ in batch]
+            for place, sentence in sentences:
+                statements[place] += self._accepted(sentence, topics[place])
+                topics[place] = topics[place] or topic_of(sentence)
+            yield from statements
+
+    def _sentences(self, docs: Sequence[Doc]) -> list[tuple[int, Arguments]]:
+        """The sentences of all documents, each with the place of its document."""
+        pairs = [(place, span) for place, doc in enumerate(docs) for span in sentences_of(doc)]
+        arguments = Arguments.of_all([span for _, span in pairs], self._embed) if pairs else []
+        return [(place, own) for (place, _), own in zip(pairs, arguments, strict=True)]
 
     @cached_property
     def _properties(self) -> SchemaVectors:
         return SchemaVectors.of(self._schema, self._embed)
 
-    def _arguments_of(self, docs: Sequence[Doc]) -> list[list[Arguments]]:
-        """The sentences of each document, embedded together."""
-        sentences = [list(sentences_of(doc)) for doc in docs]
-        arguments = iter(Arguments.of_all([s for own in sentences for s in own], self._embed))
-        return [list(islice(arguments, len(own))) for own in sentences]
-
     @cached_property
-    def _example_sentences(self) -> list[tuple[int, Arguments]]:
-        """The sentences of all examples, each with the place of its example."""
-        docs = list(self._parse([example.text for example in self._examples]))
-        return [(n, s) for n, own in enumerate(self._arguments_of(docs)) for s in own]
+    def _stated(self) -> list[tuple[int, Arguments, list[tuple[int, int, str]]]]:
+        """Each sentence of the examples with the place of its example, and its statements.
 
-    @cached_property
-    def _stated(self) -> list[list[tuple[int, int, str]]]:
-        """The place of the object, the property and the subject of statements, by sentence."""
+        Of a statement it has the place of the object, the row of the property, and the subject.
+        """
         rows = {p.iri: row for row, p in enumerate(self._properties.properties)}
+        docs = list(self._parse([example.text for example in self._examples]))
         return [
-            [
-                (place, rows[statement.property], statement.subject)
-                for statement in self._examples[origin].statements
-                for place in sentence.spelled(statement.object)
-            ]
-            for origin, sentence in self._example_sentences
+            (
+                origin,
+                sentence,
+                [
+                    (place, rows[statement.property], statement.subject)
+                    for statement in self._examples[origin].statements
+                    for place in sentence.spelled(statement.object)
+                ],
+            )
+            for origin, sentence in self._sentences(docs)
         ]
 
     @cached_property
     def _samples(self) -> tuple[Samples, Samples]:
         """The objects and the subjects of the examples."""
         objects, subjects = [], []
-        for (origin, sentence), stated in zip(self._example_sentences, self._stated, strict=True):
+        for origin, sentence, stated in self._stated:
             used = [sentence.candidates[place] for place, _, _ in stated]
-            for place, c in enumerate(sentence.candidates):
-                rows = [row for other, row, _ in stated if other == place]
-                if not rows and not any(c.overlaps(other) for other in used):
-                    rows = [-1]
-                objects += [(sentence, place, row, origin) for row in rows]
+            objects += [(sentence, place, row, origin) for place, row, _ in stated]
+            objects += [
+                (sentence, place, -1, origin)
+                for place, candidate in enumerate(sentence.candidates)
+                if not any(candidate.overlaps(other) for other in used)
+            ]
             for _, row, subject in stated:
                 subjects += [(sentence, p, row, origin) for p in sentence.spelled(subject)[:1]]
         width = self._properties.labels.shape[1]
@@ -277,7 +332,7 @@ class StatementExtractor:
         objects: list[_Rows] = []
         subjects: list[_Rows] = []
         topics: dict[int, str] = {}
-        for (origin, sentence), stated in zip(self._example_sentences, self._stated, strict=True):
+        for origin, sentence, stated in self._stated:
             of_objects, of_subjects = (samples.without(origin) for samples in self._samples)
             mask = self._properties.admitted(sentence.candidates)
             pairs = [(place, row, subject) for place, row, subject in stated if mask[place, row]]
@@ -286,16 +341,15 @@ class StatementExtractor:
                 is_right[place, row] = True
             if mask.any():
                 objects.append((self._object_rows(sentence, of_objects)[mask], is_right[mask]))
-            titles = [s.subject for s in self._examples[origin].statements]
-            for title in dict.fromkeys(
-                (topics.get(origin, ""), max(titles, key=titles.count, default=""))
-            ):
-                among = sentence.titled(title, self._embed)
+            names = [statement.subject for statement in self._examples[origin].statements]
+            title = max(names, key=names.count, default="")
+            for topic in dict.fromkeys((topics.get(origin, ""), title)):
+                among = sentence.titled(topic, self._embed)
                 rows = self._subject_rows(among, [pair[:2] for pair in pairs], of_subjects)
                 for own, (_, _, subject) in zip(rows, pairs, strict=True):
                     is_subject = np.zeros(len(among.candidates), np.bool_)
                     is_subject[among.spelled(subject)] = True
-                    subjects.append((own, is_subject & _may_be_subjects(among)))
+                    subjects.append((own, is_subject & may_be_subjects(among)))
             topics[origin] = topics.get(origin) or topic_of(sentence)
         return Classifier(objects), Classifier(subjects)
 
@@ -309,40 +363,32 @@ class StatementExtractor:
         self, sentence: Arguments, pairs: Sequence[tuple[int, int]], samples: Samples
     ) -> list[Floats]:
         """For each pair of an object and a property, shape (candidates, features)."""
+        if not pairs:
+            return []
+        own = sentence.features()
         role = role_features(sentence, self._properties, samples, self._properties.domains)
-        blocks = [sentence.features()] if pairs else []
+        distances = (sentence.distances(sentence.candidates[place]) for place, _ in pairs)
         return [
-            np.concatenate(
-                [*blocks, role[:, row], sentence.distances(sentence.candidates[i])], axis=1
-            )
-            for i, row in pairs
+            np.concatenate([own, role[:, row], distance], axis=1)
+            for (_, row), distance in zip(pairs, distances, strict=True)
         ]
 
-    def statements(self, doc: Doc, title: str = "") -> Iterator[TypedStatement]:
-        """The accepted statements of each sentence, best first; see `statements_of_all`."""
-        [statements] = self.statements_of_all([(doc, title)])
-        yield from statements
+    def _accepted(self, sentence: Arguments, topic: str) -> list[Statement]:
+        """The statements, best first, that are sure enough and agree with those before them."""
+        accepted: list[Statement] = []
+        for statement in self._statements(sentence, topic):
+            same = sum(other.object.overlaps(statement.object) for other in accepted)
+            is_reflexive = statement.subject.text == statement.object.text
+            if (
+                statement.confidence >= self._threshold
+                and same < _MAX_PROPERTIES
+                and not (is_reflexive or statement.subject.overlaps(statement.object))
+                and not any(map(statement.disagrees, accepted))
+            ):
+                accepted.append(statement)
+        return accepted
 
-    def statements_of_all(self, docs: Iterable[tuple[Doc, str]]) -> Iterator[list[TypedStatement]]:
-        """The statements of each document and its title; documents are embedded in batches.
-
-        The topic is the title; without one it is the name at the beginning of the first sentence,
-        which later sentences may leave out.
-        """
-        remaining = iter(docs)
-        while batch := list(islice(remaining, _BATCH)):
-            if not self._schema.properties:
-                yield from ([] for _ in batch)
-                continue
-            arguments = self._arguments_of([doc for doc, _ in batch])
-            for (_, topic), sentences in zip(batch, arguments, strict=True):
-                statements: list[TypedStatement] = []
-                for sentence in sentences:
-                    statements += _accepted(self._pairs(sentence, topic), self._threshold)
-                    topic = topic or topic_of(sentence)
-                yield statements
-
-    def _pairs(self, sentence: Arguments, topic: str) -> list[TypedStatement]:
+    def _statements(self, sentence: Arguments, topic: str) -> list[Statement]:
         """The best pairs of object and property, each with its most probable subject."""
         mask = self._properties.admitted(sentence.candidates)
         if not mask.any():
@@ -355,27 +401,24 @@ class StatementExtractor:
         pairs = [divmod(int(position), mask.shape[1]) for position in order]
         pairs = [pair for pair in pairs if scores[pair] >= _MIN_OBJECT]
         among = sentence.titled(topic, self._embed)
-        usable = _may_be_subjects(among)
+        usable = may_be_subjects(among)
         statements = []
-        for (index, row), features in zip(
-            pairs, self._subject_rows(among, pairs, subjects), strict=True
-        ):
-            probabilities = np.where(usable, of_subjects.predict(features), 0)
-            position = int(probabilities.argmax())
+        for pair, rows in zip(pairs, self._subject_rows(among, pairs, subjects), strict=True):
+            probabilities = np.where(usable, of_subjects.predict(rows), 0)
+            best = int(probabilities.argmax())
             statements.append(
-                TypedStatement(
+                Statement(
                     sentence.sentence,
-                    among.candidates[position],
-                    self._properties.properties[row],
-                    sentence.candidates[index],
-                    float(scores[index, row] * np.sqrt(probabilities[position])),
-                    among.has_title and position == len(among.candidates) - 1,
+                    among.candidates[best],
+                    self._properties.properties[pair[1]],
+                    sentence.candidates[pair[0]],
+                    float(scores[pair] * np.sqrt(probabilities[best])),
                 )
             )
         return sorted(statements, key=lambda statement: -statement.confidence)
 
 
-def _may_be_subjects(sentence: Arguments) -> NDArray[np.bool_]:
+def may_be_subjects(sentence: Arguments) -> NDArray[np.bool_]:
     """Shape (candidates,): names and nouns that are no part of a value, and the title."""
     values = [c for c in sentence.candidates if c.value and c.kind != "identifier"]
     usable = (
@@ -386,85 +429,8 @@ def _may_be_subjects(sentence: Arguments) -> NDArray[np.bool_]:
     return np.array(list(usable), np.bool_)
 
 
-def _accepted(pairs: Sequence[TypedStatement], threshold: float) -> Iterator[TypedStatement]:
-    """The pairs, best first, that are sure enough and agree with those before them."""
-    accepted: list[TypedStatement] = []
-    for pair in pairs:
-        if pair.confidence < threshold:
-            return
-        if not any(_disagree(pair, other) for other in accepted) and not _is_reflexive(pair):
-            same = sum(other.object.overlaps(pair.object) for other in accepted)
-            if same < _MAX_PROPERTIES:
-                accepted.append(pair)
-                yield pair
-
-
-def relation_of(statement: TypedStatement) -> Relation | None:
-    """A statement as a typed relation with its sentence; None if the range excludes its object."""
-    property_, object_ = statement.property, statement.object
-    value = literal(property_, object_.text, object_.value)
-    if value is None and range_kind(property_) not in ("entity", "any"):
-        return None
-    return Relation(
-        statement.subject.text,
-        path_phrase(statement.sentence.doc, object_),
-        object_.text,
-        source_text(statement.sentence),
-        round(statement.confidence, 3),
-        property_.iri,
-        value=value,
-    )
-
-
-def _is_reflexive(pair: TypedStatement) -> bool:
-    if pair.subject.text == pair.object.text:
-        return True
-    return not pair.is_topic and pair.subject.overlaps(pair.object)
-
-
-def _disagree(pair: TypedStatement, other: TypedStatement) -> bool:
-    if pair.subject.text == other.object.text and pair.object.text == other.subject.text:
-        return True
-    same_property = pair.property.iri == other.property.iri
-    if pair.object.overlaps(other.object):
-        is_same = (pair.object.begin, pair.object.end) == (other.object.begin, other.object.end)
-        is_literal = pair.object.value is not None or other.object.value is not None
-        return is_literal or same_property or not is_same
-    one_value = pair.property.is_functional or range_kind(pair.property) in ("date", "number")
-    return same_property and one_value and pair.subject.text == other.subject.text
-
-
 def topic_of(sentence: Arguments) -> str:
     """The name at the beginning of a sentence, else its first named entity, else nothing."""
     names = [c for c in sentence.candidates if c.kind != "noun" and c.value is None]
-    for group in (
-        [c for c in names if c.is_lead and c.end - c.begin <= _MAX_NAME],
-        [c for c in names if c.is_entity][:1],
-    ):
-        if group:
-            return max(group, key=lambda c: len(c.text)).text
-    return ""
-
-
-class Vectors:
-    """Unit vectors of texts, with those of the last texts in memory."""
-
-    def __init__(self, embedder: Embedder, most: int = 50_000) -> None:
-        """At most `most` vectors are in memory."""
-        self._embedder = embedder
-        self._most = most
-        self._vectors: dict[str, Floats] = {}
-
-    def __call__(self, texts: Sequence[str]) -> Floats:
-        """Shape (len(texts), d)."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if len(self._vectors) + len(new) > self._most:
-            self._vectors.clear()
-            new = list(dict.fromkeys(texts))
-        if new or not texts:
-            new.sort(key=len)  # batches of texts of one length need the least padding
-            vectors = self._embedder.embed(new)
-            self._vectors.update(zip(new, vectors, strict=True))
-            if not texts:
-                return vectors
-        return np.stack([self._vectors[text] for text in texts])
+    leads = [c.text for c in names if c.is_lead]
+    return max(leads, key=len, default="") or next((c.text for c in names if c.is_entity), "")

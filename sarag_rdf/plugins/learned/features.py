@@ -303,15 +303,16 @@ def role_features(
 ) -> Floats:
     """Shape (candidates, properties, features): how well a candidate has a role of a property.
 
-    `types` are the vectors of the domains or ranges of the properties. Missing values are NaN.
+    `types` are the vectors of the domains or ranges of the properties. Without examples of a
+    property the features that compare with them are -1.
     """
     shape = len(arguments.candidates), len(schema.properties)
     path, window, name = arguments.vectors.transpose(1, 0, 2)
     labels = [path @ schema.labels.T, window @ schema.labels.T]
     cosines = samples.similarities(arguments)
     cosines = np.concatenate([cosines, cosines[:_NAME].mean(axis=0, keepdims=True)])
-    nearest = np.full((len(cosines), *shape), np.nan, np.float32)
-    share = np.full(shape, np.nan, np.float32)
+    nearest = np.full((len(cosines), *shape), -1, np.float32)
+    share = np.full(shape, -1, np.float32)
     same_kind = samples.kinds[None, :] == arguments.kinds[:, None]
     for row in np.unique(samples.properties[samples.properties >= 0]):
         own = samples.properties == row
@@ -321,7 +322,5 @@ def role_features(
     columns = [*labels, name @ types.T, schema.kinds[arguments.kinds] @ types.T]
     columns += [*nearest, *(nearest - none), share]
     for matrix in (*labels, *nearest[_NAME:]):  # compared with other properties and candidates
-        columns += [
-            matrix - np.nan_to_num(matrix, nan=-1).max(axis=a, keepdims=True) for a in (0, 1)
-        ]
+        columns += [matrix - matrix.max(axis=axis, keepdims=True) for axis in (0, 1)]
     return np.stack(columns, axis=2).astype(np.float32)
