@@ -31,7 +31,7 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.building.index import quarantine, run
 from sarag_rdf.documents import read_paths
 from sarag_rdf.extraction.openie import OpenIEExtractor
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
 from sarag_rdf.graph.store.shacl import ENGINES, ShaclEngine, ValidationReport
 from sarag_rdf.testing.fakes import HashEmbedder
 

@@ -47,10 +47,14 @@ from sarag_rdf.base.types import (
     Relation,
     Usage,
 )
-from sarag_rdf.extraction.entity_types import nearest_type
-from sarag_rdf.extraction.examples import Example, examples_of
 from sarag_rdf.extraction.llm_statements import PROMPT, StatementModel
-from sarag_rdf.extraction.names import WordMatcher, build_descriptions, sentences_with_name
+from sarag_rdf.extraction.names import (
+    WordMatcher,
+    build_descriptions,
+    nearest_type,
+    sentences_with_name,
+)
+from sarag_rdf.extraction.typed_statements import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 
 CALLS_PER_DOCUMENT: Final = 2
@@ -329,7 +333,7 @@ def grounded_mentions(
     """The entities of a reply that occur in `text`, in order; those with the same name are merged.
 
     Each entity has ``name``, ``type``, ``aliases`` and ``information``; its type may be any label
-    (see `sarag_rdf.extraction.entity_types`). The mention has at most one description: the
+    (see `sarag_rdf.extraction.names`). The mention has at most one description: the
     information, else the sentences of `body` (the text without its title) with its name. An entity
     of which only an alias occurs is named by that alias. The description of a place omits
     sentences that name an entity of another type (SA-RAG paper, appendix B: a place is not

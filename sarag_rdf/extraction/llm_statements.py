@@ -4,7 +4,7 @@ The properties and classes of the schema are enumerations in the JSON schema of 
 every statement conforms to the ontology. Of a large ontology only the properties nearest to the
 sentences and clauses of the text are in the prompt and in the enumeration, and those of its
 examples. Arguments are bound to the text (`TextBinder`) and literals are
-normalised (`sarag_rdf.extraction.values`), never by the model.
+normalised (`sarag_rdf.extraction.text_values`), never by the model.
 """
 
 from __future__ import annotations
@@ -28,10 +28,15 @@ from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Relation, Value
-from sarag_rdf.extraction.examples import Example
 from sarag_rdf.extraction.names import WordMatcher, soft_text
-from sarag_rdf.extraction.statements import RangeKind, literal, range_kind, with_statements
-from sarag_rdf.extraction.values import ValueSpan, find_values
+from sarag_rdf.extraction.text_values import ValueSpan, find_values
+from sarag_rdf.extraction.typed_statements import (
+    Example,
+    RangeKind,
+    literal,
+    range_kind,
+    with_statements,
+)
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, local_name
 
 PROMPT: Final = "statements"

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Literal
 
 from sarag_rdf.base.types import EntityType, Value
-from sarag_rdf.extraction.entity_types import nearest_type
-from sarag_rdf.extraction.statements import literal, range_kind
+from sarag_rdf.extraction.names import nearest_type
+from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 WILDCARD = "*"

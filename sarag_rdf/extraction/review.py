@@ -35,7 +35,7 @@ from sarag_rdf.extraction.phrases import (
     is_function_word,
     normalize_phrase,
 )
-from sarag_rdf.extraction.statements import range_kind
+from sarag_rdf.extraction.typed_statements import range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 PHRASE_CONFIDENCE = 0.9

@@ -8,10 +8,10 @@ import pytest
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Mention
+from sarag_rdf.extraction import spacy_extractor as pipeline
+from sarag_rdf.extraction.clauses import CONFIDENCE
 from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
-from sarag_rdf.extraction.spacy import pipeline
-from sarag_rdf.extraction.spacy.clauses import CONFIDENCE
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, SpacyOptions
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, SpacyOptions
 
 BOTANIST = (
     "Ada Brook (born Ada Jane Merrow; 3 May 1901 – 9 June 1980) was a Welsh botanist. "

@@ -14,9 +14,8 @@ from spacy.tokens import Doc
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Document, Extraction
-from sarag_rdf.extraction.examples import Example, ExampleStatement
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, load_pipeline
-from sarag_rdf.extraction.statements import RANGE_KINDS
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, load_pipeline
+from sarag_rdf.extraction.typed_statements import RANGE_KINDS, Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.plugins.learned import features

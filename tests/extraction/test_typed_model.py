@@ -15,10 +15,10 @@ from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.prompts import prompt_hash
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
-from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extraction.llm_statements import StatementModel, max_statements
-from sarag_rdf.extraction.values import UNIT
+from sarag_rdf.extraction.text_values import UNIT
+from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM

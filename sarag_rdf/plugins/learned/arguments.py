@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span
 
 from sarag_rdf.base.types import Value
 from sarag_rdf.extraction.names import clean_name
-from sarag_rdf.extraction.values import find_values
+from sarag_rdf.extraction.text_values import find_values
 
 Kind = Literal[
     "person", "organization", "place", "group", "work", "name", "noun",

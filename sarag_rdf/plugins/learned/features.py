@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.extraction.names import exact_text, soft_text
-from sarag_rdf.extraction.statements import RangeKind, range_kind
+from sarag_rdf.extraction.typed_statements import RangeKind, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.plugins.learned.arguments import (
     ENTITY_KINDS,

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from spacy.tokens import Doc, Token
 
+from sarag_rdf.base.types import Relation
+from sarag_rdf.extraction.coreference import CoreferenceResult
+from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.phrases import NAME, Argument, Word
-from sarag_rdf.extraction.spacy.coreference import CoreferenceResult
-from sarag_rdf.extraction.spacy.mentions import SUBJECTS, MentionSpan
-from sarag_rdf.extraction.values import parse_value
+from sarag_rdf.extraction.text_values import parse_value
 
 CONFIDENCE: dict[str, float] = {
     "active": 0.6,
@@ -74,6 +75,12 @@ class Clause:
     def phrase(self) -> str:
         """The words as in the text, without other names."""
         return " ".join(word.stem for word in self.words if word.stem != NAME)
+
+    @property
+    def relation(self) -> Relation:
+        """The relation between its arguments, without a property."""
+        confidence = CONFIDENCE[self.rule]
+        return Relation(self.subject, self.phrase, self.object.text, self.text, confidence)
 
 
 def find_clauses(doc: Doc, coreference: CoreferenceResult) -> list[Clause]:
