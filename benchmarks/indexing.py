@@ -30,7 +30,7 @@ from unittest import mock
 import sarag_rdf
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Source
-from sarag_rdf.building.index import commit, run
+from sarag_rdf.building import commit, index_run
 from sarag_rdf.documents import read_paths
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.caches import SqliteCache
@@ -120,8 +120,8 @@ def used() -> float:
 def timed_stages(clock: Clock) -> Iterator[None]:
     """Puts clocks on the stages of indexing."""
     places: list[tuple[Any, str, str]] = [
-        (run, "source_graph", "evidence"),
-        (run, "validate_evidence", "validation"),
+        (index_run, "source_graph", "evidence"),
+        (index_run, "validate_evidence", "validation"),
         (commit, "refresh", "what follows"),
         (OxigraphStore, "apply", "writing the store"),
         (SqliteCache, "get_many", "embedding cache"),

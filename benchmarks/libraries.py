@@ -36,8 +36,8 @@ import pyoxigraph as ox
 from benchmarks.vector_libraries import ENGINES, PHASES, compare, faults, prepare
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source
-from sarag_rdf.building.index.evidence import SourceGraph
-from sarag_rdf.building.index.plan import chunk
+from sarag_rdf.building.plan import chunk
+from sarag_rdf.building.source_evidence import SourceGraph
 from sarag_rdf.graph.store.shacl import parse_shapes, validate
 from tests.graph.mutations import evidence, mutations, written
 

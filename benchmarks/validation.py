@@ -28,7 +28,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Source
-from sarag_rdf.building.index import quarantine, run
+from sarag_rdf.building import evidence_quarantine, index_run
 from sarag_rdf.documents import read_paths
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
@@ -47,7 +47,7 @@ class Gate:
 
     def __call__(self, evidence: Iterable[Quad]) -> ValidationReport:
         begin = time.process_time()
-        report = quarantine.validate_evidence(evidence)
+        report = evidence_quarantine.validate_evidence(evidence)
         self.seconds += time.process_time() - begin
         self.triples += report.triples
         return report
@@ -88,7 +88,7 @@ def measure(
     timed = Gate()
     next(iter(extractor.extract([])), None)
     with (
-        patch.object(run, "validate_evidence", timed),
+        patch.object(index_run, "validate_evidence", timed),
         sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg,
     ):
         begin = time.process_time()

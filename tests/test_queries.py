@@ -20,7 +20,7 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table, Term, Triples
 from sarag_rdf.base.resources import QueryFile, query_file, query_names
 from sarag_rdf.base.types import Source
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import SOURCES, make_graph

@@ -26,7 +26,7 @@ from sarag_rdf.cli.options import (
     write_options,
 )
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
-from sarag_rdf.documents.options import ReadOptions
+from sarag_rdf.documents.reading import ReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor

@@ -21,7 +21,7 @@ from sarag_rdf.cli.options import (
     open_graph,
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
-from sarag_rdf.documents.options import ReadOptions
+from sarag_rdf.documents.reading import ReadOptions
 
 RESTORED = "sarag"
 """The kind of a file that is restored rather than imported."""

@@ -27,7 +27,7 @@ from sarag_rdf.cli.options import (
     write_options,
 )
 from sarag_rdf.cli.output import columns, counted, emit, open_output
-from sarag_rdf.documents.options import ReadOptions
+from sarag_rdf.documents.reading import ReadOptions
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import DOCUMENTS
 

@@ -11,14 +11,18 @@ from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
-from sarag_rdf.documents.format import Format, OpenInput, Record, UnreadableError, run_sandboxed
-from sarag_rdf.documents.text import (
+from sarag_rdf.documents.format import (
+    Format,
+    OpenInput,
+    Record,
+    UnreadableError,
     check_length,
     clean,
     clean_line,
     decode,
     encoding_of,
     read_bytes,
+    run_sandboxed,
 )
 
 _SKIPPED_TAGS = (

@@ -15,8 +15,11 @@ from sarag_rdf.documents.format import (
     OpenInput,
     Record,
     UnreadableError,
+    bounded_lines,
+    has_undecodable_bytes,
+    read_decoded,
+    text_stream,
 )
-from sarag_rdf.documents.text import bounded_lines, has_undecodable_bytes, read_decoded, text_stream
 
 _EXPECTED = 'expected {"title": ..., "text": ...}, a list of these, or {title: [sentences]}'
 _CHARS_PER_ESCAPE = 6

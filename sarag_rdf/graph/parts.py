@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from pyoxigraph import Quad
+from pyoxigraph import Literal, Quad
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS
-from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import OWL
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
 
@@ -172,6 +173,21 @@ def part_graphs(reader: GraphReader, over: Sequence[str] = ()) -> dict[str, froz
         name: documents if name == DOCUMENTS else frozenset({imported[name].graph})
         for name in _part_names(over or [ALL], imported)
     }
+
+
+_GRAPHS = "SELECT ?g WHERE { GRAPH ?g { } FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }"
+_GRAPHS_UNDER = """SELECT ?g WHERE { GRAPH ?g { ?s ?p ?o } FILTER(STRSTARTS(STR(?g), %s)) }
+GROUP BY ?g"""
+"""Slower than `_GRAPHS`, but supported by more servers."""
+
+
+def graph_names(store: GraphStore, under: str = "") -> list[str]:
+    """The IRIs of all named graphs that are not empty, sorted.
+
+    In a store shared with others, only those that start with `under`.
+    """
+    text = _GRAPHS_UNDER % Literal(under) if store.is_shared else _GRAPHS
+    return sorted(iri(row[0]) for row in store.select(text, "g").rows)
 
 
 def dangling_link_subjects(reader: GraphReader) -> list[str]:

@@ -9,7 +9,7 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.plugins import load, loadable
 from sarag_rdf.base.ports import GraphStore, Progress
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.building.imports.importer import Importer, SuggestMapping
+from sarag_rdf.building.importer import Importer, SuggestMapping
 from sarag_rdf.graph.exporter import ExportedGraph
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader

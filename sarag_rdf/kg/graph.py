@@ -48,15 +48,15 @@ if TYPE_CHECKING:
     import rdflib
     from networkx import MultiDiGraph
 
-    from sarag_rdf.building.check.fsck import FsckReport
-    from sarag_rdf.building.imports.run import ImportReport
-    from sarag_rdf.building.index.plan import Inputs, Mode, Plan
-    from sarag_rdf.building.index.run import IndexReport
+    from sarag_rdf.building.graph_import import ImportReport
+    from sarag_rdf.building.index_run import IndexReport
+    from sarag_rdf.building.plan import Inputs, Mode, Plan
     from sarag_rdf.graph.exporter import Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
     from sarag_rdf.graph.store.shacl import ValidationReport
     from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
+    from sarag_rdf.kg.fsck import FsckReport
     from sarag_rdf.kg.query import QueryExplanation
 
 # Modules that a search does without are imported where they are used.
@@ -81,7 +81,7 @@ class KnowledgeGraph(Facets):
         return f"<KnowledgeGraph {self.session.location}>"
 
     def _repr_html_(self) -> str:
-        from sarag_rdf.building.check.fsck import stats
+        from sarag_rdf.kg.fsck import stats
 
         with self.session.read(missing_ok=True) as snapshot:
             counts = {} if snapshot.reader.over is not None else stats(snapshot.own)
@@ -112,7 +112,7 @@ class KnowledgeGraph(Facets):
         that cannot be read. A run that is interrupted keeps what it has committed. A source whose
         evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.building.plan import Request
         from sarag_rdf.kg.indexing import run_request
 
         return run_request(
@@ -131,7 +131,7 @@ class KnowledgeGraph(Facets):
 
         Its `refused` says why it would need `yes`.
         """
-        from sarag_rdf.building.index.plan import Request, plan
+        from sarag_rdf.building.plan import Request, plan
 
         request = Request.of(inputs, _MODES[how], **options)
         method, creates = self.extractor(extractor).method, how != "update"
@@ -153,7 +153,7 @@ class KnowledgeGraph(Facets):
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.building.plan import Request
         from sarag_rdf.kg.indexing import run_request
 
         return run_request(
@@ -178,7 +178,7 @@ class KnowledgeGraph(Facets):
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.building.plan import Request
         from sarag_rdf.kg.indexing import run_request
 
         return run_request(
@@ -197,8 +197,8 @@ class KnowledgeGraph(Facets):
         ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
         deleted.
         """
-        from sarag_rdf.building.index.commit import remove
-        from sarag_rdf.building.index.sources import IndexedSources
+        from sarag_rdf.building.commit import remove
+        from sarag_rdf.building.plan import IndexedSources
 
         with self.session.write(create=False) as reader:
             indexed = IndexedSources(reader)
@@ -214,7 +214,7 @@ class KnowledgeGraph(Facets):
 
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """Keys, or else IRIs, of the sources that `delete` would delete."""
-        from sarag_rdf.building.index.sources import IndexedSources
+        from sarag_rdf.building.plan import IndexedSources
 
         with self.session.read(latest=True) as snapshot:
             indexed = IndexedSources(snapshot.own)
@@ -253,8 +253,8 @@ class KnowledgeGraph(Facets):
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
-        from sarag_rdf.building.imports.importer import ImportOptions
-        from sarag_rdf.building.imports.run import run_import
+        from sarag_rdf.building.graph_import import run_import
+        from sarag_rdf.building.importer import ImportOptions
 
         order = ImportOptions.of(kind, options)
         with self.session.write() as reader:
@@ -287,7 +287,7 @@ class KnowledgeGraph(Facets):
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""
-        from sarag_rdf.building.imports.run import forget_import
+        from sarag_rdf.building.graph_import import forget_import
 
         with self.session.write() as reader:
             forget_import(reader, name)
@@ -307,7 +307,7 @@ class KnowledgeGraph(Facets):
         The graph can be indexed further. `format` is needed where the file name has no suffix for
         it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
         """
-        from sarag_rdf.building.imports import restore as restoring
+        from sarag_rdf.building import restore as restoring
 
         limits, file = (max_expansion, max_seconds), str(where)
         exported = restoring.exported_meta(file, format, *limits)
@@ -606,7 +606,7 @@ class KnowledgeGraph(Facets):
         Seeds, steps, results, searches and calls are described in PROV-O. The same search gives
         the same bytes; ``ontology/activation-shapes.ttl`` says what they must contain.
         """
-        from sarag_rdf.kg.export.activation import activation_trig
+        from sarag_rdf.kg.activation_export import activation_trig
 
         with self.session.read() as snapshot:
             return activation_trig(found, snapshot.reader.minter)
@@ -621,7 +621,7 @@ class KnowledgeGraph(Facets):
 
         Values in `description` are stored first, as `say` does.
         """
-        from sarag_rdf.kg.export import description as void
+        from sarag_rdf.kg import dataset_description as void
 
         files = list(map(void.dump_of, dumps))
         if description:
@@ -631,7 +631,7 @@ class KnowledgeGraph(Facets):
 
     def say(self, **description: Any) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
-        from sarag_rdf.kg.export import description as void
+        from sarag_rdf.kg import dataset_description as void
 
         metadata = void.DatasetMetadata.of(description)
         with self.session.write(create=False) as reader:
@@ -648,7 +648,7 @@ class KnowledgeGraph(Facets):
         With `shapes`, Turtle files, validate the traversed graph against these instead. `engine` is
         ``shacl``, the default where it is installed, or ``pyshacl``.
         """
-        from sarag_rdf.building.check.validate import validate
+        from sarag_rdf.kg.fsck import validate
         from sarag_rdf.kg.quarantine import read_shapes_files, validate_statements
 
         with self.session.read() as snapshot:
@@ -669,7 +669,7 @@ class KnowledgeGraph(Facets):
 
     def stats(self) -> dict[str, int]:
         """Counts of sources, documents, entities, relationships and quads."""
-        from sarag_rdf.building.check.fsck import stats
+        from sarag_rdf.kg.fsck import stats
 
         with self.session.read() as snapshot:
             return stats(snapshot.own)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import Extractor, Progress
-from sarag_rdf.building.index.plan import Plan, Request, plan
-from sarag_rdf.building.index.run import IndexReport, initial_report, run
+from sarag_rdf.building.index_run import IndexReport, initial_report, run
+from sarag_rdf.building.plan import Plan, Request, plan
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.kg.session import Session
 

@@ -15,9 +15,9 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import DCTERMS, OWL, PROV
-from sarag_rdf.building.link.candidates import CandidateOptions as CandidateOptions
-from sarag_rdf.building.link.candidates import candidates
-from sarag_rdf.building.link.match import (
+from sarag_rdf.building.link_candidates import CandidateOptions as CandidateOptions
+from sarag_rdf.building.link_candidates import candidates
+from sarag_rdf.building.link_records import (
     EXACT,
     SAME_AS,
     Match,
@@ -26,7 +26,7 @@ from sarag_rdf.building.link.match import (
     quads_of_links,
     read_links,
 )
-from sarag_rdf.building.link.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
+from sarag_rdf.building.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
 from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader

@@ -17,27 +17,18 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.terms import iri_or_literal
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG
-from sarag_rdf.building.derive.entailed_graph import (
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.entailment import (
     axioms_of,
     entailment_metadata,
     new_metadata,
     recorded_graphs,
 )
-from sarag_rdf.building.derive.incremental import recompute
-from sarag_rdf.building.derive.phrase_uses import summarize_phrases
-from sarag_rdf.building.imports.run import import_name
-from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.graph_import import import_name
+from sarag_rdf.building.incremental import recompute
+from sarag_rdf.building.phrase_uses import summarize_phrases
 from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_turtle
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.ontologies import (
-    StoredOntology as StoredOntology,
-)
-from sarag_rdf.graph.ontologies import (
-    ontology_added,
-    ontology_removed,
-    ontology_triples,
-    stored_ontologies,
-)
 from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules
 from sarag_rdf.graph.ontology.check import OntologyFinding, check
 from sarag_rdf.graph.ontology.read import (
@@ -53,7 +44,16 @@ from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.parse import RdfReadOptions
-from sarag_rdf.kg.export.prefixes import ontology_prefixes
+from sarag_rdf.graph.stored_ontologies import (
+    StoredOntology as StoredOntology,
+)
+from sarag_rdf.graph.stored_ontologies import (
+    ontology_added,
+    ontology_removed,
+    ontology_triples,
+    stored_ontologies,
+)
+from sarag_rdf.kg.rdf_export import ontology_prefixes
 from sarag_rdf.kg.session import Session
 
 PACKAGED = "common"

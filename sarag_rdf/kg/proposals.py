@@ -22,8 +22,8 @@ from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.types import ENTITY_TYPES
 from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES
-from sarag_rdf.building.derive.curation import Member, curated, relabelled, remarks
-from sarag_rdf.building.derive.decisions import (
+from sarag_rdf.building.curation import Member, curated, relabelled, remarks
+from sarag_rdf.building.decision_records import (
     ANY_TYPE,
     NO_PROPERTY,
     SUBJECTS,
@@ -33,9 +33,9 @@ from sarag_rdf.building.derive.decisions import (
     PhraseSignature,
     read_decisions,
 )
-from sarag_rdf.building.derive.merge_rules import MergeRule, propose
-from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import EXACT, Match
+from sarag_rdf.building.merge_rules import MergeRule, propose
+from sarag_rdf.building.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
 from sarag_rdf.graph.metadata import today

@@ -33,9 +33,9 @@ from sarag_rdf.base.sandbox import EndedError
 from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.derive.decisions import Decision
-from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.quarantine import (
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.decision_records import Decision
+from sarag_rdf.building.evidence_quarantine import (
     QuarantinedContent,
     QuarantinedSource,
     evidence_of,
@@ -45,7 +45,6 @@ from sarag_rdf.building.index.quarantine import (
     validate_evidence,
 )
 from sarag_rdf.graph.metadata import now, today
-from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.shacl import (
     Engine,
@@ -55,6 +54,7 @@ from sarag_rdf.graph.store.shacl import (
     parse_shapes,
     validate,
 )
+from sarag_rdf.graph.stored_ontologies import ontology_triples
 from sarag_rdf.kg.decisions import record_decisions
 from sarag_rdf.kg.session import Session
 

@@ -171,8 +171,8 @@ class Session:
         `EntailingStore.apply` raises.
         """
         # a session that only reads does without these
-        from sarag_rdf.building.derive.entailed_graph import EntailingStore
-        from sarag_rdf.building.index.repair import repair as repair_graph
+        from sarag_rdf.building.commit import repair as repair_graph
+        from sarag_rdf.building.entailment import EntailingStore
 
         if not create:
             with self.read(latest=True):  # raises if there is no graph

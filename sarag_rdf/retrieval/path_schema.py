@@ -20,12 +20,12 @@ from sarag_rdf.base.terms import iri as iri_of
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import PropertyUse
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.ontology.read import common_schema, schema_of
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, used_terms
+from sarag_rdf.graph.stored_ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.texts import by_language
 
 MOST_PROPERTIES: Final = 300

@@ -17,7 +17,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.kg.export.rdf import check_rdfxml
+from sarag_rdf.kg.rdf_export import check_rdfxml
 from sarag_rdf.server.description import Description, Resources, describe_resource
 from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
 from sarag_rdf.server.graphs import StoreSnapshot

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tables import delimiter_for, read_table, write_table
-from sarag_rdf.building.link import sssom
+from sarag_rdf.building import sssom
 from sarag_rdf.extraction.examples import read_examples
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.ontology.schema import Schema

@@ -20,8 +20,8 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, PROV, SEMAPV, SKOS
-from sarag_rdf.building.link.match import EXACT, NO_MAPPING, SAME_AS, Match
-from sarag_rdf.building.link.sssom import read_table, review_table, write_table
+from sarag_rdf.building.link_records import EXACT, NO_MAPPING, SAME_AS, Match
+from sarag_rdf.building.sssom import read_table, review_table, write_table
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph

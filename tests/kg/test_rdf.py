@@ -19,16 +19,15 @@ from sarag_rdf.base.errors import StoreError, UsageError
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES, RDF, SKOS
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.export.rdf import (
+from sarag_rdf.kg.rdf_export import (
     DATASET_FORMATS,
     FORMATS,
-    rdf_bytes,
     sorted_quads,
     sorted_triples,
     write_rdf,
 )
 from tests.kg.consumers import CONSUMERS
-from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of
+from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of, rdf_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -20,7 +20,7 @@ import sarag_rdf
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.terms import iri
 from sarag_rdf.base.types import Source
-from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.writer_lock import COPY

@@ -10,7 +10,7 @@ import pytest
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.rdf import entity_triples
-from sarag_rdf.plugins.wikibase.values import date_time
+from sarag_rdf.plugins.wikibase.snak_values import date_time
 from sarag_rdf.plugins.wikibase.vocabulary import GREGORIAN, JULIAN, Unit, Vocabulary
 
 WD = "http://www.wikidata.org/"

@@ -10,13 +10,13 @@ from pyoxigraph import Literal
 
 from sarag_rdf.base.terms import iri
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.plugins.wikibase.ontology import Ontologies, TypedProperty, datatype_of
 from sarag_rdf.plugins.wikibase.own_properties import (
     ONTOLOGY_PROPERTIES,
     OWN_PROPERTIES,
     OwnProperty,
     canonical_phrase,
 )
+from sarag_rdf.plugins.wikibase.typed_properties import Ontologies, TypedProperty, datatype_of
 
 SolutionRow = tuple[Any, ...]
 

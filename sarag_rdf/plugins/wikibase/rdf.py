@@ -21,7 +21,7 @@ from sarag_rdf.plugins.wikibase.model import (
     mapping,
     statements,
 )
-from sarag_rdf.plugins.wikibase.values import (
+from sarag_rdf.plugins.wikibase.snak_values import (
     deep_value,
     iri_of,
     normalized_iri,
