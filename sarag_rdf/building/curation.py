@@ -36,20 +36,22 @@ class Member:
     text: str = ""
 
 
+_Numbered = Mapping[str, Member]
+"""Number in a prompt -> member."""
+
+
 def curated(centre: Member, members: Sequence[Member], llm: LLM) -> dict[str, bool | None]:
     """Member -> whether a model finds it the same thing as the centre; None without a valid reply.
 
     A reply may name only members that it was shown.
     """
     verdicts: dict[str, bool | None] = {}
-    for some in _batches(members):
-        numbers = list(map(str, range(1, len(some) + 1)))
-        schema = object_of(same=array_of(one_of(numbers), len(numbers)))
-        reply = _asked("curate_cluster", some, llm, schema, _MAX_TOKENS, centre=centre)
-        same = set(reply["same"]) if reply is not None else set()
+    for batch in _batches(members):
+        schema = object_of(same=array_of(one_of(list(batch)), len(batch)))
+        reply = _reply("curate_cluster", batch, llm, schema, _MAX_TOKENS, centre=centre)
         verdicts |= {
-            member.iri: None if reply is None else number in same
-            for number, member in zip(numbers, some, strict=True)
+            member.iri: None if reply is None else number in reply["same"]
+            for number, member in batch.items()
         }
     return verdicts
 
@@ -68,49 +70,47 @@ def relabelled(
     `classes` are labels. Entities that a reply does not name exactly once are asked about again,
     together, and then have no valid reply.
     """
-    for some in _batches(members):
-        labels = _labels(some, classes, llm)
-        missing = [member for member in some if member.iri not in labels]
-        if missing and len(missing) < len(some):
-            labels |= _labels(missing, classes, llm)
-        yield from ((member, labels.get(member.iri)) for member in some)
+    for batch in _batches(members):
+        labels = _labels(batch, classes, llm)
+        missing = [member for member in batch.values() if member.iri not in labels]
+        if 0 < len(missing) < len(batch):
+            labels |= _labels(_numbered(missing), classes, llm)
+        yield from ((member, labels.get(member.iri)) for member in batch.values())
 
 
-def _labels(members: Sequence[Member], classes: Sequence[str], llm: LLM) -> dict[str, str]:
+def _labels(batch: _Numbered, classes: Sequence[str], llm: LLM) -> dict[str, str]:
     """Entity -> label, for those that the reply names exactly once."""
-    numbers = list(map(str, range(1, len(members) + 1)))
-    labelled = object_of(entity=one_of(numbers), type=one_of([*classes, NO_CLASS]))
-    schema = object_of(labels=array_of(labelled, len(members)))
-    most = _TOKENS * (len(members) + 1)
-    named = {"classes": classes, "none": NO_CLASS}
-    reply = _asked("relabel_entities", members, llm, schema, most, **named)
+    labelled = object_of(entity=one_of(list(batch)), type=one_of([*classes, NO_CLASS]))
+    schema = object_of(labels=array_of(labelled, len(batch)))
+    tokens = _TOKENS * (len(batch) + 1)
+    reply = _reply("relabel_entities", batch, llm, schema, tokens, classes=classes, none=NO_CLASS)
     rows = reply["labels"] if reply is not None else []
     counts = Counter(row["entity"] for row in rows)
     return {
-        members[int(row["entity"]) - 1].iri: "" if row["type"] == NO_CLASS else row["type"]
+        batch[row["entity"]].iri: "" if row["type"] == NO_CLASS else row["type"]
         for row in rows
         if counts[row["entity"]] == 1
     }
 
 
-def _batches(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
+def _batches(members: Sequence[Member]) -> Iterator[_Numbered]:
     for begin in range(0, len(members), SHOWN):
-        yield members[begin : begin + SHOWN]
+        yield _numbered(members[begin : begin + SHOWN])
 
 
-def _asked(
-    name: str, members: Sequence[Member], llm: LLM, schema: Any, max_tokens: int, **values: Any
+def _numbered(members: Sequence[Member]) -> _Numbered:
+    return {str(number): member for number, member in enumerate(members, start=1)}
+
+
+def _reply(
+    name: str, batch: _Numbered, llm: LLM, schema: Any, max_tokens: int, **values: Any
 ) -> Any:
     """What a model replies to a prompt about numbered members; None without a valid reply."""
-    texts = [text for m in members for text in (m.name, m.type, m.text)]
+    texts = [text for m in batch.values() for text in (m.name, m.type, m.text)]
     for value in values.values():
         texts += [value.name, value.text] if isinstance(value, Member) else value
-    prompt = render_prompt(
-        name,
-        members={str(number): member for number, member in enumerate(members, start=1)},
-        fence=fence_for(*texts, length=8),
-        **values,
-    )
+    fence = fence_for(*texts, length=8)
+    prompt = render_prompt(name, members=batch, fence=fence, **values)
     try:
         return llm.complete(prompt, schema, name=name, max_tokens=max_tokens).data
     except (TruncatedReplyError, UnparsableReplyError):

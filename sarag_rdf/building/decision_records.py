@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import NamedTuple
 
-import pyoxigraph as ox
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri, iri_or_literal, text_of
-from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, XSD
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.records import Match, by_subject, record_of, record_quads, stored
 
 Kind = OneOf[
     "merged", "different", "variant", "class", "property", "inverse property", "quarantined"
@@ -140,56 +138,43 @@ class Decision:
 
         A quarantined statement is described (by RDF reification), but not stated.
         """
-        graph = NamedNode(minter.decisions_graph)
+        graph = minter.decisions_graph
         if self.kind == "quarantined":
-            return [Quad(*triple, graph) for triple in self._quarantine_triples(minter)]
-        subject, property_, object_ = map(NamedNode, self.triple(minter))
-        node = NamedNode(self.iri(minter))
-        statements: list[tuple[NamedNode, NamedNode, Term]] = [
-            (subject, property_, object_),
-            (node, RDF.type, OWL.Axiom),
-            (node, OWL.annotatedSource, subject),
-            (node, OWL.annotatedProperty, property_),
-            (node, OWL.annotatedTarget, object_),
-            (node, SSSOM.mapping_justification, NamedNode(self.justification)),
-            (node, SSSOM.subject_label, Literal(self.name)),
-            (node, SSSOM.object_label, Literal(self.other or self.name)),
-        ]
-        if self.is_typing and self.kind != "class":
-            statements += [
-                (subject, RDF.type, SARAG.Phrase),
-                (subject, SARAG.subjectType, Literal(self.ends[0])),
-                (subject, SARAG.objectType, Literal(self.ends[1])),
-            ]
-        statements += [(subject, SARAG.usedIn, NamedNode(source)) for source in self.sources]
-        statements += (
-            [(subject, SARAG.qualifier, Literal(self.qualifier))] if self.qualifier else []
-        )
-        statements += [(subject, RDF.type, SARAG.NameVariant)] if self.kind == "variant" else []
-        statements += [(node, SSSOM.mapping_tool, Literal(self.rule))] if self.rule else []
-        statements += [(node, RDFS.comment, Literal(self.note))] if self.note else []
-        if self.date:
-            statements.append((node, SSSOM.mapping_date, Literal(self.date, datatype=XSD.date)))
-        return [Quad(s, p, o, graph) for s, p, o in statements]
-
-    def _quarantine_triples(self, minter: Minter) -> Iterator[tuple[NamedNode, NamedNode, Term]]:
-        node = NamedNode(self.iri(minter))
-        yield node, RDF.type, RDF.Statement
-        yield node, RDF.subject, NamedNode(self.name)
-        yield node, RDF.predicate, NamedNode(self.other)
-        yield node, RDF.object, term_of(self.qualifier)
-        if self.rule:
-            yield node, SSSOM.mapping_tool, Literal(self.rule)
-        if self.note:
-            yield node, RDFS.comment, Literal(self.note)
-        if self.date:
-            yield node, SSSOM.mapping_date, Literal(self.date, datatype=XSD.date)
+            reified = _Reified(*self.statement, self.rule, self.date, self.note)
+            return record_quads(reified, NamedNode(self.iri(minter)), graph, RDF.Statement)
+        match = Match(
+            *self.triple(minter), self.justification, subject_label=self.name,
+            object_label=self.other or self.name, tool=self.rule, date=self.date, comment=self.note,
+        )  # fmt: skip
+        is_phrase = self.kind in SUBJECTS["phrases"]
+        ends = self.ends if is_phrase else ("", "")
+        classes = [SARAG.Phrase] if is_phrase else []
+        classes += [SARAG.NameVariant] if self.kind == "variant" else []
+        scope = _Scope(self.qualifier, self.sources, *ends)
+        subject = NamedNode(match.subject)
+        return [*match.quads(minter, graph), *record_quads(scope, subject, graph, *classes)]
 
 
-def term_of(text: str) -> Term:
-    """The IRI or literal in N-Triples notation."""
-    [quad] = ox.parse(f"<urn:s> <urn:p> {text} .", format=ox.RdfFormat.N_TRIPLES)
-    return iri_or_literal(quad.object)
+@dataclass(frozen=True, slots=True)
+class _Reified:
+    """A statement in quarantine, with its provenance."""
+
+    subject: str = stored(RDF.subject, "iri")
+    property: str = stored(RDF.predicate, "iri")
+    object: str = stored(RDF.object, "term")
+    rule: str = stored(SSSOM.mapping_tool, default="")
+    date: str = stored(SSSOM.mapping_date, "date", "")
+    note: str = stored(RDFS.comment, default="")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where a variant of a name is used, or between which types a phrase is."""
+
+    qualifier: str = stored(SARAG.qualifier, default="")
+    sources: tuple[str, ...] = stored(SARAG.usedIn, "iri", many=True)
+    subject_type: str = stored(SARAG.subjectType, default="")
+    object_type: str = stored(SARAG.objectType, default="")
 
 
 def read_decisions(reader: GraphReader) -> list[Decision]:
@@ -199,23 +184,22 @@ def read_decisions(reader: GraphReader) -> list[Decision]:
 
 def decisions_of(quads: Iterable[Quad]) -> list[Decision]:
     """The decisions in the quads of a decisions graph, in a fixed order."""
-    statements: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for quad in quads:
-        is_term = quad.predicate == RDF.object
-        value = str(quad.object) if is_term else text_of(quad.object)
-        statements[iri(quad.subject)][quad.predicate.value].append(value)
+    nodes = by_subject(quads)
     kinds = {node.value: kind for kind, node in PROPERTIES.items()}
     decisions = []
-    for values in statements.values():
-        if RDF.object.value in values:
-            decisions.append(_quarantined(values))
+    for node in nodes.values():
+        if any(quad.predicate == RDF.object for quad in node):
+            of = record_of(_Reified, node)
+            statement = (of.subject, of.property, of.object)
+            decisions.append(
+                Decision("quarantined", *statement, rule=of.rule, date=of.date, note=of.note)
+            )
             continue
-        kind = kinds.get(_one(values, OWL.annotatedProperty))
+        match = record_of(Match, node)
+        kind = kinds.get(match.predicate)
         if kind is not None:
-            subject = statements.get(_one(values, OWL.annotatedSource))
-            decisions.append(_decision(kind, values, subject or {}))
+            scope = record_of(_Scope, nodes.get(match.subject, ()))
+            decisions.append(_decision(kind, match, scope))
     return sorted(decisions, key=_order)
 
 
@@ -223,41 +207,21 @@ def _order(decision: Decision) -> tuple[str, ...]:
     return decision.kind, decision.name, decision.other, decision.qualifier, *decision.ends
 
 
-def _decision(
-    kind: Kind, values: Mapping[str, list[str]], subject: Mapping[str, list[str]]
-) -> Decision:
+def _decision(kind: Kind, match: Match, scope: _Scope) -> Decision:
     is_variant = kind == "variant"
-    other = _one(values, SSSOM.object_label)
-    if kind in ("class", "property", "inverse property"):
-        other = _one(values, OWL.annotatedTarget)
+    is_identity = kind in SUBJECTS["identity"]
     return Decision(
         kind,
-        _one(values, SSSOM.subject_label),
-        "" if is_variant else other,
-        _one(subject, SARAG.qualifier) if is_variant else "",
-        tuple(sorted(subject.get(SARAG.usedIn.value, ()))) if is_variant else (),
-        (_one(subject, SARAG.subjectType), _one(subject, SARAG.objectType)),
-        _one(values, SSSOM.mapping_justification),
-        _one(values, SSSOM.mapping_tool),
-        _one(values, SSSOM.mapping_date),
-        _one(values, RDFS.comment),
+        match.subject_label,
+        "" if is_variant else match.object_label if is_identity else match.object,
+        scope.qualifier if is_variant else "",
+        scope.sources if is_variant else (),
+        (scope.subject_type, scope.object_type),
+        match.justification,
+        match.tool,
+        match.date,
+        match.comment,
     )
-
-
-def _quarantined(values: Mapping[str, list[str]]) -> Decision:
-    return Decision(
-        "quarantined",
-        _one(values, RDF.subject),
-        _one(values, RDF.predicate),
-        _one(values, RDF.object),
-        rule=_one(values, SSSOM.mapping_tool),
-        date=_one(values, SSSOM.mapping_date),
-        note=_one(values, RDFS.comment),
-    )
-
-
-def _one(values: Mapping[str, list[str]], property_: NamedNode) -> str:
-    return min(values.get(property_.value, ()), default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +283,11 @@ class Decisions:
             frozenset(merges), frozenset(different), variants, bases, decided, types, phrases,
             frozenset(quarantined),
         )  # fmt: skip
+
+    @classmethod
+    def read(cls, reader: GraphReader) -> Decisions:
+        """The effect of all decisions of a graph."""
+        return cls.of(read_decisions(reader), reader.minter)
 
     @property
     def typing(self) -> tuple[object, ...]:

@@ -94,11 +94,11 @@ def statement_of(
     stated = properties.get(_INVERSE if is_inverse else _PROPERTY)
     property_ = stated.value if stated is not None else ""
     if decisions.phrases and _PHRASE in properties:
-        object_value = value or uses.values.get(_use(properties, OBJECT, graph))
-        types = uses.types.get(_use(properties, OBJECT, graph), "")
+        object_value = value or uses.values.get(use_at(properties, OBJECT, graph))
+        types = uses.types.get(use_at(properties, OBJECT, graph), "")
         decided = decisions.property_of(
             phrase_key(properties[_PHRASE].value),
-            uses.types.get(_use(properties, SUBJECT, graph), ""),
+            uses.types.get(use_at(properties, SUBJECT, graph), ""),
             (VALUE_TYPE, types) if object_value else (types,),
         )
         if decided is not None:
@@ -117,7 +117,7 @@ def statement_of(
     return Statement(relationship, property_, is_inverse, first, second)
 
 
-def _use(properties: RelationshipProperties, end: str, graph: str) -> tuple[str, str]:
+def use_at(properties: RelationshipProperties, end: str, graph: str) -> tuple[str, str]:
     """The use of the name at an end of a relationship; empty if it is not a name in a document."""
     mention, document = properties.get(end), properties.get(DOCUMENT)
     if mention is None or document is None:

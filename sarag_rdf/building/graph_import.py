@@ -1,23 +1,27 @@
-"""Detection of the vocabulary of a graph: its folder of queries, and properties for names."""
+"""Imports a file into a named graph, in batches, so that it can resume if it is interrupted.
+
+The vocabulary of the graph is detected from the properties that it uses.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
-from sarag_rdf.base.ports import Change, GraphStore, Progress, Table, Term, silent
+from sarag_rdf.base.ports import Change, Progress, silent
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
+from sarag_rdf.base.vocab import SARAG, VOID
 from sarag_rdf.building.importer import ImportOptions, parse_triples
 from sarag_rdf.graph.metadata import with_revision
-from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
+from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS, Imported
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.records import record_of, record_quads
 from sarag_rdf.graph.store.child_parser import BLOCK
 from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
 
@@ -93,7 +97,13 @@ def profile_of(kind: str, used: Set[str], requested: Mapping[str, Sequence[str]]
     labels = paths.get("label", ()) if kind == "rdf" else [_LABEL_PROPERTY[kind]]
     is_named = any(iri in used for iri in labels)
     if not (is_named or is_wikibase):
-        raise InputError(_no_labels_message(kind))
+        what = "a SKOS vocabulary" if kind == "skos" else "a Wikibase dump"
+        raise InputError(
+            "no labels found (rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title): "
+            "give the property for labels with --label IRI"
+            if kind == "rdf"
+            else f"no labels found: check that this is {what}, or try another --as"
+        )
     return GraphProfile(kind, paths, is_named)
 
 
@@ -101,9 +111,7 @@ def used_properties(reader: GraphReader, graph: str, properties: Iterable[str]) 
     """The properties that are used in a loaded graph."""
     query = query_file("index", "property-uses")
     text = query.fill([NamedNode(iri) for iri in sorted(set(properties))], {"kg": graph})
-    result = reader.store.query(text)
-    assert isinstance(result, Table)  # noqa: S101 - it is a SELECT
-    return {property_.value for (property_,) in result.rows}
+    return {property_.value for (property_,) in reader.store.select(text, query.key).rows}
 
 
 def broader_cycle(reader: GraphReader, graph: str) -> list[str]:
@@ -126,67 +134,9 @@ def broader_cycle(reader: GraphReader, graph: str) -> list[str]:
     return []
 
 
-def _no_labels_message(kind: str) -> str:
-    if kind == "rdf":
-        return (
-            "no labels found (rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title): "
-            "give the property for labels with --label IRI"
-        )
-    what = "a SKOS vocabulary" if kind == "skos" else "a Wikibase dump"
-    return f"no labels found: check that this is {what}, or try another --as"
-
-
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_ROLES = {
-    "label": SARAG.labelProperty,
-    "alias": SARAG.aliasProperty,
-    "description": SARAG.descriptionProperty,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ImportRecord:
-    """The metadata of an imported graph: its origin, and the progress of its import.
-
-    Imports with the same digest of the file and the same `settings` are the same.
-    """
-
-    name: str
-    kind: str
-    origin: str
-    sha256: str
-    settings: str
-    state: str = "0"
-    triples: int = 0
-    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def same_as(self, other: ImportRecord) -> bool:
-        """Whether another import has the same file and settings."""
-        return (self.sha256, self.settings) == (other.sha256, other.settings)
-
-    def quads(self, reader: GraphReader) -> list[Quad]:
-        """The metadata as quads, with the number of triples if the import is complete."""
-        node = node_of(reader, self.name)
-        pairs: list[tuple[NamedNode, Term]] = [
-            (RDF.type, SARAG.ImportedGraph),
-            (RDF.type, VOID.Dataset),
-            (DCTERMS.identifier, Literal(self.name)),
-            (DCTERMS.source, Literal(self.origin)),
-            (SARAG.kind, Literal(self.kind)),
-            (SARAG.sha256, Literal(self.sha256)),
-            (SARAG.settings, Literal(self.settings)),
-            (SARAG.graph, NamedNode(reader.minter.imported_graph(self.name))),
-            (SARAG.importState, Literal(self.state)),
-        ]
-        if self.state == COMPLETE:
-            pairs.append((VOID.triples, Literal(str(self.triples), datatype=XSD.integer)))
-        pairs += [
-            (_ROLES[role], NamedNode(iri)) for role, iris in self.paths.items() for iri in iris
-        ]
-        graph = NamedNode(reader.minter.meta_graph)
-        return [Quad(node, predicate, value, graph) for predicate, value in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,26 +173,30 @@ def _import_file(
 ) -> ImportReport:
     """`origin` is the IRI of what was converted into the file."""
     with input_file(location, options.max_expansion) as file:
-        file = replace(file, origin=origin or file.origin)
         name = import_name(options.name, file.name)
-        record = ImportRecord(name, options.kind, file.origin, file.sha256, options.settings)
-        before = record_of(stored_quads(reader, name), name)
         graph = reader.minter.imported_graph(name)
+        source = origin or file.origin
+        record = Imported(name, options.kind, graph, source, file.sha256, options.settings)
+        before = _record(reader, name)
+        what = (record.sha256, record.settings)
+        is_same = before is not None and (before.sha256, before.settings) == what
         if before is not None and before.state == COMPLETE:
-            if before.same_as(record):
-                return ImportReport(name, before.kind, graph, before.triples, already=True)
+            if is_same:
+                return ImportReport(name, before.kind, graph, before.triples or 0, already=True)
             if not options.replace:
-                is_same_file = before.sha256 == file.sha256
-                what = "this file with other options" if is_same_file else "another file"
+                is_file = before.sha256 == file.sha256
+                other = "this file with other options" if is_file else "another file"
                 raise UsageError(
-                    f"{what} has already been imported as '{name}': give another --name, or "
+                    f"{other} has already been imported as '{name}': give another --name, or "
                     "--replace it"
                 )
             _validate_file(reader, file, options, progress)
-            before = None
-        done = _resume(reader, before, record)
+        elif before is not None and is_same:
+            record = replace(record, state=before.state)
+        if record.state == "0":
+            _write(reader, name, record, drop=graph)
         try:
-            return _load(reader, file, options, replace(record, state=str(done)), progress)
+            return _load(reader, file, options, record, progress)
         except (EntailmentError, InputError, MissingDependencyError, UsageError):
             _write(reader, name, None, drop=graph)
             raise
@@ -250,17 +204,9 @@ def _import_file(
 
 def forget_import(reader: GraphReader, name: str) -> None:
     """Delete an imported graph and its metadata; raises `UsageError` for an unknown name."""
-    if not stored_quads(reader, name):
+    if not _stored(reader, name):
         raise UsageError(f"no such imported graph: '{name}'")
     _write(reader, name, None, drop=reader.minter.imported_graph(name))
-
-
-def _resume(reader: GraphReader, before: ImportRecord | None, record: ImportRecord) -> int:
-    """The checkpoint of the same interrupted import, or 0 after deleting that of another one."""
-    if before is not None and before.state != COMPLETE and before.same_as(record):
-        return int(before.state)
-    _write(reader, record.name, record, drop=reader.minter.imported_graph(record.name))
-    return 0
 
 
 def _validate_file(
@@ -281,71 +227,64 @@ def _load(
     reader: GraphReader,
     file: InputFile,
     options: ImportOptions,
-    record: ImportRecord,
+    record: Imported,
     progress: Progress,
 ) -> ImportReport:
-    graph = NamedNode(reader.minter.imported_graph(record.name))
-    before, genid = int(record.state), _genid(reader)
-    notes: list[str] = []
-    arguments = (reader.store, file, options, graph.value, genid, before, progress)
-    for done in _load_triples(*arguments, notes):
-        _write(reader, record.name, replace(record, state=str(done)))
-    size = _size(reader, record.name)
-    if not size:
+    """Load a file after the last checkpoint of its record, and write its metadata."""
+    name, graph = record.name, record.graph
+    notes = _load_triples(reader, file, options, record, progress)
+    text = query_file("index", "graph-size").fill(None, {"kg": graph})
+    ((size,),) = reader.store.select(text, "triples").rows
+    count = int(size.value)
+    if not count:
         raise InputError(_empty_message(file, options))
-    used = used_properties(reader, graph.value, profile_properties(options.paths))
+    used = used_properties(reader, graph, profile_properties(options.paths))
     profile = profile_of(options.importer.vocabulary, used, options.paths)
-    complete = replace(record, kind=profile.kind, state=COMPLETE, triples=size, paths=profile.paths)
-    _write(reader, record.name, complete)
-    warnings = notes if profile.is_named else [*notes, _unnamed_warning(record.name)]
-    cycle = broader_cycle(reader, graph.value) if profile.kind == "skos" else []
+    paths = {role: tuple(properties) for role, properties in profile.paths.items()}
+    complete = replace(record, kind=profile.kind, state=COMPLETE, triples=count)
+    _write(reader, name, replace(complete, **paths))
+    if not profile.is_named:
+        notes.append(
+            "no labels found (rdfs:label): the graph can be queried (sarag query --over "
+            f"{name}), but a search cannot find its entities by name"
+        )
+    cycle = broader_cycle(reader, graph) if profile.kind == "skos" else []
     if cycle:
         shown = " -> ".join(f"<{node}>" for node in [*cycle, cycle[0]])
-        warnings.append(f"skos:broader leads in a circle: {shown}")
-    return ImportReport(
-        record.name, profile.kind, graph.value, complete.triples, warnings=tuple(warnings)
-    )
+        notes.append(f"skos:broader leads in a circle: {shown}")
+    return ImportReport(name, profile.kind, graph, count, warnings=tuple(notes))
 
 
 def _load_triples(
-    store: GraphStore,
+    reader: GraphReader,
     file: InputFile,
     options: ImportOptions,
-    graph: str,
-    genid: str,
-    done: int,
+    record: Imported,
     progress: Progress,
-    notes: list[str],
-) -> Iterator[int]:
-    """Load a file after its first `done` triples; yields the number of triples loaded so far.
-
-    Warnings about the file are added to `notes`.
-    """
+) -> list[str]:
+    """Load a file after the last checkpoint of its record; returns warnings about the file."""
     report_position = PositionProgress(progress("importing bytes", file.path.stat().st_size))
     batch: list[bytes] = []
-    read = loaded = 0
-    for block in parse_triples(file, options, genid, min(BLOCK, BATCH)):
+    notes: list[str] = []
+    read, loaded = 0, int(record.state)
+
+    def checkpoint() -> None:
+        reader.store.load_ntriples(b"".join(batch), record.graph)
+        batch.clear()
+        _write(reader, record.name, replace(record, state=str(read)))
+
+    for block in parse_triples(file, options, _genid(reader), min(BLOCK, BATCH)):
         report_position(block.position)
         read += block.count
         notes += block.warnings
-        if read <= done:
-            continue
-        batch.append(block.data)
-        if read - max(done, loaded) >= BATCH:
-            store.load_ntriples(b"".join(batch), graph)
-            batch.clear()
+        if read > int(record.state):
+            batch.append(block.data)
+        if batch and read - loaded >= BATCH:
+            checkpoint()
             loaded = read
-            yield read
     if batch:
-        store.load_ntriples(b"".join(batch), graph)
-        yield read
-
-
-def _unnamed_warning(name: str) -> str:
-    return (
-        f"no labels found (rdfs:label): the graph can be queried (sarag query --over {name}), but "
-        "a search cannot find its entities by name"
-    )
+        checkpoint()
+    return notes
 
 
 def _empty_message(file: InputFile, options: ImportOptions) -> str:
@@ -357,19 +296,12 @@ def _genid(reader: GraphReader) -> str:
     return f"{reader.minter.base}genid/"
 
 
-def _size(reader: GraphReader, name: str) -> int:
-    text = query_file("index", "graph-size").fill(None, {"kg": reader.minter.imported_graph(name)})
-    ((count,),) = reader.store.select(text, "triples").rows
-    return int(count.value)
-
-
-def _write(reader: GraphReader, name: str, record: ImportRecord | None, *, drop: str = "") -> None:
+def _write(reader: GraphReader, name: str, record: Imported | None, *, drop: str = "") -> None:
     """Replace the metadata of an imported graph, and change the revision."""
-    change = Change(
-        (drop,) if drop else (),
-        tuple(stored_quads(reader, name)),
-        tuple(record.quads(reader)) if record else (),
-    )
+    node, meta = _node(reader, name), reader.minter.meta_graph
+    classes = (SARAG.ImportedGraph, VOID.Dataset)
+    insert = record_quads(record, node, meta, *classes) if record else ()
+    change = Change((drop,) if drop else (), tuple(_stored(reader, name)), tuple(insert))
     reader.store.apply(with_revision(reader, change))
 
 
@@ -384,28 +316,16 @@ def import_name(requested: str | None, file_name: str) -> str:
     return name
 
 
-def node_of(reader: GraphReader, name: str) -> NamedNode:
-    """The node that describes an imported graph."""
+def _node(reader: GraphReader, name: str) -> NamedNode:
     return NamedNode(f"{reader.minter.base}import/{name}")
 
 
-def stored_quads(reader: GraphReader, name: str) -> list[Quad]:
+def _stored(reader: GraphReader, name: str) -> list[Quad]:
     """The stored metadata of an imported graph."""
-    node = node_of(reader, name)
+    node = _node(reader, name)
     return [q for q in reader.store.quads(reader.minter.meta_graph) if q.subject == node]
 
 
-def record_of(quads: Iterable[Quad], name: str) -> ImportRecord | None:
-    """The record in the quads of `ImportRecord.quads`, or None if there are none."""
-    values = {q.predicate.value: str(getattr(q.object, "value", "")) for q in quads}
-    if not values:
-        return None
-    return ImportRecord(
-        name,
-        values[SARAG.kind.value],
-        values[DCTERMS.source.value],
-        values[SARAG.sha256.value],
-        values[SARAG.settings.value],
-        values[SARAG.importState.value],
-        int(values.get(VOID.triples.value, 0)),
-    )
+def _record(reader: GraphReader, name: str) -> Imported | None:
+    quads = _stored(reader, name)
+    return record_of(Imported, quads) if quads else None

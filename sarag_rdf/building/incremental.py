@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from sarag_rdf.base.ports import Change, Term
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
-from sarag_rdf.building.decision_records import Decisions, read_decisions
+from sarag_rdf.building.decision_records import Decisions
 from sarag_rdf.building.derive import (
     ALIAS,
     ALIAS_MENTION,
@@ -174,7 +174,7 @@ def refresh(
     is the writer's cache of counts, which is updated as if the change had been made. `decisions`
     are the decisions after the change, if they change too.
     """
-    known = Decisions.of(read_decisions(reader), reader.minter)
+    known = Decisions.read(reader)
     decisions = known if decisions is None else decisions
     quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
     old, new = SourceEvidence.of(quads, known), SourceEvidence.of(insert, decisions)
@@ -188,13 +188,13 @@ def refresh(
         retained.require_no_variants(
             name for (name, _), _ in decisions.variants.items() ^ known.variants.items()
         )
-        removed, added = _view_difference(
-            reader, retained, old, new, set(decisions.changed_mentions(known)), decisions
-        )
+        view = _ViewChange(reader, retained, old, new, decisions)
+        removed, added = view.difference(set(decisions.changed_mentions(known)))
+        change = _to_change(reader, drop, insert, removed, added)
     except NotIncrementalError:
-        removed, added = _recompute_difference(reader, drop, insert, decisions)
+        change = recompute(reader, drop, insert, decisions)
     vote_counts.update(old, new)
-    return _to_change(reader, drop, insert, (removed, added))
+    return change
 
 
 def recompute(
@@ -208,63 +208,37 @@ def recompute(
     The graphs in `drop`, which may also be ontologies, are not read, so their content may be
     invalid.
     """
-    if decisions is None:
-        decisions = Decisions.of(read_decisions(reader), reader.minter)
-    removed, added = _recompute_difference(reader, drop, insert, decisions)
+    decisions = decisions or Decisions.read(reader)
+    added = _derive_all(reader, decisions, without=drop, quads=insert)
     if not added:
         return Change((*drop, reader.minter.kg_graph), (), tuple(insert))
-    return _to_change(reader, drop, insert, (removed, added))
-
-
-def _recompute_difference(
-    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decisions: Decisions
-) -> _ViewDifference:
     removed = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
-    return removed, _derive_all(reader, decisions, without=drop, quads=insert)
+    return _to_change(reader, drop, insert, removed, added)
+
+
+def rebuild(reader: GraphReader, decisions: Decisions | None = None) -> Change:
+    """The change that rebuilds the traversed graph from all evidence and decisions."""
+    graph = reader.minter.kg_graph
+    triples = _derive_all(reader, decisions or Decisions.read(reader))
+    return Change(drop=(graph,), insert=_in_graph(triples, graph))
 
 
 def _to_change(
-    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], difference: _ViewDifference
-) -> Change:
-    removed, added = difference
-    graph = NamedNode(reader.minter.kg_graph)
-    return Change(
-        drop=tuple(drop),
-        delete=tuple(_in_graph(removed - added, graph)),
-        insert=(*insert, *_in_graph(added - removed, graph)),
-    )
-
-
-def _view_difference(
     reader: GraphReader,
-    retained: RetainedEvidence,
-    old: SourceEvidence,
-    new: SourceEvidence,
-    changed_decisions: set[str],
-    decisions: Decisions,
-) -> _ViewDifference:
-    targets = mention_targets_of_change(reader, retained, old, new, changed_decisions, decisions)
-    differences = (
-        _mention_difference(reader, targets, new),
-        _text_difference(retained, targets, old, new),
-        _relationship_difference(reader, retained, targets, old, new),
-        _statement_difference(reader, retained, targets, old, new, decisions),
-        _name_difference(reader, retained, targets, old, new, decisions),
-    )
-    removed: set[Triple] = set().union(*(difference[0] for difference in differences))
-    added: set[Triple] = set().union(*(difference[1] for difference in differences))
-    return removed, added
+    drop: Sequence[str],
+    insert: Sequence[Quad],
+    removed: set[Triple],
+    added: set[Triple],
+) -> Change:
+    graph = reader.minter.kg_graph
+    delete = _in_graph(removed - added, graph)
+    return Change(tuple(drop), delete, (*insert, *_in_graph(added - removed, graph)))
 
 
-def rebuild(reader: GraphReader) -> Change:
-    """The change that rebuilds the traversed graph from all evidence and decisions."""
-    decisions = Decisions.of(read_decisions(reader), reader.minter)
-    return Change(drop=(reader.minter.kg_graph,), insert=tuple(traversed_graph(reader, decisions)))
-
-
-def traversed_graph(reader: GraphReader, decisions: Decisions) -> list[Quad]:
-    """The traversed graph that follows from all evidence with these decisions."""
-    return _in_graph(_derive_all(reader, decisions), NamedNode(reader.minter.kg_graph))
+def _in_graph(triples: Iterable[Triple], graph: str) -> tuple[Quad, ...]:
+    name = NamedNode(graph)
+    ordered = sorted(triples, key=str)
+    return tuple(Quad(t.subject, t.predicate, t.object, name) for t in ordered)
 
 
 def _derive_all(
@@ -291,237 +265,225 @@ def _derive_all(
     return derive(evidence, targets, rules, decisions)
 
 
-def _mention_difference(
-    reader: GraphReader, targets: MentionTargets, new: SourceEvidence
-) -> _ViewDifference:
-    """The triples of mentions that are new or removed, or that refer to another entity."""
-    moved = targets.moved
-    rows = reader.select_provenance_for("normalized-names", moved & targets.before.keys())
-    before: dict[str, Literal] = {mention.value: name for mention, name in rows}
-    after = before | normalized_names(new.votes)
-    removed: set[Triple] = set()
-    added: set[Triple] = set()
-    for mention in moved & targets.before.keys():
-        removed |= mention_triples(mention, targets.before[mention], before.get(mention))
-    for mention in moved & targets.after.keys():
-        added |= mention_triples(mention, targets.after[mention], after.get(mention))
-    return removed, added
+@dataclass(slots=True)
+class _ViewChange:
+    """The change of the view when `old` evidence is replaced with `new`."""
 
+    reader: GraphReader
+    retained: RetainedEvidence
+    old: SourceEvidence
+    new: SourceEvidence
+    decisions: Decisions
+    """Those after the change."""
+    targets: MentionTargets = field(init=False)
 
-def _text_difference(
-    retained: RetainedEvidence, targets: MentionTargets, old: SourceEvidence, new: SourceEvidence
-) -> _ViewDifference:
-    """Links of texts: those of the change, and those to names with a new target."""
-    unchanged = retained.text_mentions(mentions=targets.moved)
-    targets.load_targets(mention for _, _, mention in old.text_mentions | new.text_mentions)
-    removed = text_links(old.text_mentions | unchanged, targets.before)
-    added = text_links(new.text_mentions | unchanged, targets.after)
-    others = retained.text_mentions(texts={iri(link.subject) for link in removed - added})
-    targets.load_targets(mention for _, _, mention in others)
-    return removed, added | text_links(others, targets.after)
+    def difference(self, changed_decisions: set[str]) -> _ViewDifference:
+        """The triples that lose support, and those that have it now.
 
-
-def _relationship_difference(
-    reader: GraphReader,
-    retained: RetainedEvidence,
-    targets: MentionTargets,
-    old: SourceEvidence,
-    new: SourceEvidence,
-) -> _ViewDifference:
-    """Links of relationships, and between the entities that they relate."""
-    unchanged = retained.relationships(mentions=targets.moved)
-    before_change, after_change = old.relationships | unchanged, new.relationships | unchanged
-    targets.load_targets(mention for _, *ends in before_change | after_change for mention in ends)
-    removed = end_links(before_change, targets.before)
-    lost = {iri(link.subject) for link in removed - end_links(after_change, targets.after)}
-    after_change |= retained.relationships(relationships=lost)
-    targets.load_targets(mention for _, *ends in after_change for mention in ends)
-
-    pair_of = {
-        row[0]: pair for row in before_change for pair in related_pairs([row], targets.before)
-    }
-    pairs = related_pairs(after_change, targets.after)
-    unrelated = set(pair_of.values()) - pairs
-    unrelated -= still_related(reader, unrelated, pair_of)
-    return (
-        removed | {related_to_triple(*pair) for pair in unrelated},
-        end_links(after_change, targets.after) | {related_to_triple(*pair) for pair in pairs},
-    )
-
-
-def _statement_difference(
-    reader: GraphReader,
-    retained: RetainedEvidence,
-    targets: MentionTargets,
-    old: SourceEvidence,
-    new: SourceEvidence,
-    decisions: Decisions,
-) -> _ViewDifference:
-    """Statements of entities, and classes of entities in terms of ontologies.
-
-    If an entity may lose a statement or class, all its statements and classes are derived again.
-    """
-    unchanged = retained.statements(mentions=targets.moved)
-    before, after = old.statements | unchanged, new.statements | unchanged
-    rules = ClassRules.read(reader, properties_of(before | after))
-    moved_votes = retained.class_votes(targets.moved)
-    old_votes, new_votes = old.votes.keys() | moved_votes, new.votes.keys() | moved_votes
-    mentions = mentions_of(before | after)
-    mentions |= {m for m, property_, _ in old_votes | new_votes if property_ == ENTITY_CLASS}
-    if not mentions and not decisions.classes:
-        return set(), set()
-    targets.load_targets(mentions | decisions.classes.keys())
-
-    def derived(
-        statements: set[Statement], votes: Collection[Vote], refers_to: Mapping[str, str]
-    ) -> set[Triple]:
-        claims = claimed_classes(votes, refers_to)
-        claims |= implied_classes(statements, refers_to, rules, decisions)
-        return statement_triples(statements, refers_to, decisions) | class_triples(
-            claims, refers_to, decisions
+        `changed_decisions` are the mentions that changed decisions are about.
+        """
+        self._find_targets(changed_decisions)
+        differences = (
+            self._mentions(),
+            self._texts(),
+            self._relationships(),
+            self._statements(),
+            self._names(),
         )
+        removed: set[Triple] = set().union(*(difference[0] for difference in differences))
+        added: set[Triple] = set().union(*(difference[1] for difference in differences))
+        return removed, added
 
-    removed = derived(before, old_votes, targets.before)
-    added = derived(after, new_votes, targets.after)
-    relationships = {statement.relationship for statement in before}
-    lost = {iri(triple.subject) for triple in removed - added}
-    affected = lost - relationships
-    moved = targets.moved & (targets.before.keys() | decisions.classes.keys())
-    affected |= {side[m] for side in (targets.before, targets.after) for m in moved if m in side}
-    if lost or affected:
-        statements = after | retained.statements(
-            entities=affected, relationships=lost & relationships
-        )
-        rules = ClassRules.read(reader, properties_of(statements))
-        rows = reader.select_provenance_for("entity-mentions", affected)
-        names = {mention.value for _, mention in rows}
-        targets.load_targets(names | mentions_of(statements))
-        votes = new_votes | retained.class_votes(names)
-        added |= derived(statements, votes, targets.after)
-        removed |= {
-            Triple(entity, RDF.type, class_)
-            for entity, class_ in reader.select_provenance_for("entity-classes", affected)
+    def _find_targets(self, changed_decisions: set[str]) -> None:
+        """Find the entities of the mentions in the change, and of all whose entity changes."""
+        reader, retained, new, decisions = self.reader, self.retained, self.new, self.decisions
+        votes = self.old.votes.keys() ^ new.votes.keys()
+        flipped = {vote for vote in votes if vote[1] in _RESOLUTION_PROPERTIES}
+        flipped -= retained.supported(flipped)
+        affected = {alias for _, alias in alias_claims_in(flipped)} | changed_decisions
+        claiming = {
+            (m.value, a.value) for m, a in reader.select_provenance_for("mention-claims", affected)
         }
-    return removed, added
+        affected |= {alias for m, alias in claiming | new.alias_claims if m in affected}
+        decision_names = decisions.names & affected
+        affected |= decisions.names
+        retained.require_no_variants(affected)
 
+        before = mention_targets(reader, affected | self.old.mentions | new.mentions)
+        removed = mentioned_in(flipped) - new.mentioned
+        affected |= new.mentioned - before.keys()
+        present = (before.keys() | new.mentioned) - removed
+        roots = self._resolved(affected & present)
+        after = {name: before[name] for name in before if name in present}
+        after |= entities(reader.minter, roots, decisions)
 
-def _name_difference(
-    reader: GraphReader,
-    retained: RetainedEvidence,
-    targets: MentionTargets,
-    old: SourceEvidence,
-    new: SourceEvidence,
-    decisions: Decisions,
-) -> _ViewDifference:
-    """Labels and classes of the entities whose votes must be counted again."""
-    moved = targets.moved
-    entities = {t[name] for t in (targets.before, targets.after) for name in moved if name in t}
-    changes = changed_votes(old, new, {n: e for n, e in targets.after.items() if n not in moved})
-    names = EntityNames.of(reader.select_provenance_for("entity-names", entities | changes.keys()))
-    entities |= {e for e, votes in changes.items() if not names.is_unchanged(e, votes)}
+        decision_names |= {
+            name for name in decisions.names if before.get(name) != after.get(name)
+        } | changed_decisions
+        members = self._cluster_members(before, after, roots, decision_names)
+        members -= roots.keys() | removed
+        retained.require_no_variants(members)
+        before |= mention_targets(reader, members)
+        roots |= self._resolved(members)
+        after |= entities(reader.minter, roots, decisions)
+        self.targets = MentionTargets(reader, before, after)
 
-    rows = reader.select_provenance_for("entity-mentions", entities)
-    unchanged = {m.value: entity.value for entity, m in rows if m.value not in moved}
-    added = {name: targets.after[name] for name in moved if name in targets.after}
-    recounted = added.keys() | {name for name, entity in unchanged.items() if not names.has(entity)}
-    counted = {name: entity for name, entity in unchanged.items() if name not in recounted}
-    retained_votes, more = retained.lower_bounds(names.candidate_votes(counted))
-    new_votes = Counter({v: n for v, n in new.votes.items() if v[0] in unchanged or v[0] in added})
-    new_votes += retained.votes(recounted)
-    uncertain = votes_to_count(retained_votes + new_votes, more, unchanged | added)
-    retained_votes |= retained.count(uncertain)
-    added_names = entity_names(retained_votes + new_votes, unchanged | added, decisions)
-    return names.triples(entities), added_names
+    def _cluster_members(
+        self,
+        before: Mapping[str, str],
+        after: Mapping[str, str],
+        roots: Mapping[str, str],
+        names: set[str],
+    ) -> set[str]:
+        """All mentions in the clusters of these, before or after the change.
 
+        Name resolution may move a mention to another entity and a decision move it back, but not
+        the other mentions of its cluster, so these have to be resolved too.
+        """
+        affected = {side[name] for side in (before, after) for name in names & side.keys()}
+        targets = mention_targets(self.reader, {roots[name] for name in names & roots.keys()})
+        affected |= set(targets.values())
+        return {mention for _, mention in self._mentions_of(affected)}
 
-def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:
-    return [Quad(t.subject, t.predicate, t.object, graph) for t in sorted(triples, key=str)]
+    def _resolved(self, names: set[str]) -> dict[str, str]:
+        """The resolution of mentions after the change: to themselves, or to one other."""
+        owners = self.retained.owners(names)
+        for mention, alias in self.new.alias_claims:
+            owners[alias].add(mention)
+        further = {owner for name in names for owner in owners[name]} - names
+        for alias, mentions in self.retained.owners(further).items():
+            owners[alias] |= mentions
+        new_name = normalized_name_lookup(self.new.votes)
 
+        def normalized(mention: str) -> str:
+            rows = self.reader.select_provenance_for("normalized-names", [mention])
+            return new_name(mention) or min((name.value for _, name in rows), default="")
 
-def mention_targets_of_change(
-    reader: GraphReader,
-    retained: RetainedEvidence,
-    old: SourceEvidence,
-    new: SourceEvidence,
-    changed_decisions: set[str],
-    decisions: Decisions,
-) -> MentionTargets:
-    """Entities of the mentions in a change, and of all mentions whose entity changes with it."""
-    votes = old.votes.keys() ^ new.votes.keys()
-    flipped = {vote for vote in votes if vote[1] in _RESOLUTION_PROPERTIES}
-    flipped -= retained.supported(flipped)
-    affected = {alias for _, alias in alias_claims_in(flipped)} | changed_decisions
-    claiming = {
-        (m.value, a.value) for m, a in reader.select_provenance_for("mention-claims", affected)
-    }
-    affected |= {alias for m, alias in claiming | new.alias_claims if m in affected}
-    decision_names = decisions.names & affected
-    affected |= decisions.names
-    retained.require_no_variants(affected)
+        return resolve(sorted(names), self.decisions.owners(owners), normalized)
 
-    before = mention_targets(reader, affected | old.mentions | new.mentions)
-    removed = mentioned_in(flipped) - new.mentioned
-    affected |= new.mentioned - before.keys()
-    present = (before.keys() | new.mentioned) - removed
-    roots = _resolve_names(reader, retained, new, affected & present, decisions)
-    after = {name: before[name] for name in before if name in present}
-    after |= entities(reader.minter, roots, decisions)
+    def _mentions_of(self, entities: Iterable[str]) -> list[tuple[str, str]]:
+        """(entity, mention) pairs of entities in the view."""
+        rows = self.reader.select_provenance_for("entity-mentions", entities)
+        return [(entity.value, mention.value) for entity, mention in rows]
 
-    decision_names |= {
-        name for name in decisions.names if before.get(name) != after.get(name)
-    } | changed_decisions
-    members = (
-        _cluster_members(reader, before, after, roots, decision_names) - roots.keys() - removed
-    )
-    retained.require_no_variants(members)
-    before |= mention_targets(reader, members)
-    roots |= _resolve_names(reader, retained, new, members, decisions)
-    after |= entities(reader.minter, roots, decisions)
-    return MentionTargets(reader, before, after)
+    def _mentions(self) -> _ViewDifference:
+        """The triples of mentions that are new or removed, or that refer to another entity."""
+        targets, moved = self.targets, self.targets.moved
+        rows = self.reader.select_provenance_for("normalized-names", moved & targets.before.keys())
+        before: dict[str, Literal] = {mention.value: name for mention, name in rows}
+        after = before | normalized_names(self.new.votes)
+        removed: set[Triple] = set()
+        added: set[Triple] = set()
+        for mention in moved & targets.before.keys():
+            removed |= mention_triples(mention, targets.before[mention], before.get(mention))
+        for mention in moved & targets.after.keys():
+            added |= mention_triples(mention, targets.after[mention], after.get(mention))
+        return removed, added
 
+    def _texts(self) -> _ViewDifference:
+        """Links of texts: those of the change, and those to names with a new target."""
+        targets, old, new = self.targets, self.old.text_mentions, self.new.text_mentions
+        unchanged = self.retained.text_mentions(mentions=targets.moved)
+        targets.load_targets(mention for _, _, mention in old | new)
+        removed = text_links(old | unchanged, targets.before)
+        added = text_links(new | unchanged, targets.after)
+        others = self.retained.text_mentions(texts={iri(link.subject) for link in removed - added})
+        targets.load_targets(mention for _, _, mention in others)
+        return removed, added | text_links(others, targets.after)
 
-def _cluster_members(
-    reader: GraphReader,
-    before: Mapping[str, str],
-    after: Mapping[str, str],
-    roots: Mapping[str, str],
-    names: set[str],
-) -> set[str]:
-    """All mentions in the clusters of these, before or after the change.
+    def _relationships(self) -> _ViewDifference:
+        """Links of relationships, and between the entities that they relate."""
+        targets, retained = self.targets, self.retained
+        unchanged = retained.relationships(mentions=targets.moved)
+        before, after = self.old.relationships | unchanged, self.new.relationships | unchanged
+        targets.load_targets(mention for _, *ends in before | after for mention in ends)
+        removed = end_links(before, targets.before)
+        lost = {iri(link.subject) for link in removed - end_links(after, targets.after)}
+        after |= retained.relationships(relationships=lost)
+        targets.load_targets(mention for _, *ends in after for mention in ends)
 
-    Name resolution may move a mention to another entity and a decision move it back, but not the
-    other mentions of its cluster, so these have to be resolved too.
-    """
-    affected = {side[name] for side in (before, after) for name in names & side.keys()}
-    affected |= set(
-        mention_targets(reader, {roots[name] for name in names & roots.keys()}).values()
-    )
-    return {
-        mention.value for _, mention in reader.select_provenance_for("entity-mentions", affected)
-    }
+        pair_of = {row[0]: pair for row in before for pair in related_pairs([row], targets.before)}
+        pairs = related_pairs(after, targets.after)
+        unrelated = set(pair_of.values()) - pairs
+        unrelated -= still_related(self.reader, unrelated, pair_of)
+        return (
+            removed | {related_to_triple(*pair) for pair in unrelated},
+            end_links(after, targets.after) | {related_to_triple(*pair) for pair in pairs},
+        )
 
+    def _statements(self) -> _ViewDifference:
+        """Statements of entities, and classes of entities in terms of ontologies.
 
-def _resolve_names(
-    reader: GraphReader,
-    retained: RetainedEvidence,
-    new: SourceEvidence,
-    names: set[str],
-    decisions: Decisions,
-) -> dict[str, str]:
-    """The resolution of mentions after the change: to themselves, or to one other."""
-    owners = retained.owners(names)
-    for mention, alias in new.alias_claims:
-        owners[alias].add(mention)
-    further = {owner for name in names for owner in owners[name]} - names
-    for alias, mentions in retained.owners(further).items():
-        owners[alias] |= mentions
-    new_name = normalized_name_lookup(new.votes)
+        If an entity may lose a statement or class, all its statements and classes are derived
+        again.
+        """
+        reader, retained, targets = self.reader, self.retained, self.targets
+        decisions = self.decisions
+        unchanged = retained.statements(mentions=targets.moved)
+        before, after = self.old.statements | unchanged, self.new.statements | unchanged
+        rules = ClassRules.read(reader, properties_of(before | after))
+        moved_votes = retained.class_votes(targets.moved)
+        old_votes = self.old.votes.keys() | moved_votes
+        new_votes = self.new.votes.keys() | moved_votes
+        mentions = mentions_of(before | after)
+        mentions |= {m for m, property_, _ in old_votes | new_votes if property_ == ENTITY_CLASS}
+        if not mentions and not decisions.classes:
+            return set(), set()
+        targets.load_targets(mentions | decisions.classes.keys())
 
-    def normalized(mention: str) -> str:
-        rows = reader.select_provenance_for("normalized-names", [mention])
-        return new_name(mention) or min((name.value for _, name in rows), default="")
+        def derived(
+            statements: set[Statement], votes: Collection[Vote], refers_to: Mapping[str, str]
+        ) -> set[Triple]:
+            claims = claimed_classes(votes, refers_to)
+            claims |= implied_classes(statements, refers_to, rules, decisions)
+            return statement_triples(statements, refers_to, decisions) | class_triples(
+                claims, refers_to, decisions
+            )
 
-    return resolve(sorted(names), decisions.owners(owners), normalized)
+        removed = derived(before, old_votes, targets.before)
+        added = derived(after, new_votes, targets.after)
+        relationships = {statement.relationship for statement in before}
+        lost = {iri(triple.subject) for triple in removed - added}
+        affected = lost - relationships
+        moved = targets.moved & (targets.before.keys() | decisions.classes.keys())
+        sides = (targets.before, targets.after)
+        affected |= {side[m] for side in sides for m in moved if m in side}
+        if lost or affected:
+            statements = after | retained.statements(
+                entities=affected, relationships=lost & relationships
+            )
+            rules = ClassRules.read(reader, properties_of(statements))
+            names = {mention for _, mention in self._mentions_of(affected)}
+            targets.load_targets(names | mentions_of(statements))
+            votes = new_votes | retained.class_votes(names)
+            added |= derived(statements, votes, targets.after)
+            removed |= {
+                Triple(entity, RDF.type, class_)
+                for entity, class_ in reader.select_provenance_for("entity-classes", affected)
+            }
+        return removed, added
+
+    def _names(self) -> _ViewDifference:
+        """Labels and classes of the entities whose votes must be counted again."""
+        retained, targets, moved = self.retained, self.targets, self.targets.moved
+        entities = {t[name] for t in (targets.before, targets.after) for name in moved if name in t}
+        unmoved = {n: e for n, e in targets.after.items() if n not in moved}
+        changes = changed_votes(self.old, self.new, unmoved)
+        affected = entities | changes.keys()
+        names = EntityNames.of(self.reader.select_provenance_for("entity-names", affected))
+        entities |= {e for e, votes in changes.items() if not names.is_unchanged(e, votes)}
+
+        pairs = self._mentions_of(entities)
+        unchanged = {mention: entity for entity, mention in pairs if mention not in moved}
+        added = {name: targets.after[name] for name in moved if name in targets.after}
+        recounted = added.keys() | {n for n, entity in unchanged.items() if not names.has(entity)}
+        counted = {name: entity for name, entity in unchanged.items() if name not in recounted}
+        votes, more = retained.lower_bounds(names.candidate_votes(counted))
+        mentions = unchanged | added
+        new_votes = Counter({v: n for v, n in self.new.votes.items() if v[0] in mentions})
+        new_votes += retained.votes(recounted)
+        votes |= retained.count(votes_to_count(votes + new_votes, more, mentions))
+        return names.triples(entities), entity_names(votes + new_votes, mentions, self.decisions)
 
 
 def changed_votes(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import numpy as np
 import pyoxigraph as ox
@@ -20,9 +20,6 @@ from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.building.link_records import EXACT, NO_MAPPING, Match
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 NAME_SIMILARITIES = ("characters", "embedding", "none")
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
@@ -41,7 +38,6 @@ _JUSTIFICATIONS = {
 }
 _COMPOSITE = SEMAPV.CompositeMatching.value
 
-_GRAM_LENGTH = 3
 _BLOCK_ROWS = 256
 SimilarNames = Iterator[tuple[int, int, float]]
 """(index of a name, index of a name in the other graph, cosine)"""
@@ -207,11 +203,11 @@ def _score(
         score,
         own_index.labels[entity],
         target_index.labels[item],
-        round(names.similarity, 4),
-        _MEASURES[names.how],
         TOOL,
         options.date,
         f"names {names.score:.2f}, kinds {kind}, texts {text_score}",
+        similarity=round(names.similarity, 4),
+        measure=_MEASURES[names.how],
     )
 
 
@@ -248,25 +244,33 @@ def _with_decision(match: Match, best: float, ties: int, rivals: list[float]) ->
 
 
 def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
-    """At most `k` others for each name, by the cosine of TF-IDF vectors of character trigrams."""
+    """At most `k` others for each name, by the cosine of TF-IDF vectors of character trigrams.
+
+    A trigram that no other name has counts as one that one of them has.
+    """
     if not names or not others:
         return
     from scipy import sparse
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
 
-    grams: dict[str, int] = {}
-    known, _ = _counts(others, grams, grow=True)
-    own, unknown_grams = _counts(names, grams, grow=False)
-    seen = np.asarray((known > 0).sum(axis=0)).ravel()
+    tfidf = TfidfVectorizer(analyzer=_trigrams, norm=None)
+    right = normalize(tfidf.fit_transform(others)).T.tocsc()
+    left = tfidf.transform(names)
+    unknown = np.array([sum(g not in tfidf.vocabulary_ for g in _trigrams(n)) for n in names])
     rarest = np.log(1 + len(others)) + 1
-    weights = sparse.diags(np.log((1 + len(others)) / (1 + seen)) + 1)
-    right = _unit(known @ weights, np.zeros(len(others))).T.tocsc()
-    left = _unit(own @ weights, unknown_grams * rarest**2)
+    lengths = np.sqrt(np.asarray(left.power(2).sum(axis=1)).ravel() + unknown * rarest**2)
+    left = sparse.diags(1 / lengths) @ left
     for start in range(0, len(names), _BLOCK_ROWS):
         block = (left[start : start + _BLOCK_ROWS] @ right).tocsr()
-        for row in range(block.shape[0]):
-            begin, end = block.indptr[row], block.indptr[row + 1]
+        for row, (begin, end) in enumerate(pairwise(block.indptr)):
             columns, values = block.indices[begin:end], block.data[begin:end]
             yield from _best(start + row, columns, values, k, MIN_CHARACTER_COSINE)
+
+
+def _trigrams(name: str) -> list[str]:
+    padded = f" {name} "
+    return [padded[n : n + 3] for n in range(max(1, len(padded) - 2))]
 
 
 def by_embedding(embedder: Embedder) -> FindSimilar:
@@ -283,40 +287,6 @@ def by_embedding(embedder: Embedder) -> FindSimilar:
                 yield from _best(start + row, every, values, k, MIN_EMBEDDING_COSINE)
 
     return find
-
-
-def _counts(
-    names: Sequence[str], grams: dict[str, int], *, grow: bool
-) -> tuple[sparse.csr_matrix, NDArray[np.float64]]:
-    """Trigram counts of names, shape (n, len(grams)), and their numbers of unknown trigrams."""
-    from scipy import sparse
-
-    columns: list[int] = []
-    ends = [0]
-    unknown_grams = np.zeros(len(names))
-    for row, name in enumerate(names):
-        padded = f" {name} "
-        for start in range(max(1, len(padded) - _GRAM_LENGTH + 1)):
-            gram = padded[start : start + _GRAM_LENGTH]
-            column = grams.setdefault(gram, len(grams)) if grow else grams.get(gram, -1)
-            if column >= 0:
-                columns.append(column)
-            else:
-                unknown_grams[row] += 1
-        ends.append(len(columns))
-    data = np.ones(len(columns), dtype=np.float32)
-    matrix = sparse.csr_matrix((data, columns, ends), shape=(len(names), len(grams)))
-    matrix.sum_duplicates()
-    return matrix, unknown_grams
-
-
-def _unit(matrix: sparse.csr_matrix, more: NDArray[np.float64]) -> sparse.csr_matrix:
-    """Rows divided by their lengths, with `more` added to the squared lengths."""
-    from scipy import sparse
-
-    squares = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() + more
-    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
-    return (sparse.diags(1 / lengths) @ matrix).tocsr()
 
 
 def _best(

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from pyoxigraph import Quad
+from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS
-from sarag_rdf.building.decision_records import Decisions, read_decisions
-from sarag_rdf.building.incremental import traversed_graph
+from sarag_rdf.building.decision_records import Decisions
+from sarag_rdf.building.incremental import rebuild
+from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.graph.reader import GraphReader
 
 NEAR = 0.9
@@ -76,17 +77,12 @@ class EntityFeatures:
         return first, second
 
 
-@dataclass(frozen=True, slots=True)
-class MergeProposal:
-    """A pair of entities that a rule considers equal: `duplicate` is merged into `target`.
+def proposal(target: str, duplicate: str, justification: NamedNode, confidence: float) -> Match:
+    """The proposal to merge the entity `duplicate` into `target`.
 
-    `justification` is an IRI of SEMAPV; `confidence` is in [0, 1].
+    `justification` is a term of SEMAPV; `confidence` is in [0, 1].
     """
-
-    target: str
-    duplicate: str
-    justification: str
-    confidence: float
+    return Match(duplicate, EXACT, target, justification.value, confidence)
 
 
 Nearest = Callable[[str, float], list[tuple[str, float]]]
@@ -115,13 +111,13 @@ class MergeRule:
     The pairs of a rule that `needs_review` are not merged before a person has accepted them.
     """
 
-    propose: Callable[[MergeContext], Iterator[MergeProposal]]
+    propose: Callable[[MergeContext], Iterator[Match]]
     needs_review: bool = False
 
 
 def propose(
     reader: GraphReader, rule: MergeRule, nearest: Nearest, minimum_cosine: float
-) -> list[MergeProposal]:
+) -> list[Match]:
     """The proposals of a rule, by descending confidence; no entity is both target and duplicate.
 
     A pair is omitted if its duplicate is the target of an earlier pair, or if one of its entities
@@ -130,10 +126,10 @@ def propose(
     be different are omitted too.
     """
     minter = reader.minter
-    decisions = Decisions.of(read_decisions(reader), minter)
+    decisions = Decisions.read(reader)
     graph: Iterable[Quad] = reader.store.quads(minter.kg_graph)
     if decisions.merges:
-        graph = traversed_graph(reader, replace(decisions, merges=frozenset()))
+        graph = rebuild(reader, replace(decisions, merges=frozenset())).insert
     features = EntityFeatures.of(graph, decisions.names)
     for mention in decisions.names:
         features.referents[mention].add(minter.entity_of_mention(mention))
@@ -143,28 +139,23 @@ def propose(
     context = MergeContext(features, nearest, minimum_cosine, frozenset(targets), frozenset(merged))
     accepted = []
     proposals = rule.propose(context)
-    for proposal in sorted(proposals, key=lambda p: (-p.confidence, p.target, p.duplicate)):
+    for match in sorted(proposals, key=lambda p: (-(p.confidence or 0), p.object, p.subject)):
+        duplicate, target = match.pair
+        names = minter.mention_of_entity(duplicate), minter.mention_of_entity(target)
         if (
-            proposal.duplicate in targets
-            or proposal.duplicate in merged
-            or proposal.target in merged
+            duplicate not in targets
+            and duplicate not in merged
+            and target not in merged
+            and names not in decisions.different
+            and variants.isdisjoint(match.pair)
         ):
-            continue
-        names = (
-            minter.mention_of_entity(proposal.duplicate),
-            minter.mention_of_entity(proposal.target),
-        )
-        if names in decisions.different or not variants.isdisjoint(
-            (proposal.duplicate, proposal.target)
-        ):
-            continue
-        targets.add(proposal.target)
-        merged.add(proposal.duplicate)
-        accepted.append(proposal)
+            targets.add(target)
+            merged.add(duplicate)
+            accepted.append(match)
     return accepted
 
 
-def _propose_same_words(context: MergeContext) -> Iterator[MergeProposal]:
+def _propose_same_words(context: MergeContext) -> Iterator[Match]:
     """Names with the same words in any order, ignoring a plural s."""
     features = context.features
     groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -176,14 +167,14 @@ def _propose_same_words(context: MergeContext) -> Iterator[MergeProposal]:
         for one, other in combinations(entities, 2):
             if features.names[one] != features.names[other]:
                 target, duplicate = features.merge_order(one, other)
-                yield MergeProposal(target, duplicate, SEMAPV.LexicalMatching.value, 0.9)
+                yield proposal(target, duplicate, SEMAPV.LexicalMatching, 0.9)
 
 
 def _strip_plural(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _propose_initials(context: MergeContext) -> Iterator[MergeProposal]:
+def _propose_initials(context: MergeContext) -> Iterator[Match]:
     """Persons given by initials and surname, if only one person matches and has a neighbour with
     them in common.
     """
@@ -202,7 +193,7 @@ def _propose_initials(context: MergeContext) -> Iterator[MergeProposal]:
             if len(first) > 3 or middle or len(fits) != 1:
                 continue
             if features.share_neighbour(short, fits[0]):
-                yield MergeProposal(fits[0], short, SEMAPV.LexicalMatching.value, 0.8)
+                yield proposal(fits[0], short, SEMAPV.LexicalMatching, 0.8)
 
 
 def _matches_initials(initials: str, name: str) -> bool:
@@ -210,7 +201,7 @@ def _matches_initials(initials: str, name: str) -> bool:
     return len(first_names[0]) > 1 and "".join(word[0] for word in first_names).startswith(initials)
 
 
-def _propose_near(context: MergeContext) -> Iterator[MergeProposal]:
+def _propose_near(context: MergeContext) -> Iterator[Match]:
     """Entities that share a neighbour and whose names have similar embeddings."""
     features = context.features
     for entity in sorted(features.names):
@@ -223,11 +214,11 @@ def _propose_near(context: MergeContext) -> Iterator[MergeProposal]:
                 and features.share_neighbour(entity, other)
             ):
                 target, duplicate = features.merge_order(entity, other)
-                justification = SEMAPV.SemanticSimilarityThresholdMatching.value
-                yield MergeProposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
+                justification = SEMAPV.SemanticSimilarityThresholdMatching
+                yield proposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
 
 
-def _propose_shared_alias(context: MergeContext) -> Iterator[MergeProposal]:
+def _propose_shared_alias(context: MergeContext) -> Iterator[Match]:
     """Entities of which one has a name or alias of the other, and those of which this leads on.
 
     With N(e) the names and aliases of an entity, e and f are one if N(e) and N(f) overlap, or if a
@@ -259,7 +250,7 @@ def _propose_shared_alias(context: MergeContext) -> Iterator[MergeProposal]:
         for duplicate in sorted(set(members) - {target}):
             overlap = features.every_name[target] & features.every_name[duplicate]
             confidence = SHARED if overlap else CHAINED
-            yield MergeProposal(target, duplicate, SEMAPV.LexicalMatching.value, confidence)
+            yield proposal(target, duplicate, SEMAPV.LexicalMatching, confidence)
 
 
 SAME_WORDS = MergeRule(_propose_same_words)

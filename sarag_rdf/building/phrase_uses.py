@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, Quad
 
-from sarag_rdf.base.iris import phrase_key, use_of
+from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import SARAG
@@ -16,7 +16,6 @@ from sarag_rdf.building.decision_records import (
     VALUE_TYPE,
     Decisions,
     PhraseSignature,
-    read_decisions,
 )
 from sarag_rdf.building.derive import (
     DOCUMENT,
@@ -26,6 +25,7 @@ from sarag_rdf.building.derive import (
     NameUses,
     UseProperty,
     statement_of,
+    use_at,
 )
 from sarag_rdf.graph.reader import GraphReader
 
@@ -67,7 +67,7 @@ class _Group:
 
 def summarize_phrases(reader: GraphReader) -> list[PhraseSummary]:
     """The phrases of all relationships, the most important first."""
-    decisions = Decisions.of(read_decisions(reader), reader.minter)
+    decisions = Decisions.read(reader)
     groups: defaultdict[PhraseSignature, _Group] = defaultdict(_Group)
     for (graph,) in reader.select_provenance("source-graphs"):
         _add(groups, graph.value, reader.store.quads(graph.value), decisions)
@@ -107,18 +107,12 @@ def _add(
 
 
 def _signature(values: dict[str, Term], graph: str, uses: NameUses) -> PhraseSignature:
-    def use(end: str) -> tuple[str, str]:
-        return (
-            (use_of(values[DOCUMENT].value, values[end].value), graph)
-            if end in values
-            else ("", "")
-        )
-
-    is_value = isinstance(values.get(_VALUE), Literal) or use(OBJECT) in uses.values
+    subject, object_ = (use_at(values, end, graph) for end in (SUBJECT, OBJECT))
+    is_value = isinstance(values.get(_VALUE), Literal) or object_ in uses.values
     return PhraseSignature(
         phrase_key(values[_PHRASE].value),
-        uses.types.get(use(SUBJECT), ""),
-        VALUE_TYPE if is_value else uses.types.get(use(OBJECT), ""),
+        uses.types.get(subject, ""),
+        VALUE_TYPE if is_value else uses.types.get(object_, ""),
     )
 
 

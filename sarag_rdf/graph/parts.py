@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from pyoxigraph import Literal, Quad
@@ -13,8 +12,9 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import OWL
+from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
+from sarag_rdf.graph.records import by_subject, record_of, stored
 
 ALL = "all"
 """The name that selects all parts."""
@@ -25,30 +25,44 @@ COMPLETE = "complete"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An imported graph as described in the metadata; `state` is `COMPLETE` or its progress."""
+    """The metadata of an imported graph: its origin, how it is read, the progress of its import.
 
-    iri: str
-    name: str
-    kind: str
-    graph: str
-    state: str
-    paths: dict[str, list[str]] = field(default_factory=dict)
+    `state` is `COMPLETE`, or the number of triples up to the last checkpoint; the number of
+    `triples` is known of complete graphs. `label`, `alias` and `description` are the properties for
+    names and descriptions.
+    """
+
+    name: str = stored(DCTERMS.identifier)
+    kind: str = stored(SARAG.kind)
+    graph: str = stored(SARAG.graph, "iri")
+    origin: str = stored(DCTERMS.source)
+    sha256: str = stored(SARAG.sha256)
+    settings: str = stored(SARAG.settings)
+    state: str = stored(SARAG.importState, default="0")
+    triples: int | None = stored(VOID.triples, "integer", None)
+    label: tuple[str, ...] = stored(SARAG.labelProperty, "iri", many=True)
+    alias: tuple[str, ...] = stored(SARAG.aliasProperty, "iri", many=True)
+    description: tuple[str, ...] = stored(SARAG.descriptionProperty, "iri", many=True)
+    iri: str = ""
+    """The node of the metadata."""
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Properties by role, without roles that have none."""
+        roles = {"alias": self.alias, "description": self.description, "label": self.label}
+        return {role: properties for role, properties in roles.items() if properties}
 
 
 def imported_graphs(reader: GraphReader) -> list[Imported]:
     """All imported graphs that may be read, complete or not, ordered by name."""
-    imports: dict[str, Imported] = {}
-    paths: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
-    for node, name, kind, graph, state, path, property_ in reader.select_provenance("imports"):
-        values = (node.value, name.value, kind.value, graph.value, state.value)
-        imports[name.value] = Imported(*values)
-        if path is not None:
-            paths[name.value].setdefault(path.value, []).append(property_.value)
-    return [
-        replace(imports[name], paths={key: sorted(v) for key, v in sorted(paths[name].items())})
-        for name in sorted(imports)
-        if reader.may_read(imports[name].graph)
-    ]
+    nodes = by_subject(reader.store.quads(reader.minter.meta_graph))
+    imports = (
+        record_of(Imported, quads, iri=node)
+        for node, quads in nodes.items()
+        if any(quad.object == SARAG.ImportedGraph for quad in quads)
+    )
+    readable = (i for i in imports if i.name and i.graph and reader.may_read(i.graph))
+    return sorted(readable, key=lambda imported: imported.name)
 
 
 def select_parts(

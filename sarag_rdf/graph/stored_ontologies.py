@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import NamedNode, Quad, Triple
 
-from sarag_rdf.base.ports import Change, Term
+from sarag_rdf.base.ports import Change
 from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, VOID, XSD
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDFS, SARAG, VOID
 from sarag_rdf.graph.metadata import now, run_quads
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.records import by_subject, record_of, record_quads, stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,31 +23,28 @@ class StoredOntology:
     at which it was added (ISO 8601), or empty if that is not recorded.
     """
 
-    name: str
-    graph: str
-    source: str
-    sha256: str
-    title: str = ""
-    version: str = ""
-    triples: int = 0
+    name: str = stored(DCTERMS.identifier)
+    graph: str = ""
+    source: str = stored(DCTERMS.source, default="")
+    sha256: str = stored(SARAG.sha256, default="")
+    title: str = stored(RDFS.label, default="")
+    version: str = stored(OWL.versionInfo, default="")
+    triples: int = stored(VOID.triples, "integer", 0)
     added: str = ""
 
 
 def stored_ontologies(reader: GraphReader) -> list[StoredOntology]:
     """The ontologies of a graph that may be read, ordered by name."""
-    ontologies: dict[str, StoredOntology] = {}
-    for row in reader.select_provenance("ontologies"):
-        graph, name, source, sha256, title, version, triples, added = (
-            term.value if term is not None else "" for term in row
-        )
-        before = ontologies.get(name)
-        latest = max(added, before.added) if before else added
-        ontologies[name] = StoredOntology(
-            name, graph, source, sha256, title, version, int(triples or 0), latest
-        )
-    return [
-        ontologies[name] for name in sorted(ontologies) if reader.may_read(ontologies[name].graph)
-    ]
+    minter = reader.minter
+    added: dict[str, str] = {}
+    for graph, time in reader.select_provenance("ontologies-added"):
+        added[graph.value] = max(time.value, added.get(graph.value, ""))
+    ontologies = (
+        record_of(StoredOntology, quads, graph=graph, added=added.get(graph, ""))
+        for graph, quads in by_subject(reader.store.quads(minter.meta_graph)).items()
+        if minter.kind_of(graph) == "ontologies" and reader.may_read(graph)
+    )
+    return sorted((o for o in ontologies if o.name), key=lambda ontology: ontology.name)
 
 
 def ontology_triples(reader: GraphReader, names: Iterable[str] = ()) -> Iterator[Triple]:
@@ -64,8 +62,8 @@ def ontology_added(
     graph = NamedNode(ontology.graph)
     content = [Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples]
     run = run_quads(reader, "ontology added", now(), [(PROV.generated, graph)])
-    metadata = (*_metadata(reader, ontology), *run)
-    return content, Change((), tuple(_stored_metadata(reader, graph)), metadata)
+    metadata = record_quads(ontology, graph, reader.minter.meta_graph, VOID.Dataset)
+    return content, Change((), tuple(_stored_metadata(reader, graph)), (*metadata, *run))
 
 
 def ontology_removed(reader: GraphReader, ontology: StoredOntology) -> Change:
@@ -73,23 +71,6 @@ def ontology_removed(reader: GraphReader, ontology: StoredOntology) -> Change:
     graph = NamedNode(ontology.graph)
     run = run_quads(reader, "ontology removed", now(), [(PROV.invalidated, graph)])
     return Change((), tuple(_stored_metadata(reader, graph)), tuple(run))
-
-
-def _metadata(reader: GraphReader, ontology: StoredOntology) -> list[Quad]:
-    """The metadata of an ontology; its subject is the named graph."""
-    pairs: list[tuple[NamedNode, Term]] = [
-        (RDF.type, VOID.Dataset),
-        (DCTERMS.identifier, Literal(ontology.name)),
-        (DCTERMS.source, Literal(ontology.source)),
-        (SARAG.sha256, Literal(ontology.sha256)),
-        (VOID.triples, Literal(str(ontology.triples), datatype=XSD.integer)),
-    ]
-    if ontology.title:
-        pairs.append((RDFS.label, Literal(ontology.title)))
-    if ontology.version:
-        pairs.append((OWL.versionInfo, Literal(ontology.version)))
-    meta = NamedNode(reader.minter.meta_graph)
-    return [Quad(NamedNode(ontology.graph), predicate, value, meta) for predicate, value in pairs]
 
 
 def _stored_metadata(reader: GraphReader, graph: NamedNode) -> list[Quad]:

@@ -22,8 +22,9 @@ from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Change, Term
 from sarag_rdf.base.redaction import holds_password
 from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
+from sarag_rdf.building.link_records import read_links
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
-from sarag_rdf.graph.parts import COMPLETE, LINKS, Imported, imported_graphs
+from sarag_rdf.graph.parts import COMPLETE, Imported, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
@@ -193,10 +194,9 @@ class Description:
 
     def linksets(self) -> None:
         """Linksets: one for each namespace of linked items and each property of links."""
-        reader = self._reader
-        rows = self._rows(LINKS, "mappings", links=reader.minter.links_graph)
-        counts = Counter((namespace(item.value), link.value) for _, link, item, *_ in rows)
-        for (space, link), links in counts.items():
+        links = read_links(self._reader)
+        counts = Counter((namespace(match.object), match.predicate) for match in links)
+        for (space, link), number in counts.items():
             target = self._part("target", space)
             node = self._part("linkset", space, link)
             self._add(target, (RDF.type, VOID.Dataset), (VOID.uriSpace, Literal(space)))
@@ -207,7 +207,7 @@ class Description:
                 (VOID.linkPredicate, NamedNode(link)),
                 (VOID.subjectsTarget, self.node),
                 (VOID.objectsTarget, target),
-                (VOID.triples, _count(links)),
+                (VOID.triples, _count(number)),
             )
 
     def _rows(self, kind: str, name: str, **graphs: str) -> list[tuple[Any, ...]]:

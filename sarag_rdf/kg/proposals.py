@@ -33,7 +33,7 @@ from sarag_rdf.building.decision_records import (
     PhraseSignature,
     read_decisions,
 )
-from sarag_rdf.building.link_records import EXACT, Match
+from sarag_rdf.building.link_records import Match
 from sarag_rdf.building.merge_rules import MergeRule, propose
 from sarag_rdf.building.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.extraction.phrases import PhraseMatcher
@@ -60,21 +60,16 @@ _TEXT = 300
 def propose_merges(snapshot: Snapshot, rule: str, least: float) -> list[Match]:
     """Merges that a rule proposes: the subject of a row would be merged into its object."""
     chosen: MergeRule = load("merge_rules", rule)
-    rows = [
-        Match(
-            proposal.duplicate,
-            EXACT,
-            proposal.target,
-            proposal.justification,
-            proposal.confidence,
+    rows = propose(snapshot.own, chosen, partial(_nearest, snapshot), least)
+    labels = entity_labels(select_parts(snapshot.own), {iri for row in rows for iri in row.pair})
+    return [
+        replace(
+            row,
+            subject_label=labels[row.subject][0],
+            object_label=labels[row.object][0],
             tool=rule,
             date=today(),
         )
-        for proposal in propose(snapshot.own, chosen, partial(_nearest, snapshot), least)
-    ]
-    labels = entity_labels(select_parts(snapshot.own), {iri for row in rows for iri in row.pair})
-    return [
-        replace(row, subject_label=labels[row.subject][0], object_label=labels[row.object][0])
         for row in rows
     ]
 
