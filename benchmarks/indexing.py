@@ -31,7 +31,7 @@ import sarag_rdf
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.building import commit, index_run
-from sarag_rdf.documents import read_paths
+from sarag_rdf.documents.reading import read_paths
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder

@@ -29,7 +29,7 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Source
 from sarag_rdf.building import evidence_quarantine, index_run
-from sarag_rdf.documents import read_paths
+from sarag_rdf.documents.reading import read_paths
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.store.shacl import ENGINES, Engine, ValidationReport

@@ -176,7 +176,7 @@ def require_reasoner() -> None:
     """Raise `MissingDependencyError` without the extra ``entailment``."""
     if importlib.util.find_spec("reasonable") is None:
         raise MissingDependencyError(
-            "entailment needs a reasoner: pip install 'sarag-rdf[entailment]', or do without:  "
+            "entailment needs a reasoner: pip install 'sarag-rdf[entailment]', or do without: "
             "sarag ontology entail --off"
         )
 

@@ -323,12 +323,12 @@ class _Scope:
         name = display_path(item.path) if item.path else item.key or "text"
         if not _is_missing(item):
             command = f"sarag index {shlex.quote(name)}"
-            return InputProblem(name, f"is not in the graph: add it with  {command}")
+            return InputProblem(name, f"is not in the graph: add it with {command}")
         if not self._indexed.under(item.key):
             return InputProblem(name, "does not exist, and is not in the graph: check the path")
         key = item.key if self._indexed.of_file(item.key) else f"{item.key}/"
         command = f"sarag delete {shlex.quote(key)}"
-        return InputProblem(name, f"no longer exists: delete it from the graph with  {command}")
+        return InputProblem(name, f"no longer exists: delete it from the graph with {command}")
 
     def _iri(self, source: Source) -> str:
         return self._minter.source(source.key, source.title, source.text)

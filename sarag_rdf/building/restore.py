@@ -32,7 +32,7 @@ def exported_meta(
         if rdf_format(file, format_) not in _DATASETS:
             raise UsageError(
                 f"{file.name} is not in a format with named graphs: restore from TriG or N-Quads, "
-                "such as the output of  sarag export --format trig"
+                "such as the output of sarag export --format trig"
             )
         bases, with_blank_nodes, revision = set(), set(), ""
         for quad, _ in parse_quads(file, RdfReadOptions(format_), max_seconds):

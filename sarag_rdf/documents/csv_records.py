@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import TextIO
 
 from sarag_rdf.documents.format import (
@@ -28,17 +29,8 @@ _MAX_LISTED_COLUMNS = 20
 _REPAIR = "quote fields that contain quotes or line breaks, and double the quotes inside"
 
 
-def read_commas(file: OpenInput) -> Iterator[Record | InvalidRecord]:
-    """Yield the records of a CSV file."""
-    return _read(file, "excel")
-
-
-def read_tabs(file: OpenInput) -> Iterator[Record | InvalidRecord]:
-    """Yield the records of a TSV file."""
-    return _read(file, "excel-tab")
-
-
 def _read(file: OpenInput, dialect: str) -> Iterator[Record | InvalidRecord]:
+    """The records of a file in a dialect of the module `csv`."""
     limit = 4 * file.max_chars + 65_536
     with text_stream(file, "") as stream:
         reader = csv.reader(_lines(stream, limit), dialect, strict=True)
@@ -135,5 +127,5 @@ def _cell(row: list[str], column: int | None) -> str:
     return "" if column is None or column >= len(row) else row[column]
 
 
-CSV = Format(read_commas, "text/csv", is_streamed=True)
-TSV = Format(read_tabs, "text/tab-separated-values", is_streamed=True)
+CSV = Format(partial(_read, dialect="excel"), "text/csv", is_streamed=True)
+TSV = Format(partial(_read, dialect="excel-tab"), "text/tab-separated-values", is_streamed=True)

@@ -35,7 +35,7 @@ def read(file: OpenInput) -> Iterator[Record | InvalidRecord]:
     value = _parse(read_decoded(file))
     if _is_json_ld(value):
         raise UnreadableError(
-            "is JSON-LD, a graph rather than a document: import it with  "
+            "is JSON-LD, a graph rather than a document: import it with "
             "sarag import FILE --as rdf --format jsonld"
         )
     if isinstance(value, dict):

@@ -1,4 +1,7 @@
-"""How documents are read and cut into chunks."""
+"""From paths to sources: one outcome per file and record; bad input never raises an exception.
+
+`ReadOptions` says how documents are read and cut into chunks.
+"""
 
 from __future__ import annotations
 
@@ -211,50 +214,44 @@ class _PathReader:
         if not isinstance(handle, io.BufferedReader):
             handle = io.BufferedReader(cast("io.RawIOBase", stream))
         try:
-            file = _opened(self.options, handle)
             form = _stdin_format(self.options.stdin_format)
-            yield from self._records(file, form, "standard input", "")
+            yield from self._records(self._opened(handle), form, "standard input", "")
         finally:
             if handle is not stream:
                 handle.detach()
 
+    def _opened(
+        self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
+    ) -> OpenInput:
+        """An input with the limits of the options."""
+        limits = (self.options.max_expansion, self.options.max_seconds)
+        return OpenInput(handle, self.options.max_chars, path, size, *limits)
+
     def _file(self, path: Path, key: str) -> Iterator[ReadOutcome]:
         name = display_path(path)
-        plugin = find("formats", path.suffix.lower().removeprefix("."))
-        if path.suffix.lower() in RDF_SUFFIXES:
-            command = f"sarag import {shlex.quote(name)} --as rdf"
-            message = f"is a graph rather than a document: import it with  {command}"
-            yield InputProblem(name, message)
-            return
-        if plugin is None:
-            suffix = display_path(Path(path.suffix)) if path.suffix else "no suffix"
-            message = f"unknown file type ({suffix}): convert it to one of {' '.join(suffixes())}"
-            yield InputProblem(name, message)
-            return
+        try:
+            yield from self._outcomes(path, key, name)
+        except UnreadableError as error:
+            yield InputProblem(name, str(error))
+        except OSError as error:
+            yield InputProblem(name, read_error(error))
+
+    def _outcomes(self, path: Path, key: str, name: str) -> Iterator[ReadOutcome]:
+        form = _format_of(path, name)
         if clean(key) != key:
-            yield InputProblem(name, "has a name that is not valid Unicode text: rename it")
-            return
+            raise UnreadableError("has a name that is not valid Unicode text: rename it")
         real_path = os.path.realpath(path)
         if real_path in self.real_paths:
             yield Duplicate(name)
             return
         self.real_paths.add(real_path)
-        form: Format = plugin.load()
-        try:
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):
-                yield InputProblem(name, "is not a regular file: pipe it to standard input (-)")
-                return
-            if form.is_streamed and status.st_size > self.options.max_file << 20:
-                limit = self.options.max_file
-                message = f"is larger than {limit} MiB: split it, or raise --max-file"
-                yield InputProblem(name, message)
-                return
-            with path.open("rb") as handle:
-                file = _opened(self.options, handle, path, status.st_size)
-                yield from self._records(file, form, name, key)
-        except OSError as error:
-            yield InputProblem(name, read_error(error))
+        status, limit = path.stat(), self.options.max_file
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableError("is not a regular file: pipe it to standard input (-)")
+        if form.is_streamed and status.st_size > limit << 20:
+            raise UnreadableError(f"is larger than {limit} MiB: split it, or raise --max-file")
+        with path.open("rb") as handle:
+            yield from self._records(self._opened(handle, path, status.st_size), form, name, key)
 
     def _records(self, file: OpenInput, form: Format, name: str, key: str) -> Iterator[ReadOutcome]:
         count = 0
@@ -319,15 +316,20 @@ RDF_SUFFIXES = frozenset(
 """Suffixes of RDF files, which are imported with ``sarag import``."""
 
 
-def _opened(
-    options: ReadOptions,
-    handle: io.BufferedReader,
-    path: Path | None = None,
-    size: int | None = None,
-) -> OpenInput:
-    """An input with the limits of the options."""
-    limits = (options.max_expansion, options.max_seconds)
-    return OpenInput(handle, options.max_chars, path, size, *limits)
+def _format_of(path: Path, name: str) -> Format:
+    """The format of a file by its suffix; raises `UnreadableError`."""
+    suffix = path.suffix.lower()
+    if suffix in RDF_SUFFIXES:
+        command = f"sarag import {shlex.quote(name)} --as rdf"
+        raise UnreadableError(f"is a graph rather than a document: import it with {command}")
+    plugin = find("formats", suffix.removeprefix("."))
+    if plugin is None:
+        shown = display_path(Path(path.suffix)) if suffix else "no suffix"
+        raise UnreadableError(
+            f"unknown file type ({shown}): convert it to one of {' '.join(suffixes())}"
+        )
+    form: Format = plugin.load()
+    return form
 
 
 def _stdin_format(name: str) -> Format:

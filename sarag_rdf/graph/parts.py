@@ -127,7 +127,7 @@ def _part(reader: GraphReader, imported: Imported) -> Part:
 
 def _unknown(name: str, imported: dict[str, Imported]) -> str:
     if name in imported:
-        return f"the import of '{name}' is not complete: run the same  sarag import  again"
+        return f"the import of '{name}' is not complete: run the same sarag import again"
     names = [ALL, DOCUMENTS, *imported]
     closest = get_close_matches(name, names, 1)
     hint = f"; did you mean {closest[0]}?" if closest else ""

@@ -229,7 +229,7 @@ def test_without_a_reasoner_nothing_is_written(
     apply(reader, [quad("oslo", "a", "City")])
     before = set(reader.store.quads())
     monkeypatch.setitem(__import__("sys").modules, "reasonable", None)
-    words = r"pip install 'sarag-rdf\[entailment\]', or do without:  sarag ontology entail --off"
+    words = r"pip install 'sarag-rdf\[entailment\]', or do without: sarag ontology entail --off"
     for change in (
         Change(insert=(quad("oslo", "other", "rome"),)),  # before documents that may state more
         Change(delete=(quad("oslo", "a", "City"),)),

@@ -21,10 +21,11 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import Duplicate, InputProblem, ReadOutcome, language, read_paths, suffixes
-from sarag_rdf.documents.format import clean
+from sarag_rdf.documents import language
+from sarag_rdf.documents.format import Duplicate, InputProblem, clean
 from sarag_rdf.documents.language import detect
 from sarag_rdf.documents.markdown import split_title
+from sarag_rdf.documents.reading import ReadOutcome, read_paths, suffixes
 
 GERMAN = (
     "Die Stadt liegt am Rhein und wurde im Jahre 1288 gegr\u00fcndet; heute leben dort etwa "

@@ -104,7 +104,7 @@ class _Reader:
             described = (self._one(access, name) for name in ("path", "url"))
             access = next((value for value in described if value is not None), None)
         if access is None:
-            raise self._error(node, "has no source: add  rml:source")
+            raise self._error(node, "has no source: add rml:source")
         check_source(self._name, "a source", access.value, self._table)
 
     def _subject(self, node: Any) -> TermMap:
@@ -112,7 +112,7 @@ class _Reader:
         if constant is not None:
             return self._constant(node, constant)
         if mapped is None:
-            raise self._error(node, "has no subject: add  rr:subjectMap")
+            raise self._error(node, "has no subject: add rr:subjectMap")
         return self._term(mapped, "iri")
 
     def _triples_map(self, node: Any) -> TriplesMap:

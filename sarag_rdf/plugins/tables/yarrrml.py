@@ -79,7 +79,7 @@ class _Reader:
         self._base = self._text(self._document.get("base", ""), "base")
         self._mappings = self._map(self._document.get("mappings", {}), "mappings")
         if not self._mappings:
-            raise InputError(f"{file.name} has no mappings: see  --suggest-mapping")
+            raise InputError(f"{file.name} has no mappings: see --suggest-mapping")
         self._subjects: dict[str, list[TermMap]] = {}
 
     def read(self) -> tuple[TriplesMap, ...]:
@@ -90,7 +90,7 @@ class _Reader:
             if "condition" in mapping:
                 raise self._error(location, "conditions are not supported: filter the table first")
             if "subjects" not in mapping:
-                raise self._error(location, "has no subject: add  s: https://.../$(id)")
+                raise self._error(location, "has no subject: add s: https://.../$(id)")
             self._subjects[name] = [
                 self._term(s, location, "iri") for s in _listed(mapping["subjects"])
             ]
@@ -168,7 +168,7 @@ class _Reader:
                 if "condition" in inner or "function" in inner:
                     raise self._error(where, "functions and conditions are not supported")
                 if "predicates" not in inner or "objects" not in inner:
-                    raise self._error(where, "give  p  and  o")
+                    raise self._error(where, "give p and o")
                 predicates = _listed(inner["predicates"])
                 objects = [
                     term
