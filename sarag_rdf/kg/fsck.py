@@ -27,7 +27,7 @@ from sarag_rdf.base.ports import Change, Progress, VectorIndex, VectorStore
 from sarag_rdf.base.resources import ontology_path, query_file
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG
 from sarag_rdf.building.commit import repair as complete_change
-from sarag_rdf.building.entailment import ADVICE, entailment_errors, repair_entailment
+from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_entailment
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision

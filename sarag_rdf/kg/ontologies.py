@@ -18,7 +18,7 @@ from sarag_rdf.base.terms import iri_or_literal
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.building.commit import Writer
-from sarag_rdf.building.entailment import (
+from sarag_rdf.building.entailed_graph import (
     axioms_of,
     entailment_metadata,
     new_metadata,

@@ -172,7 +172,7 @@ class Session:
         """
         # a session that only reads does without these
         from sarag_rdf.building.commit import repair as repair_graph
-        from sarag_rdf.building.entailment import EntailingStore
+        from sarag_rdf.building.entailed_graph import EntailingStore
 
         if not create:
             with self.read(latest=True):  # raises if there is no graph

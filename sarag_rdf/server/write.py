@@ -20,7 +20,7 @@ from sarag_rdf.base.safe_xml import PlainXml
 from sarag_rdf.base.terms import DEEPEST_TERM, is_deep, text_of
 from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.building.decision_records import Decisions, decisions_of
-from sarag_rdf.building.entailment import EntailingStore
+from sarag_rdf.building.entailed_graph import EntailingStore
 from sarag_rdf.building.evidence_quarantine import validate_evidence
 from sarag_rdf.building.incremental import recompute, refresh
 from sarag_rdf.graph.metadata import read_meta, with_revision

@@ -14,15 +14,15 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.sandbox import Limits
 from sarag_rdf.base.vocab import RDF
-from sarag_rdf.building import entailment
+from sarag_rdf.building import entailed_graph, entailment
 from sarag_rdf.building.commit import Writer
-from sarag_rdf.building.entailment import (
-    Axioms,
+from sarag_rdf.building.entailed_graph import (
     EntailingStore,
     entailment_errors,
     new_metadata,
     recorded_graphs,
 )
+from sarag_rdf.building.entailment import Axioms
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
@@ -176,7 +176,7 @@ def test_statements_that_nothing_joins_are_reasoned_about_in_batches(
     apply(reader, [*chain, *(quad(f"c{number}", "a", "City") for number in range(11))])
     sizes = [
         len(batch)
-        for batch in entailment.axioms_of(reader, [KG.value])._batches(
+        for batch in entailed_graph.axioms_of(reader, [KG.value])._batches(
             quad.triple for quad in reader.store.quads(KG.value)
         )
     ]

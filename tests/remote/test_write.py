@@ -18,7 +18,7 @@ from sarag_rdf.base.ports import Change, GraphStore
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, SARAG
 from sarag_rdf.building.commit import repair
-from sarag_rdf.building.entailment import entailment_errors
+from sarag_rdf.building.entailed_graph import entailment_errors
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader

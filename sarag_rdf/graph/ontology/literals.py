@@ -52,6 +52,15 @@ _DATATYPES = frozenset(
         "http://www.opengis.net/ont/geosparql#geoJSONLiteral",
     }
 )
+NUMBERS = frozenset(
+    XSD[name].value
+    for name in (
+        *("decimal", "integer", "double", "float", "long", "int", "short", "byte"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+    )
+)
+"""The numeric datatypes of XSD."""
 
 
 def is_datatype(range_: str) -> bool:

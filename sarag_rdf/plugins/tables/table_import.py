@@ -21,6 +21,7 @@ from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
 from sarag_rdf.building.importer import Importer, ImportOptions
 from sarag_rdf.graph.ontology.literals import is_datatype
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.graph.ontology.triples import local_name
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS, run_in_child
 from sarag_rdf.graph.store.files import InputFile, unpacked
 from sarag_rdf.plugins.tables.mapping import MappingFile, described_languages
@@ -74,12 +75,6 @@ class Column:
     def is_a(self, datatype: str) -> bool:
         """Whether nearly all values fit a datatype."""
         return self.values > 0 and self.fits.get(datatype, 0.0) >= MIN_FIT
-
-
-def column_profiles(file: InputFile, seconds: float = MAX_SECONDS) -> tuple[Column, ...]:
-    """The columns of a table, read in a child process; raises `InputError`."""
-    (columns,) = run_in_child(file, seconds, _columns, file)
-    return columns
 
 
 def _columns(file: InputFile) -> Iterator[tuple[Column, ...]]:
@@ -140,16 +135,13 @@ class _Line:
 
 
 def suggested_mapping(
-    table: str,
-    columns: Sequence[Column],
-    schema: Schema,
-    base: str,
-    prefixes: Mapping[str, str],
+    file: InputFile, schema: Schema, base: str, prefixes: Mapping[str, str]
 ) -> str:
-    """A mapping of the table with this name, in YARRRML with comments."""
+    """A mapping of a table, in YARRRML with comments."""
+    (columns,) = run_in_child(file, MAX_SECONDS, _columns, file)
     if not columns:
-        raise InputError(f"{table} has no columns with names: name them in its first line")
-    return _Suggestion(table, columns, schema, base, prefixes).text()
+        raise InputError(f"{file.name} has no columns with names: name them in its first line")
+    return _Suggestion(file.name, columns, schema, base, prefixes).text()
 
 
 class _Suggestion:
@@ -174,7 +166,7 @@ class _Suggestion:
         self._by_name = {
             tuple(_ordered_words(name)): c
             for c in reversed(list(schema.classes.values()))
-            for name in (*c.alternatives, c.label, _local_name(c.iri))
+            for name in (*c.alternatives, c.label, local_name(c.iri))
         }
         self._class = self._class_by_name()
         self._name = self._name_column()
@@ -434,7 +426,7 @@ def _datatype(column: Column, property_: OntologyProperty | None) -> str:
 
 def _similarity(column: Column, property_: OntologyProperty) -> float:
     """How much the name of a column is one of the names of a property, in [0, 1]."""
-    names = (property_.label, _local_name(property_.iri), *property_.alternatives)
+    names = (property_.label, local_name(property_.iri), *property_.alternatives)
     phrases = property_.phrases
     return max(
         [_overlap(column.words, content_words(name)) for name in names]
@@ -464,10 +456,6 @@ def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
 
 def _ordered_words(name: str) -> list[str]:
     return [_singular(word.casefold()) for word in _WORD.findall(name)]
-
-
-def _local_name(iri: str) -> str:
-    return re.split(r"[/#]", iri.rstrip("/#"))[-1]
 
 
 def _reference(column: str) -> str:
@@ -513,10 +501,6 @@ def _check(options: ImportOptions) -> None:
         )
 
 
-def _suggest(file: InputFile, schema: Schema, base: str, prefixes: Mapping[str, str]) -> str:
-    return suggested_mapping(file.name, column_profiles(file), schema, base, prefixes)
-
-
 IMPORTER = Importer(
     "a table (CSV or TSV) with a mapping",
     blocks,
@@ -531,5 +515,5 @@ IMPORTER = Importer(
         Setting("overlap", "table: words that such passages share. Default: 200.", OVERLAP),
     ),
     check=_check,
-    suggest=_suggest,
+    suggest=suggested_mapping,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.terms import iri
 from sarag_rdf.base.vocab import OWL, RDFS
+from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.reader import BATCH, GraphReader
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.contents import ExportContents, SolutionRow
@@ -53,9 +54,6 @@ from sarag_rdf.plugins.wikibase.typed_properties import (
 from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary
 
 _NEVER = "1970-01-01T00:00:00Z"
-_SAME = frozenset(
-    {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
-)
 
 
 @dataclass(slots=True)
@@ -88,21 +86,18 @@ class Export:
 
         `vocabulary` has the IRIs of the items that are units.
         """
-        builder = PropertyBuilder(self.reader.minter, self.contents, self.numbers)
+        links: defaultdict[str, list[str]] = defaultdict(list)
+        for name, target in identities(self.reader):
+            links[name].append(target)
+        minter = self.reader.minter
+        builder = EntityBuilder(minter, self.contents, self.numbers, links, vocabulary)
         for id_, content in builder.properties():
             yield Entity(model.entity(id_, self.page_info, content))
-        items = ItemBuilder(
-            self.reader.minter,
-            self.contents,
-            self.numbers,
-            identity_links(self.reader),
-            vocabulary,
-        )
         names = iter(sorted(self.items(), key=lambda name: number(self.numbers[name])))
         while batch := list(islice(names, BATCH)):
             rows = self._entity_rows(batch)
             for name in batch:
-                content = items.item(name, rows[name])
+                content = builder.item(name, rows[name])
                 yield Entity(model.entity(self.numbers[name], self.page_info, content))
 
     def items(self) -> set[str]:
@@ -173,15 +168,84 @@ def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
 
 
 @dataclass(slots=True)
-class ItemBuilder:
-    """Builds the content of items, with unique pairs of label and description."""
+class EntityBuilder:
+    """Builds properties with unique labels, and items with unique labels and descriptions."""
 
     minter: Minter
     contents: ExportContents
     numbers: WikibaseIds
-    links: dict[str, list[str]]
+    links: Mapping[str, list[str]]
     vocabulary: Vocabulary
     _described: set[tuple[str, str | None, str]] = field(default_factory=set)
+
+    def properties(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(id, content) by number; ids are added to equal labels, which Wikibase does not allow."""
+        contents: dict[str, dict[str, Any]] = {}
+        for own in self.contents.own_properties:
+            contents[own.key(self.minter)] = self._own_property(own)
+        for name, label in self.contents.properties.items():
+            contents[name] = self._relation_property(name, label, target=name)
+        for canonical, label in self.contents.phrases.items():
+            name = phrase_key(self.minter, canonical)
+            contents[name] = self._relation_property(name, label)
+        for name, typed in self.contents.typed.items():
+            contents[name] = self._typed_property(name, typed)
+        used_labels: set[tuple[str, str]] = set()
+        for name in sorted(contents, key=lambda name: number(self.numbers[name])):
+            id_, content = self.numbers[name], contents[name]
+            for language, label in content["labels"].items():
+                if (language, label["value"]) in used_labels:
+                    label["value"] = f"{label['value'][: model.TEXT_LIMIT - len(id_) - 3]} ({id_})"
+                used_labels.add((language, label["value"]))
+            yield id_, content
+
+    def _own_property(self, own: OwnProperty) -> dict[str, Any]:
+        key = own.key(self.minter)
+        targets = [own.term.value] if own.term else []
+        return {
+            "datatype": own.datatype,
+            "labels": model.texts({"en": own.label}),
+            "descriptions": model.texts({"en": own.description}),
+            "claims": model.claims(self._url(key, EXACT_MATCH, target) for target in targets),
+        }
+
+    def _relation_property(
+        self, key: str, label: Literal | None, *, target: str = ""
+    ) -> dict[str, Any]:
+        """A property of an imported graph, or of a frequent phrase."""
+        words = {} if label is None else {label.language or model.NO_LANGUAGE: label.value}
+        words = words or {model.NO_LANGUAGE: target.rpartition("/")[2].rpartition("#")[2]}
+        about = (
+            f"property {target}" if target else f"relationship in these words ({self.numbers[key]})"
+        )
+        return {
+            "datatype": ITEM,
+            "labels": model.texts(words),
+            "descriptions": model.texts({"en": about}),
+            "claims": model.claims([self._url(key, EXACT_MATCH, target)] if target else []),
+        }
+
+    def _typed_property(self, key: str, typed: TypedProperty) -> dict[str, Any]:
+        """A property of an ontology, with its domain, range, and equal properties."""
+        ontologies = self.contents.ontologies
+        labels = ontologies.labels(typed.iri)
+        descriptions = {"en": f"property {typed.iri}", **ontologies.descriptions(typed.iri)}
+        if not ontologies.is_declared(typed):
+            labels = {code: f"{label} ({typed.datatype})" for code, label in labels.items()}
+        equal, close = equal_predicates(ontologies, typed), ontologies.close_terms(typed.iri)
+        ranges = ontologies.ranges(typed.iri) if typed.datatype == ITEM else ()
+        claims = [self._url(key, EXACT_MATCH, typed.iri)]
+        claims += [self._url(key, EQUIVALENT_PROPERTY, other) for other, _ in equal]
+        claims += [self._url(key, CLOSE_MATCH, other) for other in close]
+        claims += [self._item(key, DOMAIN, class_) for class_ in ontologies.domains(typed.iri)]
+        claims += [self._item(key, RANGE, class_) for class_ in ranges]
+        return {
+            "datatype": typed.datatype,
+            "labels": model.texts(labels),
+            "descriptions": model.texts(descriptions),
+            "aliases": model.aliases(labels, ontologies.aliases(typed.iri)),
+            "claims": model.claims(claims),
+        }
 
     def item(self, name: str, rows: EntityRows) -> dict[str, Any]:
         """The content of the item of an entity, class or source."""
@@ -393,114 +457,7 @@ def _local_name(name: str) -> str:
     return unquote(name.rstrip("/#").rpartition("#")[2].rpartition("/")[2]) or name
 
 
-def identity_links(reader: GraphReader) -> dict[str, list[str]]:
-    """Entity -> items that it is linked to as identical."""
-    links: defaultdict[str, set[str]] = defaultdict(set)
-    for quad in reader.store.quads(reader.minter.links_graph):
-        if quad.predicate.value in _SAME and isinstance(quad.object, NamedNode):
-            links[iri(quad.subject)].add(quad.object.value)
-    return {name: sorted(targets) for name, targets in links.items()}
-
-
 _WIKIDATA_PROPERTY = re.compile(re.escape(WIKIDATA) + r"(P[1-9]\d*)")
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyBuilder:
-    """Builds the content of all properties, with unique labels."""
-
-    minter: Minter
-    contents: ExportContents
-    numbers: WikibaseIds
-
-    def properties(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(id, content) by number; ids are added to equal labels, which Wikibase does not allow."""
-        contents: dict[str, dict[str, Any]] = {}
-        for own in self.contents.own_properties:
-            contents[own.key(self.minter)] = self._own_property(own)
-        for name, label in self.contents.properties.items():
-            contents[name] = self._relation_property(name, label, target=name)
-        for canonical, label in self.contents.phrases.items():
-            name = phrase_key(self.minter, canonical)
-            contents[name] = self._relation_property(name, label)
-        for name, typed in self.contents.typed.items():
-            contents[name] = self._typed_property(name, typed)
-        used_labels: set[tuple[str, str]] = set()
-        for name in sorted(contents, key=lambda name: number(self.numbers[name])):
-            id_, content = self.numbers[name], contents[name]
-            for language, label in content["labels"].items():
-                if (language, label["value"]) in used_labels:
-                    label["value"] = f"{label['value'][: model.TEXT_LIMIT - len(id_) - 3]} ({id_})"
-                used_labels.add((language, label["value"]))
-            yield id_, content
-
-    def _own_property(self, own: OwnProperty) -> dict[str, Any]:
-        key = own.key(self.minter)
-        targets = [own.term.value] if own.term else []
-        return {
-            "datatype": own.datatype,
-            "labels": model.texts({"en": own.label}),
-            "descriptions": model.texts({"en": own.description}),
-            "claims": model.claims(self._urls(key, EXACT_MATCH, targets)),
-        }
-
-    def _relation_property(
-        self, key: str, label: Literal | None, *, target: str = ""
-    ) -> dict[str, Any]:
-        """A property of an imported graph, or of a frequent phrase."""
-        words = {} if label is None else {label.language or model.NO_LANGUAGE: label.value}
-        words = words or {model.NO_LANGUAGE: target.rpartition("/")[2].rpartition("#")[2]}
-        about = (
-            f"property {target}" if target else f"relationship in these words ({self.numbers[key]})"
-        )
-        return {
-            "datatype": ITEM,
-            "labels": model.texts(words),
-            "descriptions": model.texts({"en": about}),
-            "claims": model.claims(self._urls(key, EXACT_MATCH, [target] if target else [])),
-        }
-
-    def _typed_property(self, key: str, typed: TypedProperty) -> dict[str, Any]:
-        """A property of an ontology, with its domain, range, and equal properties."""
-        ontologies = self.contents.ontologies
-        labels = ontologies.labels(typed.iri)
-        descriptions = {"en": f"property {typed.iri}", **ontologies.descriptions(typed.iri)}
-        if not ontologies.is_declared(typed):
-            labels = {code: f"{label} ({typed.datatype})" for code, label in labels.items()}
-        claims = self._urls(key, EXACT_MATCH, [typed.iri])
-        equal = [other for other, _ in equal_predicates(ontologies, typed)]
-        claims += self._urls(key, EQUIVALENT_PROPERTY, equal)
-        claims += self._urls(key, CLOSE_MATCH, ontologies.close_terms(typed.iri))
-        claims += self._items(key, DOMAIN, ontologies.domains(typed.iri))
-        if typed.datatype == ITEM:
-            claims += self._items(key, RANGE, ontologies.ranges(typed.iri))
-        return {
-            "datatype": typed.datatype,
-            "labels": model.texts(labels),
-            "descriptions": model.texts(descriptions),
-            "aliases": model.aliases(labels, ontologies.aliases(typed.iri)),
-            "claims": model.claims(claims),
-        }
-
-    def _urls(self, key: str, own: OwnProperty, targets: list[str]) -> list[model.Statement]:
-        same = self.numbers[own.key(self.minter)] if targets else ""
-        return [
-            model.statement(
-                self.numbers[key], (key, target), model.string_snak(same, target, "url")
-            )
-            for target in targets
-        ]
-
-    def _items(self, key: str, own: OwnProperty, targets: tuple[str, ...]) -> list[model.Statement]:
-        property_id = self.numbers[own.key(self.minter)] if targets else ""
-        return [
-            model.statement(
-                self.numbers[key],
-                (key, target),
-                model.item_snak(property_id, self.numbers[target]),
-            )
-            for target in targets
-        ]
 
 
 def equal_predicates(ontologies: Ontologies, typed: TypedProperty) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -14,6 +14,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.vocab import RDF, XSD
+from sarag_rdf.graph.ontology.literals import NUMBERS
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.model import Json, entity_id
 from sarag_rdf.plugins.wikibase.vocabulary import (
@@ -162,35 +163,7 @@ def _coordinate_parts(value: Json) -> Parts:
     return parts
 
 
-def normalized_iri(vocabulary: Vocabulary, snak: Json) -> NamedNode | None:
-    """The IRI of an external identifier, if the vocabulary has a pattern for its property."""
-    pattern = vocabulary.formatters.get(snak["property"])
-    if pattern is None or snak["datavalue"]["type"] != "string":
-        return None
-    term = iri_of(pattern.replace("$1", quote(snak["datavalue"]["value"], safe="/:")))
-    return term if isinstance(term, NamedNode) else None
-
-
-def normalized_quantity(
-    vocabulary: Vocabulary, snak: Json
-) -> tuple[NamedNode, Iterator[Triple]] | None:
-    """A quantity in the normalised unit, if the vocabulary has one for its unit."""
-    datavalue = snak["datavalue"]
-    if datavalue["type"] != "quantity":
-        return None
-    unit = vocabulary.units.get(datavalue["value"].get("unit", ""))
-    if unit is None:
-        return None
-    factor, value = Decimal(unit.factor), dict(datavalue["value"], unit=unit.iri)
-    for key in ("amount", "upperBound", "lowerBound"):
-        if value.get(key) is not None:
-            value[key] = f"{Decimal(value[key]) * factor:+f}"
-    node, triples = _node(vocabulary, "QuantityValue", _quantity_parts(value))
-    itself = Triple(node, WIKIBASE.quantityNormalized, node)
-    return node, iter([*triples, itself])
-
-
-_CENTURY, _YEAR, _MONTH, _DAY = 7, 9, 10, 11
+_YEAR, _MONTH, _DAY = 9, 10, 11
 _TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)(T\d\d:\d\d:\d\dZ)")
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -253,14 +226,6 @@ _TIMES: Final = {
     XSD.dateTimeStamp.value: (re.compile(rf"(-?\d{{4,}})-(\d\d)-(\d\d)T.+{_ZONE}"), _DAY),
 }
 """Datatype -> pattern and precision in Wikibase, which is at most a day."""
-_NUMBERS: Final = frozenset(
-    XSD[name].value
-    for name in (
-        *("decimal", "integer", "double", "float", "long", "int", "short", "byte"),
-        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-    )
-)
 _DIGITS: Final = 126
 """Greatest length of an amount in Wikibase, without the sign."""
 _POINT = re.compile(
@@ -326,7 +291,7 @@ def _time_of(literal: Literal) -> model.Value | None:
 
 
 def _quantity(literal: Literal) -> model.Value | None:
-    if literal.datatype.value not in _NUMBERS:
+    if literal.datatype.value not in NUMBERS:
         return None
     try:
         number = Decimal(literal.value.strip())

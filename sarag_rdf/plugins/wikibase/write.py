@@ -182,9 +182,8 @@ def _write_rdf(export: Export, output: IO[bytes], options: WikibaseOptions) -> N
 def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> Iterator[ox.Triple]:
     """The header, for the common node of dumps and that of this dump, then every entity."""
     modified, license_ = export.page_info[1], _license(export.reader)
-    yield from dump_header(modified, license_=license_)
-    dump = ox.NamedNode(vocabulary.top + "dump")
-    yield from dump_header(modified, license_=license_, dump=dump)
+    yield from dump_header(modified, license_)
+    yield from dump_header(modified, license_, ox.NamedNode(vocabulary.top + "dump"))
     yield from dump_triples(export.entities(vocabulary), vocabulary, flavor)
     yield from equivalences(export, vocabulary)
 
