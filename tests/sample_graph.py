@@ -13,11 +13,13 @@ from pathlib import Path
 import pyoxigraph as ox
 
 import sarag_rdf
+from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Extractor, GraphStore
 from sarag_rdf.base.terms import iri
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.rdf_export import write_rdf
+from sarag_rdf.kg.rdf_export import ExportParts, write_parts
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import FaultServer, send
 
@@ -146,8 +148,9 @@ def embeddings(handler: BaseHTTPRequestHandler) -> None:
     send(handler, 200, json.dumps(body).encode())
 
 
-def rdf_bytes(store: GraphStore, format_: str, *, base: str | None = None) -> bytes:
+def rdf_bytes(store: GraphStore, format_: str, *, base: str = BASE) -> bytes:
     """All graphs of a store as bytes."""
     buffer = io.BytesIO()
-    write_rdf(store, format_, buffer, base=base)
+    reader = GraphReader(store, Minter(base))
+    write_parts(reader, format_, buffer, ExportParts(imported=True))
     return buffer.getvalue()

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from types import MappingProxyType
 from typing import IO, Any, Final, TypeVar
 from xml.parsers import expat
 
@@ -75,17 +74,17 @@ def ontology_prefixes(store: GraphStore, base: str) -> dict[str, str]:
 def used_prefixes(
     store: GraphStore,
     prefixes: Mapping[str, str],
-    graphs: Collection[str] | None = None,
+    graphs: Collection[str],
     *,
     with_names: bool = False,
 ) -> dict[str, str]:
-    """Those of the prefixes that abbreviate IRIs in the graphs (by default all).
+    """Those of the prefixes that abbreviate IRIs in the graphs.
 
     With `with_names`, the names of the graphs count, too.
     """
     unused, used = dict(prefixes), set[str]()
     for graph, term in store.select(_IRIS, "x").rows:
-        if graphs is not None and graph.value not in graphs:
+        if graph.value not in graphs:
             continue
         for name in (term.value, graph.value) if with_names else (term.value,):
             if name.startswith(tuple(unused.values())) and name not in _UNWRITTEN:
@@ -166,43 +165,34 @@ def _sort_key(triple: ox.Triple) -> tuple[str, bool, str, str]:
 
 
 def _merge_rows(
-    rows: Iterable[QuadRow], selection: GraphSelection | None, values: Values | None
+    rows: Iterable[QuadRow], selection: GraphSelection, values: Values | None
 ) -> list[ox.Triple]:
     """The unique, sorted triples of rows that contain all statements about some subjects.
 
     With `values`, also reifiers. Raises `StoreError` for a blank node, whose label would change
     from export to export.
     """
-    triples_seen: dict[ox.Triple, None] = {}
-    entity_graph: dict[ox.Triple, None] = {}
+    triples: dict[ox.Triple, None] = {}
+    of_entities: dict[ox.Triple, None] = {}
     for subject, predicate, value, graph in rows:
         iri(subject)
-        if selection is None or graph.value in selection.names:
-            into = (
-                entity_graph
-                if selection and graph.value == selection.entity_graph
-                else triples_seen
-            )
+        if graph.value in selection.names:
+            into = of_entities if graph.value == selection.entity_graph else triples
             into[ox.Triple(subject, predicate, iri_or_literal(value))] = None
     if values is not None:
-        triples_seen |= dict.fromkeys(reifier_triples([*triples_seen, *entity_graph], values))
-    if entity_graph:
-        triples_seen |= dict.fromkeys(select_entity_triples(list(entity_graph)))
-    return sorted(triples_seen, key=_sort_key)
+        triples |= dict.fromkeys(reifier_triples([*triples, *of_entities], values))
+    triples |= dict.fromkeys(_entity_triples([*of_entities]))
+    return sorted(triples, key=_sort_key)
 
 
-def _list_subjects(store: GraphStore, graphs: Sequence[str] | None) -> list[str]:
-    subjects: set[str] = set()
-    for name in ["?g"] if graphs is None else [f"<{graph}>" for graph in graphs]:
-        text = f"SELECT DISTINCT ?s WHERE {{ GRAPH {name} {{ ?s ?p ?o }} }}"
-        subjects.update(iri(row[0]) for row in store.select(text, "s").rows)
-    return sorted(subjects)
-
-
-def _rows_by_subject(store: GraphStore, graphs: Sequence[str] | None) -> Iterator[list[QuadRow]]:
+def _rows_by_subject(store: GraphStore, graphs: Sequence[str]) -> Iterator[list[QuadRow]]:
     """Yield all rows of batches of subjects; for several `graphs`, also from other graphs."""
-    subjects = iter(_list_subjects(store, graphs))
-    only = ox.NamedNode(graphs[0]) if graphs is not None and len(graphs) == 1 else None
+    known: set[str] = set()
+    for graph in graphs:
+        text = f"SELECT DISTINCT ?s WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
+        known.update(iri(row[0]) for row in store.select(text, "s").rows)
+    subjects = iter(sorted(known))
+    only = ox.NamedNode(graphs[0]) if len(graphs) == 1 else None
     while batch := [ox.NamedNode(subject) for subject in islice(subjects, _SUBJECT_BATCH)]:
         where = f"VALUES ?s {{ {' '.join(map(str, batch))} }} GRAPH {only or '?g'} {{ ?s ?p ?o }}"
         rows = store.select(f"SELECT ?s ?p ?o ?g WHERE {{ {where} }}", "s").rows
@@ -210,20 +200,20 @@ def _rows_by_subject(store: GraphStore, graphs: Sequence[str] | None) -> Iterato
 
 
 def sorted_triples(
-    store: GraphStore, selection: GraphSelection | None = None, *, rdf12: bool = False
+    store: GraphStore, selection: GraphSelection, *, rdf12: bool = False
 ) -> Iterator[ox.Triple]:
-    """The unique triples of the selected graphs, by default of all, in a fixed order."""
+    """The unique triples of the selected graphs, in a fixed order."""
     values = _relationship_values(store) if rdf12 else None
-    for rows in _rows_by_subject(store, selection.graphs if selection else None):
+    for rows in _rows_by_subject(store, selection.graphs):
         yield from _merge_rows(rows, selection, values)
 
 
 def sorted_quads(
-    store: GraphStore, selection: GraphSelection | None = None, *, rdf12: bool = False
+    store: GraphStore, selection: GraphSelection, *, rdf12: bool = False
 ) -> Iterator[ox.Quad]:
-    """The quads of the selected graphs, by default of all, graph by graph in a fixed order."""
+    """The quads of the selected graphs, graph by graph in a fixed order."""
     values = _relationship_values(store) if rdf12 else None
-    for graph in selection.graphs if selection else graph_names(store):
+    for graph in selection.graphs:
         name = ox.NamedNode(graph)
         for rows in _graph_rows(store, graph):
             for triple in _merge_rows(rows, selection, values):
@@ -238,59 +228,6 @@ def _graph_rows(store: GraphStore, graph: str) -> Iterator[list[QuadRow]]:
     return iter([rows]) if len(rows) <= _MAX_SORTED_QUADS else _rows_by_subject(store, [graph])
 
 
-def write_rdf(
-    store: GraphStore,
-    format_: str,
-    output: IO[bytes],
-    *,
-    base: str | None = None,
-    selection: GraphSelection | None = None,
-    rdf12: bool = False,
-    blank_nodes: BlankNodes = MappingProxyType({}),
-) -> None:
-    """Write the selected graphs, by default all, to a binary stream.
-
-    Only prefixes that are used are declared; `base` adds those for the IRIs of the graph and of its
-    ontologies. With `rdf12`, relationships are also written as reifiers. The IRIs in `blank_nodes`
-    are written as these blank nodes. Raises `UsageError` for an unknown format, and for a predicate
-    that RDF/XML cannot express.
-    """
-    if format_ not in FORMATS:
-        raise UsageError(f"unknown format '{format_}': use one of {', '.join(FORMATS)}")
-    prefixes = _prefixes(store, format_, base, selection, rdf12=rdf12)
-    items: Iterator[ox.Triple] | Iterator[ox.Quad]
-    if format_ in DATASET_FORMATS:
-        items = sorted_quads(store, selection, rdf12=rdf12)
-        if blank_nodes:
-            items = (_with_blank_nodes(quad, blank_nodes) for quad in items)
-    else:
-        items = sorted_triples(store, selection, rdf12=rdf12)
-        if blank_nodes:
-            items = (_with_blank_nodes(triple, blank_nodes) for triple in items)
-        if format_ == "rdfxml":
-            items = check_rdfxml(items, prefixes)
-    ox.serialize(items, output, FORMATS[format_], prefixes=prefixes)
-
-
-def _prefixes(
-    store: GraphStore,
-    format_: str,
-    base: str | None,
-    selection: GraphSelection | None,
-    *,
-    rdf12: bool,
-) -> dict[str, str]:
-    """The prefixes to declare."""
-    if format_ not in PREFIX_FORMATS:
-        return {}
-    known = dict(PREFIXES)
-    if base:
-        known = ontology_prefixes(store, base) | prefixes_under(base)
-    names = selection.names if selection else None
-    used = used_prefixes(store, known, names, with_names=format_ in DATASET_FORMATS)
-    return used | {"rdf": RDF.base} if rdf12 else used
-
-
 def _exporter(format_: str) -> Exporter:
     def write(graph: ExportedGraph, output: IO[bytes], *, rdf12: bool, **parts: Any) -> None:
         write_parts(graph.read(()), format_, output, ExportParts(**parts), rdf12=rdf12)
@@ -301,19 +238,30 @@ def _exporter(format_: str) -> Exporter:
 def write_parts(
     reader: GraphReader, format_: str, output: IO[bytes], parts: ExportParts, *, rdf12: bool = False
 ) -> None:
-    """Write parts of a graph; raises `UsageError` for unknown graphs and unsuitable formats.
+    """Write parts of a graph to a binary stream.
 
     The blank nodes of ontologies, which are stored as IRIs, are written as blank nodes again, since
-    OWL 2 requires them for class expressions and lists.
+    OWL 2 requires them for class expressions and lists. Only prefixes that are used are declared.
+    With `rdf12`, relationships are also written as reifiers. Raises `UsageError` for unknown graphs
+    and unsuitable formats, and for a predicate that RDF/XML cannot express.
     """
     store, minter = reader.store, reader.minter
     selection = select_graphs(store, minter, parts)
     if rdf12:
         check_rdf12(format_, traversed=minter.kg_graph in selection.names)
-    write_rdf(
-        store, format_, output, base=minter.base, selection=selection, rdf12=rdf12,
-        blank_nodes=_blank_nodes(store, minter, selection.graphs),
-    )  # fmt: skip
+    is_dataset = format_ in DATASET_FORMATS
+    prefixes: dict[str, str] = {}
+    if format_ in PREFIX_FORMATS:
+        known = ontology_prefixes(store, minter.base) | prefixes_under(minter.base)
+        prefixes = used_prefixes(store, known, selection.names, with_names=is_dataset)
+        prefixes |= {"rdf": RDF.base} if rdf12 else {}
+    sorted_items: Any = sorted_quads if is_dataset else sorted_triples
+    items = sorted_items(store, selection, rdf12=rdf12)
+    if nodes := _blank_nodes(store, minter, selection.graphs):
+        items = (_with_blank_nodes(item, nodes) for item in items)
+    if format_ == "rdfxml":
+        items = check_rdfxml(items, prefixes)
+    ox.serialize(items, output, FORMATS[format_], prefixes=prefixes)
 
 
 def _blank_nodes(store: GraphStore, minter: Minter, graphs: Iterable[str]) -> BlankNodes:
@@ -341,18 +289,18 @@ def _with_blank_nodes(item: _Statement, nodes: BlankNodes) -> _Statement:
 
 def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> GraphSelection:
     """The graphs of parts, without quarantine; raises `UsageError` for an unknown graph."""
-    names = graph_names(store, minter.graphs)
-    names = [n for n in names if minter.kind_of(n) != "quarantine"]
-    imported = [name for name in names if minter.kind_of(name) == "imported"]
+    kinds = {name: minter.kind_of(name) for name in graph_names(store, minter.graphs)}
+    names = [name for name, kind in kinds.items() if kind != "quarantine"]
     requested = set(_check_names(parts.graphs, names))
-    if parts.documents:
-        requested.update(name for name in names if minter.kind_of(name) == "sources")
-    if parts.ontologies:
-        requested.update(name for name in names if minter.kind_of(name) == "ontologies")
-    if not (parts.documents or parts.entities or parts.ontologies or parts.graphs):
-        requested.update(set(names).difference(imported))
-    if parts.imported:
-        requested.update(imported)
+    whole = not (parts.documents or parts.entities or parts.ontologies or parts.graphs)
+    for name in names:
+        kind = kinds[name]
+        if (
+            (parts.documents and kind == "sources")
+            or (parts.ontologies and kind == "ontologies")
+            or (parts.imported if kind == "imported" else whole)
+        ):
+            requested.add(name)
     entity_graph = minter.kg_graph if parts.entities and minter.kg_graph not in requested else ""
     if entity_graph in names:
         requested.add(entity_graph)
@@ -369,13 +317,9 @@ def _check_names(requested: Iterable[str], names: Sequence[str]) -> Iterable[str
         yield name
 
 
-def select_entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
+def _entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
     """The triples about entities; `triples` must contain all statements about their subjects."""
-    entities = {
-        triple.subject
-        for triple in triples
-        if triple.predicate == RDF.type and triple.object == SARAG.Entity
-    }
+    entities = {t.subject for t in triples if t.predicate == RDF.type and t.object == SARAG.Entity}
     return [triple for triple in triples if triple.subject in entities]
 
 
