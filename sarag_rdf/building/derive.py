@@ -10,7 +10,7 @@ to which classes it belongs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,17 +21,15 @@ from sarag_rdf.base.ports import Term
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.types import ENTITY_TYPES
 from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, TYPE_CLASSES, XSD
-from sarag_rdf.building.decision_records import VALUE_TYPE, Decisions
+from sarag_rdf.building.decision_records import NO_PROPERTY, VALUE_TYPE, Decisions
 from sarag_rdf.graph.reader import GraphReader
 
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value
 _PROPERTY, _INVERSE = SARAG.statedProperty.value, SARAG.statedInverseProperty.value
 DOCUMENT = PROV.wasDerivedFrom.value
-_TYPE = SARAG.entityType.value
-_VALUE, _PHRASE = SARAG.value.value, SARAG.phrase.value
-STATEMENT_PROPERTIES = frozenset({SUBJECT, OBJECT, _PROPERTY, _INVERSE, _VALUE, _PHRASE, DOCUMENT})
+ENTITY_TYPE, VALUE, PHRASE = SARAG.entityType.value, SARAG.value.value, SARAG.phrase.value
+STATEMENT_PROPERTIES = frozenset({SUBJECT, OBJECT, _PROPERTY, _INVERSE, VALUE, PHRASE, DOCUMENT})
 """Properties of relationships that determine their statements."""
-_NOTHING = OWL.bottomObjectProperty.value
 
 
 class Statement(NamedTuple):
@@ -67,9 +65,9 @@ class NameUses:
         values: dict[tuple[str, str], Literal] = {}
         for use, graph, property_, value in properties:
             key = use, graph
-            if property_ == _TYPE:
+            if property_ == ENTITY_TYPE:
                 types[key] = min(value.value, types.get(key, value.value))
-            elif property_ == _VALUE and isinstance(value, Literal):
+            elif property_ == VALUE and isinstance(value, Literal):
                 values[key] = min(value, values.get(key, value), key=str)
         return cls(types, values)
 
@@ -87,24 +85,24 @@ def statement_of(
     value of its object, such as a date. `uses` are needed for decisions about phrases.
     """
     subject, object_ = properties.get(SUBJECT), properties.get(OBJECT)
-    value = properties.get(_VALUE)
+    value = properties.get(VALUE)
     if subject is None:
         return None
     is_inverse = _INVERSE in properties
     stated = properties.get(_INVERSE if is_inverse else _PROPERTY)
     property_ = stated.value if stated is not None else ""
-    if decisions.phrases and _PHRASE in properties:
+    if decisions.phrases and PHRASE in properties:
         object_value = value or uses.values.get(use_at(properties, OBJECT, graph))
         types = uses.types.get(use_at(properties, OBJECT, graph), "")
         decided = decisions.property_of(
-            phrase_key(properties[_PHRASE].value),
+            phrase_key(properties[PHRASE].value),
             uses.types.get(use_at(properties, SUBJECT, graph), ""),
             (VALUE_TYPE, types) if object_value else (types,),
         )
         if decided is not None:
             property_, is_inverse, object_type = decided
             value = object_value if object_type == VALUE_TYPE else value
-    if not property_ or property_ == _NOTHING:
+    if not property_ or property_ == NO_PROPERTY:
         return None
     first = decisions.variant(subject.value, graph)
     if isinstance(value, Literal) and not is_inverse:
@@ -129,8 +127,8 @@ def use_at(properties: RelationshipProperties, end: str, graph: str) -> tuple[st
 class ClassRules:
     """Domains and ranges of properties: property -> classes."""
 
-    domains: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    ranges: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    domains: Mapping[str, Set[str]] = field(default_factory=dict)
+    ranges: Mapping[str, Set[str]] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -145,13 +143,8 @@ class ClassRules:
         Except for the graphs in `without`, and with those among `quads`.
         """
         properties = frozenset(properties)
-        rows = [
-            (property_, axiom, class_)
-            for property_, axiom, class_, graph in reader.select_provenance_for(
-                "domains-ranges", properties
-            )
-            if graph.value not in without
-        ]
+        stored = reader.select_provenance_for("domains-ranges", properties)
+        rows = [row[:3] for row in stored if row[3].value not in without]
         rows += [
             (quad.subject, quad.predicate, quad.object)
             for quad in quads
@@ -163,11 +156,7 @@ class ClassRules:
             if isinstance(class_, NamedNode) and _is_named_class(class_.value):
                 target = domains if axiom == RDFS.domain else ranges
                 target[property_.value].add(class_.value)
-        return cls(_frozen(domains), _frozen(ranges))
-
-
-def _frozen(sets: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
-    return {key: frozenset(values) for key, values in sets.items()}
+        return cls(domains, ranges)
 
 
 def _is_named_class(iri: str) -> bool:
@@ -256,17 +245,14 @@ def mentions_of(statements: Iterable[Statement]) -> set[str]:
 
 ALIAS_MENTION = SARAG.aliasMention.value
 NORMALIZED_NAME = SARAG.normalizedName.value
-NAME, ALIAS, ENTITY_TYPE = SARAG.name.value, SARAG.alias.value, SARAG.entityType.value
-ENTITY_CLASS, VALUE = SARAG.entityClass.value, SARAG.value.value
+NAME, ALIAS, ENTITY_CLASS = SARAG.name.value, SARAG.alias.value, SARAG.entityClass.value
 MENTION_PROPERTIES = frozenset(
     {NAME, ALIAS, ENTITY_TYPE, ENTITY_CLASS, VALUE, NORMALIZED_NAME, ALIAS_MENTION}
 )
 """Properties of the uses of a name that count as votes on the name."""
 USE_OF = SARAG.useOf.value
 
-_RELATED = SARAG.relatedTo
-_SUBJECT, _OBJECT = SARAG.subject, SARAG.object
-_END_PROPERTIES = SARAG.subjectMention.value, SARAG.objectMention.value
+_ENDS = (SUBJECT, OBJECT)
 _TEXT_LINKS = {
     SARAG.mentions.value: SARAG.describes,
     SARAG.descriptionOf.value: SARAG.describes,
@@ -326,10 +312,10 @@ class SourceEvidence:
             elif predicate in _TEXT_LINKS:
                 mention = variant(iri(quad.object), iri(quad.graph_name))
                 evidence.text_mentions.add((iri(quad.subject), predicate, mention))
-            elif predicate in _END_PROPERTIES:
+            elif predicate in _ENDS:
                 graph = iri(quad.graph_name)
                 mention = variant(iri(quad.object), graph)
-                ends[iri(quad.subject), graph][_END_PROPERTIES.index(predicate)].add(mention)
+                ends[iri(quad.subject), graph][_ENDS.index(predicate)].add(mention)
         votes = {
             ((uses[use, graph], predicate, value), graph)
             for use, graph, predicate, value in properties
@@ -352,20 +338,10 @@ class SourceEvidence:
     @property
     def names(self) -> set[str]:
         """All mentions that occur, with or without votes."""
-        names = self.mentions | {alias for _, alias in self.alias_claims}
+        names = self.mentions | {alias for _, alias in alias_claims_in(self.votes)}
         names |= {mention for _, _, mention in self.text_mentions}
         names |= mentions_of(self.statements)
         return names | {mention for _, *ends in self.relationships for mention in ends}
-
-    @property
-    def mentioned(self) -> set[str]:
-        """The mentions that were extracted, as opposed to names only in titles or aliases."""
-        return mentioned_in(self.votes)
-
-    @property
-    def alias_claims(self) -> set[tuple[str, str]]:
-        """(mention, alias) pairs."""
-        return alias_claims_in(self.votes)
 
 
 def mentioned_in(votes: Iterable[Vote]) -> set[str]:
@@ -432,8 +408,8 @@ def end_links(
     triples: set[Triple] = set()
     for relationship, subject, object_ in relationships:
         if subject in refers_to and object_ in refers_to:
-            triples.add(_triple(relationship, _SUBJECT, refers_to[subject]))
-            triples.add(_triple(relationship, _OBJECT, refers_to[object_]))
+            triples.add(_triple(relationship, SARAG.subject, refers_to[subject]))
+            triples.add(_triple(relationship, SARAG.object, refers_to[object_]))
     return triples
 
 
@@ -450,7 +426,7 @@ def related_pairs(
 
 def related_to_triple(subject: str, object_: str) -> Triple:
     """The link between two entities with a relationship."""
-    return _triple(subject, _RELATED, object_)
+    return _triple(subject, SARAG.relatedTo, object_)
 
 
 def mention_triples(mention: str, entity: str, normalized: Literal | None) -> set[Triple]:

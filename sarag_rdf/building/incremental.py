@@ -252,10 +252,10 @@ def _derive_all(
     unchanged = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
     evidence = SourceEvidence.of(chain(unchanged, quads), decisions)
     owners: defaultdict[str, set[str]] = defaultdict(set)
-    for mention, alias in evidence.alias_claims:
+    for mention, alias in alias_claims_in(evidence.votes):
         owners[alias].add(mention)
     names = normalized_name_lookup(evidence.votes)
-    roots = resolve(sorted(evidence.mentioned), decisions.owners(owners), names)
+    roots = resolve(sorted(mentioned_in(evidence.votes)), decisions.owners(owners), names)
     targets = entities(reader.minter, roots, decisions)
     for variant in sorted(decisions.bases, reverse=True):
         name = decisions.bases[variant]
@@ -297,6 +297,7 @@ class _ViewChange:
     def _find_targets(self, changed_decisions: set[str]) -> None:
         """Find the entities of the mentions in the change, and of all whose entity changes."""
         reader, retained, new, decisions = self.reader, self.retained, self.new, self.decisions
+        claims, mentioned = alias_claims_in(new.votes), mentioned_in(new.votes)
         votes = self.old.votes.keys() ^ new.votes.keys()
         flipped = {vote for vote in votes if vote[1] in _RESOLUTION_PROPERTIES}
         flipped -= retained.supported(flipped)
@@ -304,15 +305,15 @@ class _ViewChange:
         claiming = {
             (m.value, a.value) for m, a in reader.select_provenance_for("mention-claims", affected)
         }
-        affected |= {alias for m, alias in claiming | new.alias_claims if m in affected}
+        affected |= {alias for m, alias in claiming | claims if m in affected}
         decision_names = decisions.names & affected
         affected |= decisions.names
         retained.require_no_variants(affected)
 
         before = mention_targets(reader, affected | self.old.mentions | new.mentions)
-        removed = mentioned_in(flipped) - new.mentioned
-        affected |= new.mentioned - before.keys()
-        present = (before.keys() | new.mentioned) - removed
+        removed = mentioned_in(flipped) - mentioned
+        affected |= mentioned - before.keys()
+        present = (before.keys() | mentioned) - removed
         roots = self._resolved(affected & present)
         after = {name: before[name] for name in before if name in present}
         after |= entities(reader.minter, roots, decisions)
@@ -348,7 +349,7 @@ class _ViewChange:
     def _resolved(self, names: set[str]) -> dict[str, str]:
         """The resolution of mentions after the change: to themselves, or to one other."""
         owners = self.retained.owners(names)
-        for mention, alias in self.new.alias_claims:
+        for mention, alias in alias_claims_in(self.new.votes):
             owners[alias].add(mention)
         further = {owner for name in names for owner in owners[name]} - names
         for alias, mentions in self.retained.owners(further).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -36,7 +36,6 @@ _JUSTIFICATIONS = {
     "characters": SEMAPV.LexicalSimilarityThresholdMatching.value,
     "embedding": SEMAPV.SemanticSimilarityThresholdMatching.value,
 }
-_COMPOSITE = SEMAPV.CompositeMatching.value
 
 _BLOCK_ROWS = 256
 SimilarNames = Iterator[tuple[int, int, float]]
@@ -104,118 +103,107 @@ def candidates(
     entity, without a tie, and no other entity has the same or a higher score for that item. Other
     candidates have the predicate sssom:NoMapping, and their comment gives the reason.
     """
-    own_index = index_entities(own, linked)
-    target_index = (
-        index_entities_named(target, own, own_index.labels)
-        if options.by_name
-        else index_entities(target)
-    )
-    names = _equal_names(own_index, target_index)
-    if options.near != "none" and not options.by_name:
-        names |= _similar_names(own_index, target_index, names, options, embedder)
-    texts = _text_cosines(own, target, own_index, target_index, list(names), embedder)
-    scored = {
-        pair: _score(pair, name_match, own_index, target_index, texts, options)
-        for pair, name_match in names.items()
-    }
-    selected = {
-        pair: m for pair, m in scored.items() if (m.confidence or 0) >= options.min_confidence
-    }
-    return _select_best(selected, options.per_entity)
+    entities = index_entities(own, linked)
+    if options.by_name:
+        items = index_entities_named(target, own, entities.labels)
+    else:
+        items = index_entities(target)
+    return _Search(own, target, entities, items, embedder, options).best()
 
 
-def _equal_names(own_index: EntityIndex, target_index: EntityIndex) -> dict[IriPair, NameMatch]:
-    result: dict[IriPair, NameMatch] = {}
-    for name, entities in own_index.by_name.items():
-        for item, item_prefers in target_index.by_name.get(name, {}).items():
-            for entity, prefers in entities.items():
-                score = 1.0 if prefers and item_prefers else ALIAS_SCORE
-                if score > result.get((entity, item), _NO_MATCH).score:
-                    result[entity, item] = NameMatch(score, 1.0, "equal")
-    return result
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search for candidates of the entities of `own` among the items of `target`."""
+
+    own: GraphReader
+    target: GraphReader
+    entities: EntityIndex
+    items: EntityIndex
+    embedder: Callable[[], Embedder]
+    options: CandidateOptions
+
+    def best(self) -> list[Match]:
+        """The best candidates of each entity, with the reasons against proposing them."""
+        names = self._equal_names()
+        if self.options.near != "none" and not self.options.by_name:
+            names |= self._similar_names(names)
+        texts = self._text_cosines(list(names))
+        scored = (self._score(pair, names[pair], texts.get(pair)) for pair in names)
+        selected = [m for m in scored if (m.confidence or 0) >= self.options.min_confidence]
+        return _select_best(selected, self.options.per_entity)
+
+    def _equal_names(self) -> dict[IriPair, NameMatch]:
+        result: dict[IriPair, NameMatch] = {}
+        for name, entities in self.entities.by_name.items():
+            for item, item_prefers in self.items.by_name.get(name, {}).items():
+                for entity, prefers in entities.items():
+                    score = 1.0 if prefers and item_prefers else ALIAS_SCORE
+                    if score > result.get((entity, item), _NO_MATCH).score:
+                        result[entity, item] = NameMatch(score, 1.0, "equal")
+        return result
+
+    def _similar_names(self, equal: Iterable[IriPair]) -> dict[IriPair, NameMatch]:
+        """Similar preferred names of items, for entities without an equal name."""
+        matched, near = {entity for entity, _ in equal}, self.options.near
+        own, target = self.entities.by_name, self.items.by_name
+        names = [name for name, bearers in own.items() if not matched.issuperset(bearers)]
+        others = [name for name, bearers in target.items() if any(bearers.values())]
+        result: dict[IriPair, NameMatch] = {}
+        find = by_characters if near == "characters" else by_embedding(self.embedder())
+        for row, column, cosine in find(names, others, self.options.per_entity):
+            for entity in own[names[row]].keys() - matched:
+                for item in target[others[column]]:
+                    score = SIMILAR_FACTOR * cosine
+                    if score > result.get((entity, item), _NO_MATCH).score:
+                        result[entity, item] = NameMatch(score, cosine, near)
+        return result
+
+    def _text_cosines(self, pairs: list[IriPair]) -> dict[IriPair, float]:
+        """Cosines of the descriptions of pairs where both have one."""
+        if not pairs:
+            return {}
+        here = descriptions(self.own, {a for a, _ in pairs}, self.entities.by_name)
+        there = descriptions(self.target, {b for _, b in pairs}, self.items.by_name) if here else {}
+        both = [(a, b) for a, b in pairs if a in here and b in there]
+        if not both:
+            return {}
+        texts = sorted({here[a] for a, _ in both} | {there[b] for _, b in both})
+        columns = {text: column for column, text in enumerate(texts)}
+        vectors = self.embedder().embed(texts)
+        left = vectors[[columns[here[a]] for a, _ in both]]
+        right = vectors[[columns[there[b]] for _, b in both]]
+        cosines = np.einsum("ij,ij->i", left, right)
+        return {pair: max(0.0, min(1.0, float(c))) for pair, c in zip(both, cosines, strict=True)}
+
+    def _score(self, pair: IriPair, names: NameMatch, text: float | None) -> Match:
+        """The candidate of a pair; `text` is the cosine of the descriptions, if both have one."""
+        entity, item = pair
+        here, there = self.entities.kinds.get(entity), self.items.kinds.get(item)
+        kinds = UNKNOWN_SCORE if not here or not there else float(bool(here & there))
+        text_score = UNKNOWN_SCORE if text is None else text
+        score = NAME_WEIGHT * names.score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text_score
+        kind = "unknown" if kinds == UNKNOWN_SCORE else "same" if kinds else "different"
+        texts = "unknown" if text is None else f"{text:.2f}"
+        return Match(
+            entity,
+            EXACT,
+            item,
+            _JUSTIFICATIONS[names.how] if text is None else SEMAPV.CompositeMatching.value,
+            round(score, 4),
+            self.entities.labels[entity],
+            self.items.labels[item],
+            TOOL,
+            self.options.date,
+            f"names {names.score:.2f}, kinds {kind}, texts {texts}",
+            similarity=round(names.similarity, 4),
+            measure=_MEASURES[names.how],
+        )
 
 
-def _similar_names(
-    own_index: EntityIndex,
-    target_index: EntityIndex,
-    equal: Mapping[IriPair, NameMatch],
-    options: CandidateOptions,
-    embedder: Callable[[], Embedder],
-) -> dict[IriPair, NameMatch]:
-    """Similar preferred names of items, for entities without an equal name."""
-    matched = {entity for entity, _ in equal}
-    names = [n for n, bearers in own_index.by_name.items() if not matched.issuperset(bearers)]
-    others = [n for n, bearers in target_index.by_name.items() if any(bearers.values())]
-    result: dict[IriPair, NameMatch] = {}
-    find = by_characters if options.near == "characters" else by_embedding(embedder())
-    for row, column, cosine in find(names, others, options.per_entity):
-        for entity in own_index.by_name[names[row]].keys() - matched:
-            for item in target_index.by_name[others[column]]:
-                score = SIMILAR_FACTOR * cosine
-                if score > result.get((entity, item), _NO_MATCH).score:
-                    result[entity, item] = NameMatch(score, cosine, options.near)
-    return result
-
-
-def _text_cosines(
-    own: GraphReader,
-    target: GraphReader,
-    own_index: EntityIndex,
-    target_index: EntityIndex,
-    pairs: list[IriPair],
-    embedder: Callable[[], Embedder],
-) -> dict[IriPair, float]:
-    """Cosines of the descriptions of pairs where both have one."""
-    here = descriptions(own, {a for a, _ in pairs}, own_index.by_name) if pairs else {}
-    there = descriptions(target, {b for _, b in pairs}, target_index.by_name) if here else {}
-    both = [(a, b) for a, b in pairs if a in here and b in there]
-    if not both:
-        return {}
-    texts = sorted({here[a] for a, _ in both} | {there[b] for _, b in both})
-    columns = {text: column for column, text in enumerate(texts)}
-    vectors = embedder().embed(texts)
-    left = vectors[[columns[here[a]] for a, _ in both]]
-    right = vectors[[columns[there[b]] for _, b in both]]
-    cosines = np.einsum("ij,ij->i", left, right)
-    return {pair: max(0.0, min(1.0, float(c))) for pair, c in zip(both, cosines, strict=True)}
-
-
-def _score(
-    pair: IriPair,
-    names: NameMatch,
-    own_index: EntityIndex,
-    target_index: EntityIndex,
-    texts: Mapping[IriPair, float],
-    options: CandidateOptions,
-) -> Match:
-    entity, item = pair
-    here, there = own_index.kinds.get(entity), target_index.kinds.get(item)
-    kinds = UNKNOWN_SCORE if not here or not there else float(bool(here & there))
-    text = texts.get(pair, UNKNOWN_SCORE)
-    score = round(NAME_WEIGHT * names.score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text, 4)
-    text_score = f"{text:.2f}" if pair in texts else "unknown"
-    kind = "unknown" if kinds == UNKNOWN_SCORE else "same" if kinds else "different"
-    return Match(
-        entity,
-        EXACT,
-        item,
-        _COMPOSITE if pair in texts else _JUSTIFICATIONS[names.how],
-        score,
-        own_index.labels[entity],
-        target_index.labels[item],
-        TOOL,
-        options.date,
-        f"names {names.score:.2f}, kinds {kind}, texts {text_score}",
-        similarity=round(names.similarity, 4),
-        measure=_MEASURES[names.how],
-    )
-
-
-def _select_best(scored: Mapping[IriPair, Match], per_entity: int) -> list[Match]:
-    """The best candidates of each entity, with the reasons against proposing them."""
+def _select_best(scored: Iterable[Match], per_entity: int) -> list[Match]:
     of_entity: defaultdict[str, list[Match]] = defaultdict(list)
     of_item: defaultdict[str, list[float]] = defaultdict(list)
-    for match in scored.values():
+    for match in scored:
         of_entity[match.subject].append(match)
         of_item[match.object].append(match.confidence or 0.0)
     result: list[Match] = []

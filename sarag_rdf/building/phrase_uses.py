@@ -19,9 +19,12 @@ from sarag_rdf.building.decision_records import (
 )
 from sarag_rdf.building.derive import (
     DOCUMENT,
+    ENTITY_TYPE,
     OBJECT,
+    PHRASE,
     STATEMENT_PROPERTIES,
     SUBJECT,
+    VALUE,
     NameUses,
     UseProperty,
     statement_of,
@@ -29,8 +32,7 @@ from sarag_rdf.building.derive import (
 )
 from sarag_rdf.graph.reader import GraphReader
 
-_PHRASE, _VALUE = SARAG.phrase.value, SARAG.value.value
-_TEXT, _TYPE = SARAG.text.value, SARAG.entityType.value
+_TEXT = SARAG.text.value
 MAX_EXAMPLE = 300
 """Characters of an example sentence; longer sentences are taken only if there are no others."""
 
@@ -93,11 +95,11 @@ def _add(
         subject, predicate = iri(quad.subject), quad.predicate.value
         if predicate in STATEMENT_PROPERTIES or predicate == _TEXT:
             relationships[subject][predicate] = iri_or_literal(quad.object)
-        if predicate in (_TYPE, _VALUE):
+        if predicate in (ENTITY_TYPE, VALUE):
             properties.append((subject, graph, predicate, iri_or_literal(quad.object)))
     uses = NameUses.of(properties)
     for relationship, values in relationships.items():
-        if not values.keys() >= {_PHRASE, SUBJECT, DOCUMENT}:
+        if not values.keys() >= {PHRASE, SUBJECT, DOCUMENT}:
             continue
         group = groups[_signature(values, graph, uses)]
         group.relationships += 1
@@ -108,9 +110,9 @@ def _add(
 
 def _signature(values: dict[str, Term], graph: str, uses: NameUses) -> PhraseSignature:
     subject, object_ = (use_at(values, end, graph) for end in (SUBJECT, OBJECT))
-    is_value = isinstance(values.get(_VALUE), Literal) or object_ in uses.values
+    is_value = isinstance(values.get(VALUE), Literal) or object_ in uses.values
     return PhraseSignature(
-        phrase_key(values[_PHRASE].value),
+        phrase_key(values[PHRASE].value),
         uses.types.get(subject, ""),
         VALUE_TYPE if is_value else uses.types.get(object_, ""),
     )
@@ -120,8 +122,8 @@ def _ends(values: dict[str, Term]) -> Iterator[str]:
     yield values[SUBJECT].value
     if OBJECT in values:
         yield values[OBJECT].value
-    elif _VALUE in values:
-        yield values[_VALUE].value
+    elif VALUE in values:
+        yield values[VALUE].value
 
 
 def _examples(group: _Group) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable
-from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -20,6 +19,7 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation
 from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD
 from sarag_rdf.extraction.names import lead_name, names_in_title, strip_disambiguation
 from sarag_rdf.extraction.values import parse_value
+from sarag_rdf.graph.records import decimal
 
 EVIDENCE_RULES = "5"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
@@ -39,12 +39,6 @@ def text_digest(text: str) -> str:
 
 def _literal(value: Value) -> Literal:
     return Literal(value.lexical, datatype=NamedNode(value.datatype))
-
-
-def _confidence(value: float) -> Literal:
-    """A canonical xsd:decimal with at most four places."""
-    text = format(Decimal(str(round(value, 4))), "f")
-    return Literal(text if "." in text else text + ".0", datatype=XSD.decimal)
 
 
 def shortened(text: str) -> str:
@@ -223,7 +217,7 @@ class SourceGraph:
             (SARAG.subjectMention, self._mention(normalize_name(relation.subject))),
             (SARAG.text, self._text(relation.sentence)),
             (SARAG.phrase, self._text(relation.phrase)),
-            (SARAG.confidence, _confidence(relation.confidence)),
+            (SARAG.confidence, decimal(relation.confidence)),
             (PROV.wasDerivedFrom, document),
             (PROV.wasGeneratedBy, self._extraction),
         )

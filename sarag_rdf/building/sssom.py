@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,6 @@ FIELDS: Mapping[str, str] = {
 REQUIRED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
 _SHARES = frozenset({"confidence", "similarity_score"})
 UNKNOWN_LICENSE = "https://w3id.org/sssom/license/unspecified"
-_MAX_ERRORS = 5
 
 
 def write_table(
@@ -85,8 +84,10 @@ def read_table(path: Path) -> list[Match]:
     # Header lines become empty, so that line numbers are those of the file.
     body = ["\n" if line.startswith("#") else line for line in lines]
     table = csv.reader(body, delimiter="\t", strict=True)
-    rows = ((table.line_num, row) for row in _rows(path, table) if any(row))
-    _, names = next(rows, (0, []))
+    try:
+        (_, names), *rows = [(table.line_num, row) for row in table if any(row)] or [(0, [])]
+    except csv.Error as error:
+        raise InputError(f"{path} cannot be read as tab-separated values: {error}") from error
     missing = [name for name in REQUIRED if name not in names]
     if missing:
         columns = ", ".join(missing)
@@ -98,22 +99,8 @@ def read_table(path: Path) -> list[Match]:
             matches.append(_match(names, cells, curies, line))
         except ValueError as error:
             errors.append(f"line {line}: {error}")
-    raise_for_lines(path, errors)
+    tables.raise_for_rows(path, errors)
     return matches
-
-
-def raise_for_lines(path: Path, errors: Sequence[str]) -> None:
-    """Raise `InputError` with the first errors of a file, if there are any."""
-    if errors:
-        more = f"; and {len(errors) - _MAX_ERRORS} more" if len(errors) > _MAX_ERRORS else ""
-        raise InputError(f"{path}, {'; '.join(errors[:_MAX_ERRORS])}{more}. Nothing was written")
-
-
-def _rows(path: Path, table: Iterator[list[str]]) -> Iterator[list[str]]:
-    try:
-        yield from table
-    except csv.Error as error:
-        raise InputError(f"{path} cannot be read as tab-separated values: {error}") from error
 
 
 def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyoxigraph as ox
@@ -121,15 +120,13 @@ class Description:
         )
         if figures.entities:
             self._add(node, (VOID.entities, _count(figures.entities)))
-        if node == self.node:
-            self._partitions(figures)
-
-    def _partitions(self, figures: DatasetFigures) -> None:
+        if node != self.node:
+            return
         for name, instances in figures.classes.items():
-            self._class_partition(self.node, self._part("class", name), name, instances)
+            self._class_partition(node, self._part("class", name), name, instances)
         for name, partition in figures.properties.items():
             counts = (partition.triples, partition.subjects, len(partition.objects))
-            self._property_partition(self.node, self._part("property", name), name, counts)
+            self._property_partition(node, self._part("property", name), name, counts)
 
     def subsets(self) -> None:
         """Subsets: evidence, traversed graph, links, each ontology, each imported graph."""
@@ -210,27 +207,21 @@ class Description:
                 (VOID.triples, _count(number)),
             )
 
-    def _rows(self, kind: str, name: str, **graphs: str) -> list[tuple[Any, ...]]:
-        reader = self._reader
-        return replace(reader, over=(Part(kind, kind, graphs, reader.store),)).rows(name)
-
     def provenance(self) -> None:
         """Runs and extractions; the data set was modified at the end of the last run."""
-        times = []
-        for run, started, ended in self._rows("describe", "runs", runs=self._runs):
+        times, reader = [], self._reader
+        graphs = {"runs": reader.minter.runs_graph}
+        reader = replace(reader, over=(Part("describe", "describe", graphs, reader.store),))
+        for run, started, ended in reader.rows("runs"):
             self._activity(run, [(RDF.type, SARAG.Run), (PROV.startedAtTime, started)])
             if ended is not None:
                 self._add(run, (PROV.endedAtTime, ended))
             times.append((ended or started).value)
-        for extraction, property_, value in self._rows("describe", "extractions"):
+        for extraction, property_, value in reader.rows("extractions"):
             self._activity(extraction, [(property_, value)])
         if times:
             modified = Literal(max(times), datatype=XSD.dateTime)
             self._add(self.node, (DCTERMS.modified, modified))
-
-    @property
-    def _runs(self) -> str:
-        return self._reader.minter.runs_graph
 
     def _activity(self, node: NamedNode, statements: Iterable[PropertyValue]) -> None:
         self._add(self.node, (PROV.wasGeneratedBy, node))
@@ -399,6 +390,13 @@ class DatasetMetadata(Options):
     homepage: str | None = option(None, "IRI of the home page.")
 
 
+_METADATA = {
+    **{name: DCTERMS[name] for name in ("title", "description", "license", "publisher")},
+    "homepage": FOAF.homepage,
+}
+"""Field of `DatasetMetadata` -> its property."""
+
+
 def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:
     """Replace metadata of the data set. Raises `UsageError` for a value that must be an IRI."""
     graph = NamedNode(reader.minter.meta_graph)
@@ -406,7 +404,10 @@ def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> No
     stored_quads = set(reader.store.quads(reader.minter.meta_graph))
     old: set[Quad] = set()
     new: set[Quad] = set()
-    for predicate, value in _property_values(metadata):
+    for name, predicate in _METADATA.items():
+        value = getattr(metadata, name)
+        if value is None:
+            continue
         before = {q for q in stored_quads if q.subject == node and q.predicate == predicate}
         old |= before | {q for q in stored_quads for b in before if q.subject == b.object}
         if not value:
@@ -417,24 +418,10 @@ def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> No
             assert isinstance(term, NamedNode)  # noqa: S101 - a publisher is a node
             new.add(Quad(term, RDF.type, FOAF.Agent, graph))
             new.add(Quad(term, FOAF.name, Literal(value), graph))
-    change = Change((), _sorted(old - new), _sorted(new - old))
-    if change.delete or change.insert:
+    if old != new:
+        deleted, inserted = (tuple(sorted(quads, key=str)) for quads in (old - new, new - old))
+        change = Change((), deleted, inserted)
         reader.store.apply(with_curated_revision(reader, change))
-
-
-def _sorted(quads: Iterable[Quad]) -> tuple[Quad, ...]:
-    return tuple(sorted(quads, key=str))
-
-
-def _property_values(metadata: DatasetMetadata) -> list[tuple[NamedNode, str]]:
-    pairs = (
-        (DCTERMS.title, metadata.title),
-        (DCTERMS.description, metadata.description),
-        (DCTERMS.license, metadata.license),
-        (DCTERMS.publisher, metadata.publisher),
-        (FOAF.homepage, metadata.homepage),
-    )
-    return [(predicate, value) for predicate, value in pairs if value is not None]
 
 
 def _value_term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:

@@ -13,6 +13,7 @@ from pyoxigraph import NamedNode, Quad
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change
+from sarag_rdf.base.tables import raise_for_rows
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import DCTERMS, OWL, PROV
 from sarag_rdf.building.link_candidates import CandidateOptions as CandidateOptions
@@ -26,7 +27,7 @@ from sarag_rdf.building.link_records import (
     quads_of_links,
     read_links,
 )
-from sarag_rdf.building.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
+from sarag_rdf.building.sssom import UNKNOWN_LICENSE, read_table, write_table
 from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
@@ -66,7 +67,7 @@ def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphRead
         if match.pair in seen:
             wrong.append(f"line {match.line}: the same link as in line {seen[match.pair]}")
         seen.setdefault(match.pair, match.line)
-    raise_for_lines(path, wrong)
+    raise_for_rows(path, wrong)
 
 
 def _known(reader: GraphReader, iris: Iterable[str]) -> set[str]:
@@ -106,7 +107,7 @@ def undo(reader: GraphReader, what: Iterable[Match] | str | None) -> LinkReport:
         pairs = {match.pair for match in what if match.is_link}
         links = [match for match in read_links(reader) if match.pair in pairs]
     if not links:
-        raise UsageError("no such link: list all links with  sarag mappings")
+        raise UsageError("no such link: list all links with sarag mappings")
     _apply(reader, "links removed", set(quads_of_links(reader, links)), set())
     return LinkReport(removed=len(links))
 

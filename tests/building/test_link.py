@@ -251,7 +251,7 @@ def test_undo_by_iri(kg: KnowledgeGraph, folder: Path, what: str) -> None:
     removed = kg.links.undo(iri).removed
     assert (removed, len(links(folder))) == ((3, 0) if what == "all" else (1, 2))
     assert ada not in links(folder)
-    with pytest.raises(UsageError, match="no such link: list all links with  sarag mappings"):
+    with pytest.raises(UsageError, match="no such link: list all links with sarag mappings"):
         kg.links.undo(iri)
 
 
@@ -391,7 +391,7 @@ def test_what_is_wrong_in_a_review_is_told_by_line(
     file = tmp_path / "wrong.tsv"
     file.write_text(table(GOOD, row, head=HEAD), encoding="utf-8")
     sarag("link", "--kg", folder, "--accept", file).fails(
-        1, f"{file}, line 6: ", words, "Nothing was written"
+        1, f"{file}: line 6: ", words, "Nothing was changed"
     )
     assert quads_of(folder) == before
 
