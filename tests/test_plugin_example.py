@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,8 +81,10 @@ def test_commands_take_its_names(
     assert indexed.code == 0, indexed.err
     found = sarag("search", "What is the talk about?", "--retriever", "titles:least=0.9")
     assert "Ada founded Orbis" in found.out
-    dot = sarag("export", "--format", "dot", "--sentences")
-    assert "Ulm" in dot.out
+    export = (sys.executable, "-m", "sarag_rdf", "export", "--format", "dot", "--sentences")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    dot = subprocess.run(export, env=environment, check=True, capture_output=True, text=True)
+    assert "Ulm" in dot.stdout
     listed = sarag("strategies", "titles").out
     assert "sarag-example-plugin" in listed
     assert "Smallest share of a title" in listed

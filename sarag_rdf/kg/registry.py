@@ -45,6 +45,8 @@ GROUPS: Final = {
     "extractor": "extractors",
 }
 """Kind of strategy -> group of entry points."""
+_METHODS: Final = {"retriever": "retrieve", "context": "build", "reasoner": "answer"}
+"""Kind of strategy -> its method, where a strategy is its options."""
 log = logging.getLogger(__name__)
 
 
@@ -78,7 +80,8 @@ def options_of(
     `values` take precedence. Raises `UsageError` for an unknown name or option, or a bad value.
     """
     if isinstance(chosen, Options):
-        if not isinstance(chosen, strategy(kind, chosen.name)):
+        is_own = hasattr(chosen, _METHODS.get(kind, ""))  # also without an entry point
+        if not is_own and not isinstance(chosen, strategy(kind, chosen.name)):
             raise UsageError(f"{type(chosen).__name__} is not a {kind}")
         return chosen.replaced(values) if values else chosen
     if isinstance(chosen, str):

@@ -186,7 +186,7 @@ def test_impossible_options_are_refused_at_once(tmp_path: Path) -> None:
         ([file], {"root": file}, "not a folder"),
         ([file], {"max_chars": 0}, "max_chars"),
         ([file], {"language": "German!"}, "BCP 47"),
-        ([file], {"stdin_format": "pdf"}, "md, ndjson"),
+        ([file], {"stdin_format": "pdf"}, "csv, htm"),
         ([Path("-"), Path("-")], {}, "only once"),
     ]
     for paths, options, message in refused:

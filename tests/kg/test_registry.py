@@ -47,7 +47,7 @@ def test_unknown_names_are_reported_with_the_known_ones(kg: KnowledgeGraph) -> N
         f"unknown reasoner 'oracle': choose from {', '.join(REASONERS)}"
     )
     assert problem(kg, context="short") == (
-        "unknown context 'short': choose from whole, selected, graph-walk"
+        "unknown context 'short': choose from graph-walk, selected, whole"
     )
     assert problem(kg, retriever="sorag") == (
         f"unknown retriever 'sorag': choose from {', '.join(RETRIEVERS)}"
@@ -229,9 +229,9 @@ def test_a_tokenizer_that_does_not_exist(kg: KnowledgeGraph, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--reasoner", "oracle"], ["unknown reasoner 'oracle'", "single, cot"]),
+        (["--reasoner", "oracle"], ["unknown reasoner 'oracle'", "closed-book, cot"]),
         (["--reasoner", "cot:x=1"], ["unknown option 'x' of cot", "choose from steps"]),
-        (["--context", "short"], ["unknown context 'short'", "whole, selected"]),
+        (["--context", "short"], ["unknown context 'short'", "selected, whole"]),
         (["--context", "whole:"], ["cannot read 'whole:'"]),
         (["--context", "selected:budget=x"], ["budget of selected must be an integer"]),
         (["--context", "graph-walk", "--budget", "0"], ["--budget"]),
