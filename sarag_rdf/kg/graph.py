@@ -30,7 +30,6 @@ from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
-from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.entities import (
     MAX_NODES,
@@ -561,44 +560,14 @@ class KnowledgeGraph(Facets):
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
         `parts` are those of `ExportParts`; by default, everything but imported graphs. With
-        `rdf12`, relationships are reifiers of the links that they state. Other formats have
-        options of their own, and may return a report.
+        `rdf12`, relationships are reifiers of the links that they state. Other formats, such as
+        ``wikibase`` and ``articles``, have options of their own, and may return a report.
         """
         from sarag_rdf.kg.exchange import exported_graph
 
         exporter: Exporter = load("exporters", format_)
         values = values_of(f"the format {format_}", exporter.settings, parts)
         return exporter.write(exported_graph(self.session, progress), output, **values)
-
-    def export_wikibase(
-        self,
-        format_: str,
-        output: IO[bytes],
-        *,
-        over: Sequence[str] = (DOCUMENTS,),
-        **settings: Any,
-    ) -> None:
-        """Write the parts in `over` as wikibase, wikibase-json or quickstatements; see `export`.
-
-        Phrases of at least `typed` statements get properties of their own (0: none). `table` has
-        own ids and ids in the target, for quickstatements: a file or a mapping. New numbers are
-        written to the graph, under its lock.
-        """
-        self.export(format_, output, over=over, **settings)
-
-    def export_articles(
-        self,
-        output: IO[bytes],
-        *,
-        over: Sequence[str] = (DOCUMENTS,),
-        rewrite: bool = False,
-        progress: Progress = silent,
-    ) -> Any:
-        """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
-
-        With `rewrite`, the language model writes them. The report counts statements in articles.
-        """
-        return self.export("articles", output, progress=progress, over=over, rewrite=rewrite)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.

@@ -375,7 +375,7 @@ def test_text_without_blanks_between_words_is_prose(tmp_path: Path) -> None:
 
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Path, *args: object, **options: object) -> NoReturn:
-        raise PermissionError(13, "Permission denied")
+        raise PermissionError(13, "Permission denied", str(path))
 
     path = write(tmp_path, "a.txt", "text")
     monkeypatch.setattr(Path, "open", refuse)
@@ -389,7 +389,7 @@ def test_an_unreadable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def refuse(path: Path) -> Any:
         if Path(path).name == "closed":
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)

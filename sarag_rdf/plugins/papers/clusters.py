@@ -10,12 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sarag_rdf.base.vocab import SEMAPV
-from sarag_rdf.building.merge_rules import (
-    MergeContext,
-    MergeRule,
-    Nearest,
-    proposal,
-)
+from sarag_rdf.building.merge_rules import MergeContext, MergeRule, Nearest, proposal
 from sarag_rdf.graph.records import Match
 
 

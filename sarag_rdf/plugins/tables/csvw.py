@@ -61,13 +61,12 @@ _DATATYPES: Final = {
 """Names of datatypes that are not those of XML Schema."""
 _XSD_NAMES: Final = frozenset(
     (
-        *("anyAtomicType", "anyURI", "base64Binary", "boolean", "byte", "date", "dateTime"),
-        *("dateTimeStamp", "dayTimeDuration", "decimal", "double", "duration", "float", "gDay"),
-        *("gMonth", "gMonthDay", "gYear", "gYearMonth", "hexBinary", "int", "integer", "language"),
-        *("long", "Name", "negativeInteger", "NMTOKEN", "nonNegativeInteger", "normalizedString"),
-        *("nonPositiveInteger", "positiveInteger", "QName", "short", "string", "time", "token"),
-        *("unsignedByte", "unsignedInt", "unsignedLong", "unsignedShort", "yearMonthDuration"),
-    )
+        "anyAtomicType anyURI base64Binary boolean byte date dateTime dateTimeStamp "
+        "dayTimeDuration decimal double duration float gDay gMonth gMonthDay gYear gYearMonth "
+        "hexBinary int integer language long Name negativeInteger NMTOKEN nonNegativeInteger "
+        "normalizedString nonPositiveInteger positiveInteger QName short string time token "
+        "unsignedByte unsignedInt unsignedLong unsignedShort yearMonthDuration"
+    ).split()
 )
 _TEXTS: Final = frozenset(
     (

@@ -140,39 +140,32 @@ class _RmlReader:
             raise self._error(node, "has a blank node as a constant")
         return TermMap((term.value,), "iri")
 
+    def _text(self, node: Any, name: str) -> str:
+        value = self._one(node, name)
+        return "" if value is None else str(value.value)
+
     def _term(self, node: Any, default: TermKind) -> TermMap:
         constant = self._one(node, "constant")
         if constant is not None:
             return self._constant(node, constant)
-        reference, template = self._one(node, "reference"), self._one(node, "template")
-        datatype, language = self._one(node, "datatype"), self._one(node, "language")
-        requested = self._one(node, "termType")
-        if requested is not None and _local(requested.value) not in _TERM_TYPES:
-            raise self._error(node, f"unknown term type <{requested.value}>")
-        kind: TermKind = _TERM_TYPES[_local(requested.value)] if requested is not None else default
-        if requested is None and (datatype is not None or language is not None):
-            kind = "literal"
-        if reference is not None:
-            parts: tuple[str, ...] = ("", reference.value, "")
-        elif template is not None:
-            if requested is None and datatype is None and language is None:
-                kind = "iri"
-            try:
-                parts = template_parts(template.value, "{", "}")
-            except ValueError as error:
-                raise self._error(node, str(error)) from error
-            if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
-                raise self._error(node, f"'{template.value}' is not an IRI")
-        else:
+        reference, template = self._text(node, "reference"), self._text(node, "template")
+        datatype, language = self._text(node, "datatype"), self._text(node, "language")
+        requested = self._text(node, "termType")
+        if requested and _local(requested) not in _TERM_TYPES:
+            raise self._error(node, f"unknown term type <{requested}>")
+        if not (reference or template):
             raise self._error(node, "has no rml:reference, rr:template or rr:constant")
-        is_template = kind == "iri" and template is not None
-        return TermMap(
-            parts,
-            kind,
-            is_template,
-            datatype.value if datatype is not None else "",
-            language.value if language is not None else "",
-        )
+        kind: TermKind = "literal" if datatype or language else "iri" if not reference else default
+        kind = _TERM_TYPES[_local(requested)] if requested else kind
+        if reference:
+            return TermMap(("", reference, ""), kind, False, datatype, language)
+        try:
+            parts = template_parts(template, "{", "}")
+        except ValueError as error:
+            raise self._error(node, str(error)) from error
+        if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
+            raise self._error(node, f"'{template}' is not an IRI")
+        return TermMap(parts, kind, kind == "iri", datatype, language)
 
 
 def _is_named(node: Any) -> bool:
@@ -257,9 +250,8 @@ class _YarrrmlReader:
             self._check_sources(mapping, location)
             if "subjects" not in mapping:
                 raise self._error(location, "has no subject: add s: https://.../$(id)")
-            self._subjects[name] = [
-                self._term(s, location, "iri") for s in _listed(mapping["subjects"])
-            ]
+            subjects = _listed(mapping["subjects"])
+            self._subjects[name] = [self._term(subject, location, "iri") for subject in subjects]
         return tuple(
             TriplesMap(name, subject, self._statements(mapping, f"mapping '{name}'"))
             for name, mapping in named.items()
@@ -307,7 +299,7 @@ class _YarrrmlReader:
     def _check_sources(self, mapping: Mapping[str, Any], location: str) -> None:
         named = self._map(self._document.get("sources", {}), "sources")
         if "sources" not in mapping:
-            raise self._error(location, f"has no source: add  sources: [['{self._table}~csv']]")
+            raise self._error(location, f"has no source: add sources: [['{self._table}~csv']]")
         for source in _listed(mapping["sources"]):
             given = named.get(source, source) if isinstance(source, str) else source
             if isinstance(given, Mapping):
@@ -320,78 +312,57 @@ class _YarrrmlReader:
                 text = given[0] if isinstance(given, list) and given else given
                 access, _, formulation = self._text(text, location).partition("~")
             if (formulation or "csv").lower() != "csv":
-                raise self._error(
-                    location, f"sources of type {formulation} are not supported: csv is"
-                )
+                problem = f"sources of type {formulation} are not supported: csv is"
+                raise self._error(location, problem)
             check_source(self._name, location, access, self._table)
 
     def _statements(
         self, mapping: Mapping[str, Any], location: str
     ) -> tuple[tuple[TermMap, TermMap], ...]:
         pairs = []
-        entries = mapping.get("predicateobjects", [])
-        for number, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
-            where = f"{location}, statement {number}"
+        for number, entry in enumerate(_listed(mapping.get("predicateobjects", [])), 1):
+            where, type_ = f"{location}, statement {number}", ""
             if isinstance(entry, list):
-                predicates, objects = self._shortcut(entry, where)
+                if not 2 <= len(entry) <= 3:
+                    raise self._error(
+                        where, "write [predicate, object] or [predicate, object, datatype]"
+                    )
+                predicates, objects, type_ = [*entry, ""][:3]
             else:
                 inner = self._map(entry, where)
                 if "predicates" not in inner or "objects" not in inner:
                     raise self._error(where, "give p and o")
-                predicates = _listed(inner["predicates"])
-                objects = [
-                    term
-                    for value in _listed(inner["objects"])
-                    for term in self._object(value, where)
-                ]
-            for predicate in predicates:
+                predicates, objects = inner["predicates"], inner["objects"]
+            terms = [t for value in _listed(objects) for t in self._object(value, where, type_)]
+            for predicate in _listed(predicates):
                 property_ = self._term(predicate, where, "iri")
-                pairs += [(property_, object_) for object_ in objects]
+                pairs += [(property_, term) for term in terms]
         return tuple(pairs)
 
-    def _shortcut(self, entry: list[Any], location: str) -> tuple[list[Any], list[TermMap]]:
-        """``[predicates, objects]``, and optionally a datatype or ``en~lang`` as third."""
-        if not 2 <= len(entry) <= 3:
-            raise self._error(
-                location, "write [predicate, object] or [predicate, object, datatype]"
-            )
-        objects = []
-        for value in _listed(entry[1]):
-            objects += self._object([value, *entry[2:]] if len(entry) == 3 else value, location)
-        return _listed(entry[0]), objects
-
-    def _object(self, value: Any, location: str) -> list[TermMap]:
+    def _object(self, value: Any, location: str, type_: Any) -> list[TermMap]:
+        """The terms of an object; `type_` is a datatype, ``en~lang`` or empty."""
         if isinstance(value, list):  # [value, datatype or language]
-            term = self._term(value[0], location, "literal")
-            return [
-                self._typed(term, self._text(value[1], location), location) if value[1:] else term
-            ]
-        if not isinstance(value, Mapping):
-            return [self._term(value, location, "literal")]
-        if "mapping" in value:
-            return self._subjects_of(value, location)
-        inner = self._map(value, location)
-        kind = str(inner.get("type", ""))
-        if kind and kind not in _KINDS:
-            raise self._error(location, f"unknown type '{kind}': use iri, literal or blanknode")
-        text = self._text(inner.get("value", ""), location) + (f"~{kind}" if kind else "")
-        term = self._term(text, location, "literal")
-        if "language" in inner:
-            return [self._typed(term, self._text(inner["language"], location) + "~lang", location)]
-        if "datatype" in inner:
-            return [self._typed(term, self._text(inner["datatype"], location), location)]
-        return [term]
-
-    def _subjects_of(self, value: Mapping[str, Any], location: str) -> list[TermMap]:
-        """The subjects of another mapping for the same row."""
-        if "condition" in value:
-            raise self._error(
-                location, "joins are not supported: write the template of the other subject"
-            )
-        name = self._text(value["mapping"], location)
-        if name not in self._subjects:
-            raise self._error(location, f"no such mapping: '{name}'")
-        return self._subjects[name]
+            value, type_ = [*value, type_][:2]
+        if isinstance(value, Mapping) and "mapping" in value:  # its subject for the same row
+            if "condition" in value:
+                raise self._error(
+                    location, "joins are not supported: write the template of the other subject"
+                )
+            name = self._text(value["mapping"], location)
+            if name not in self._subjects:
+                raise self._error(location, f"no such mapping: '{name}'")
+            return self._subjects[name]
+        if isinstance(value, Mapping):
+            inner = self._map(value, location)
+            kind = str(inner.get("type", ""))
+            if kind and kind not in _KINDS:
+                raise self._error(location, f"unknown type '{kind}': use iri, literal or blanknode")
+            value = self._text(inner.get("value", ""), location) + (f"~{kind}" if kind else "")
+            type_ = inner.get("datatype", type_)
+            if "language" in inner:
+                type_ = self._text(inner["language"], location) + "~lang"
+        term = self._term(value, location, "literal")
+        return [self._typed(term, self._text(type_, location), location) if type_ else term]
 
     def _typed(self, term: TermMap, type_: str, location: str) -> TermMap:
         if type_.endswith("~lang"):

@@ -80,17 +80,15 @@ class Export:
     numbers: WikibaseIds
     added: tuple[tuple[str, str], ...]
     page_info: tuple[int, str]
+    vocabulary: Vocabulary
 
-    def entities(self, vocabulary: Vocabulary) -> Iterator[Entity]:
-        """All entity documents, read in batches; may be called repeatedly.
-
-        `vocabulary` has the IRIs of the items that are units.
-        """
+    def entities(self) -> Iterator[Entity]:
+        """All entity documents, read in batches; may be called repeatedly."""
         links: defaultdict[str, list[str]] = defaultdict(list)
         for name, target in identities(self.reader):
             links[name].append(target)
         minter = self.reader.minter
-        builder = EntityBuilder(minter, self.contents, self.numbers, links, vocabulary)
+        builder = EntityBuilder(minter, self.contents, self.numbers, links, self.vocabulary)
         for id_, content in builder.properties():
             yield Entity(model.entity(id_, self.page_info, content))
         names = iter(sorted(self.items(), key=lambda name: number(self.numbers[name])))
@@ -121,11 +119,14 @@ class Export:
         return rows
 
 
-def prepare_export(reader: GraphReader, contents: ExportContents) -> Export:
+def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str) -> Export:
     """Assign ids to all entities and properties in `contents` that have none.
 
-    The ids in `added` must be stored (`write_numbers`) before the export is written.
+    The ids in `added` must be stored (`write_numbers`) before the export is written. `namespace` is
+    the base of ``entity/``, ``prop/`` and so on, by default ``wikibase/`` below the base of the
+    graph. Raises `UsageError` for an invalid one.
     """
+    top = Minter.for_base(namespace).base if namespace else f"{reader.minter.base}wikibase/"
     numbers, minter = WikibaseIds.read(reader), reader.minter
     added = numbers.add("P", [own.key(minter) for own in contents.own_properties])
     added += numbers.add("P", sorted(contents.properties))
@@ -135,16 +136,17 @@ def prepare_export(reader: GraphReader, contents: ExportContents) -> Export:
         added += numbers.add("Q", sorted(group))
     ((runs, ended),) = reader.select_provenance("last-run")
     page_info = (max(1, int(runs.value)), ended.value if ended is not None else _NEVER)
-    return Export(reader, contents, numbers, tuple(added), page_info)
+    vocabulary = Vocabulary(f"{top}entity/")
+    return Export(reader, contents, numbers, tuple(added), page_info, vocabulary)
 
 
 def _order(typed: TypedProperty) -> tuple[str, str]:
     return typed.iri, typed.datatype
 
 
-def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
+def equivalences(export: Export) -> Iterator[Triple]:
     """Equivalent properties of other vocabularies, which a Wikibase cannot express."""
-    minter, numbers = export.reader.minter, export.numbers
+    minter, numbers, vocabulary = export.reader.minter, export.numbers, export.vocabulary
     for own in export.contents.own_properties:
         if own.term is not None:
             id_ = numbers[own.key(minter)]

@@ -7,17 +7,14 @@ texts before any statements, so that the items in statements exist.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.exchange import Setting
-from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.vocab import DCTERMS, PREFIXES
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
@@ -29,7 +26,7 @@ from sarag_rdf.plugins.wikibase.items import Export, equivalences, prepare_expor
 from sarag_rdf.plugins.wikibase.model import Json, grouped_snaks, statements
 from sarag_rdf.plugins.wikibase.numbers import is_id, write_numbers
 from sarag_rdf.plugins.wikibase.rdf import Flavor, dump_header, dump_triples
-from sarag_rdf.plugins.wikibase.vocabulary import CC, GEO, Vocabulary
+from sarag_rdf.plugins.wikibase.vocabulary import CC, GEO
 
 
 def read_targets(file: Path) -> dict[str, str]:
@@ -52,7 +49,7 @@ def read_targets(file: Path) -> dict[str, str]:
     return targets
 
 
-def commands(export: Export, vocabulary: Vocabulary, targets: Mapping[str, str]) -> Iterator[str]:
+def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
     """Commands, one per line; ids that are not in `targets` are not changed.
 
     Raises `UsageError` if the target would assign other ids to new items, because the ids of the
@@ -64,10 +61,10 @@ def commands(export: Export, vocabulary: Vocabulary, targets: Mapping[str, str])
             f"the target would assign other ids to {len(new)} new items, such as {min(new)}: give "
             "the ids of all items in the target in the table of --properties"
         )
-    for entity in export.entities(vocabulary):
+    for entity in export.entities():
         if entity.id.startswith("Q"):
             yield from _texts(entity.data, targets)
-    for entity in export.entities(vocabulary):
+    for entity in export.entities():
         if entity.id.startswith("Q"):
             yield from _statements(entity.data, targets)
 
@@ -127,65 +124,20 @@ def _quoted(text: str) -> str:
     return f'"{" ".join(text.split())}"'
 
 
-FORMATS: Final = ("wikibase", "wikibase-json", "quickstatements")
-SYNTAXES: Final = {"ntriples": ox.RdfFormat.N_TRIPLES, "turtle": ox.RdfFormat.TURTLE}
-
-
-@dataclass(frozen=True, slots=True)
-class WikibaseOptions:
-    """Options of a Wikibase export.
-
-    `namespace` is the base of ``entity/``, ``prop/`` and so on; by default ``wikibase/`` below the
-    base of the graph. `syntax` is the RDF syntax, `flavor` the kind of statements. `targets` maps
-    ids of the export to ids in the target Wikibase, for QuickStatements.
-    """
-
-    namespace: str = ""
-    syntax: str = "ntriples"
-    flavor: Flavor = "full"
-    targets: Mapping[str, str] = field(default_factory=dict)
-
-    def vocabulary(self, minter: Minter) -> Vocabulary:
-        """The vocabulary of the export. Raises `UsageError` for an invalid namespace."""
-        top = Minter.for_base(self.namespace).base if self.namespace else f"{minter.base}wikibase/"
-        return Vocabulary(f"{top}entity/")
-
-
-def write_wikibase(
-    export: Export, format_: str, output: IO[bytes], options: WikibaseOptions | None = None
-) -> None:
-    """Write a graph as ``wikibase``, ``wikibase-json`` or ``quickstatements``.
-
-    Raises `UsageError` for an unknown format.
-    """
-    options = options or WikibaseOptions()
-    if format_ == "wikibase":
-        _write_rdf(export, output, options)
-    elif format_ == "wikibase-json":
-        for text in _json(export, options.vocabulary(export.reader.minter)):
-            output.write(text)
-    elif format_ == "quickstatements":
-        vocabulary = options.vocabulary(export.reader.minter)
-        for line in commands(export, vocabulary, options.targets):
-            output.write(line.encode() + b"\n")
-    else:
-        raise UsageError(f"unknown format '{format_}': use one of {', '.join(FORMATS)}")
-
-
-def _write_rdf(export: Export, output: IO[bytes], options: WikibaseOptions) -> None:
-    vocabulary = options.vocabulary(export.reader.minter)
+def _write_rdf(export: Export, output: IO[bytes], *, syntax: str, flavor: Flavor) -> None:
+    vocabulary = export.vocabulary
     prefixes = {**PREFIXES, "cc": CC.base, "geo": GEO.base, **vocabulary.prefixes()}
-    syntax = SYNTAXES[options.syntax]
-    ox.serialize(triples(export, vocabulary, options.flavor), output, syntax, prefixes=prefixes)
+    format_ = ox.RdfFormat.TURTLE if syntax == "turtle" else ox.RdfFormat.N_TRIPLES
+    ox.serialize(_triples(export, flavor), output, format_, prefixes=prefixes)
 
 
-def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> Iterator[ox.Triple]:
+def _triples(export: Export, flavor: Flavor) -> Iterator[ox.Triple]:
     """The header, for the common node of dumps and that of this dump, then every entity."""
     modified, license_ = export.page_info[1], _license(export.reader)
     yield from dump_header(modified, license_)
-    yield from dump_header(modified, license_, ox.NamedNode(vocabulary.top + "dump"))
-    yield from dump_triples(export.entities(vocabulary), vocabulary, flavor)
-    yield from equivalences(export, vocabulary)
+    yield from dump_header(modified, license_, ox.NamedNode(export.vocabulary.top + "dump"))
+    yield from dump_triples(export.entities(), export.vocabulary, flavor)
+    yield from equivalences(export)
 
 
 def _license(reader: GraphReader) -> str:
@@ -201,55 +153,55 @@ def _license(reader: GraphReader) -> str:
     return min(licenses, default="")
 
 
-def _json(export: Export, vocabulary: Vocabulary) -> Iterator[bytes]:
+def _write_json(export: Export, output: IO[bytes]) -> None:
     """A JSON array with one entity per line."""
     between = b"[\n"
-    for entity in export.entities(vocabulary):
+    for entity in export.entities():
         text = json.dumps(entity.data, ensure_ascii=False, separators=(",", ":"))
-        yield between + text.encode()
+        output.write(between + text.encode())
         between = b",\n"
-    yield b"\n]\n"
+    output.write(b"\n]\n")
 
 
-OpenReader = Callable[[], GraphReader]
-OpenWriter = Callable[[], AbstractContextManager[GraphReader]]
+def _write_quickstatements(
+    export: Export, output: IO[bytes], *, table: Mapping[str, str] | None
+) -> None:
+    for line in commands(export, table or {}):
+        output.write(line.encode() + b"\n")
 
 
-def open_export(read: OpenReader, write: OpenWriter, *, typed: int = 0) -> Export:
-    """Prepare a graph for export, with ids for all entities.
+def _opened(graph: ExportedGraph, over: Sequence[str], typed: int, namespace: str) -> Export:
+    """A graph that is ready for export, with ids for all entities.
 
-    `read` opens the current graph for reading; `write` opens it for writing and is called only if
-    ids are missing. A phrase with at least `typed` statements gets its own property; 0 means none.
-    If others change the graph during preparation, it is read again.
+    The graph is opened for writing only if ids are missing. If others change it meanwhile, it is
+    read again. Raises `UsageError` for an invalid namespace.
     """
     while True:
-        reader = read()
+        reader = graph.read(over)
         contents, before = collect_contents(reader, typed=typed), read_meta(reader.store)
-        export = prepare_export(reader, contents)
+        export = prepare_export(reader, contents, namespace)
         if not export.added:
             return export
-        with write() as writer:
-            write_numbers(writer, prepare_export(writer, contents).added)
-        reader = read()
+        with graph.write() as writer:
+            write_numbers(writer, prepare_export(writer, contents, namespace).added)
+        reader = graph.read(over)
         if read_meta(reader.store) == before:
-            return prepare_export(reader, contents)
+            return prepare_export(reader, contents, namespace)
 
 
-def _exporter(format_: str, *settings: Setting) -> Exporter:
-    def write(
+def _exporter(write: Callable[..., None], *settings: Setting) -> Exporter:
+    def export(
         graph: ExportedGraph,
         output: IO[bytes],
         *,
         over: tuple[str, ...],
         typed: int,
-        table: Mapping[str, str] | None = None,
+        namespace: str,
         **options: Any,
     ) -> None:
-        export = open_export(lambda: graph.read(over or (DOCUMENTS,)), graph.write, typed=typed)
-        chosen = WikibaseOptions(targets=table or {}, **options)
-        write_wikibase(export, format_, output, chosen)
+        write(_opened(graph, over or (DOCUMENTS,), typed, namespace), output, **options)
 
-    return Exporter(write, (*_COMMON, *settings), _SUFFIXES)
+    return Exporter(export, (*_COMMON, *settings), _SUFFIXES)
 
 
 _COMMON = (
@@ -281,10 +233,10 @@ _RDF = (
     Setting("syntax", "RDF syntax.", "ntriples", flag=None, choices=("ntriples", "turtle")),
 )
 _SUFFIXES = {suffix: {"syntax": "turtle"} for suffix in (".ttl", ".turtle")}
-RDF = _exporter("wikibase", *_RDF)
-JSON = _exporter("wikibase-json")
+RDF = _exporter(_write_rdf, *_RDF)
+JSON = _exporter(_write_json)
 QUICKSTATEMENTS = _exporter(
-    "quickstatements",
+    _write_quickstatements,
     Setting(
         "table",
         "quickstatements: a table that maps ids of this export to ids in the target.",
