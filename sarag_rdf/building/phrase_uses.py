@@ -12,11 +12,7 @@ from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.decision_records import (
-    VALUE_TYPE,
-    Decisions,
-    PhraseSignature,
-)
+from sarag_rdf.building.decision_records import VALUE_TYPE, Decisions, PhraseSignature
 from sarag_rdf.building.derive import (
     DOCUMENT,
     ENTITY_TYPE,

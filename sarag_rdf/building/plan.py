@@ -237,12 +237,7 @@ def _with_indexed_states(
 
 def _read_states(reader: GraphReader, sources: Iterable[str]) -> dict[str, SourceState]:
     return {
-        source.value: (
-            digest.value,
-            title.value if title else "",
-            language.value,
-            extraction.value,
-        )
+        source.value: (digest.value, title.value if title else "", language.value, extraction.value)
         for source, digest, title, language, extraction in reader.select_provenance_for(
             "source-state", sources
         )

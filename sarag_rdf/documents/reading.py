@@ -78,9 +78,7 @@ class ReadOptions(Options):
         gt=0,
     )
     stdin_format: str = option(
-        "txt",
-        "Format of standard input: txt, md, html, json, jsonl, csv or tsv.",
-        harmless=True,
+        "txt", "Format of standard input: txt, md, html, json, jsonl, csv or tsv.", harmless=True
     )
     stdin: BinaryIO | None = None
 

@@ -31,12 +31,7 @@ from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
-from sarag_rdf.graph.parts import (
-    COMPLETE,
-    dangling_link_subjects,
-    graph_names,
-    imported_graphs,
-)
+from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, graph_names, imported_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.shacl import Engine, ValidationReport, read_shapes
 from sarag_rdf.graph.store.shacl import validate as validate_data

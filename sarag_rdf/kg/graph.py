@@ -306,12 +306,12 @@ class KnowledgeGraph(Facets):
         The graph can be indexed further. `format` is needed where the file name has no suffix for
         it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
         """
-        from sarag_rdf.building import restore as restoring
+        from sarag_rdf.building.graph_import import exported_meta, restore
 
         limits, file = (max_expansion, max_seconds), str(where)
-        exported = restoring.exported_meta(file, format, *limits)
+        exported = exported_meta(file, format, *limits)
         with self.session.write() as reader:
-            count = restoring.restore(reader.store, file, exported, format, progress, *limits)
+            count = restore(reader.store, file, exported, format, progress, *limits)
         if embed:  # a block of its own: the base of the graph is now that of the export
             with self.session.write() as reader:
                 self.session.vectors.build(reader, progress)

@@ -376,7 +376,7 @@ def test_nothing_of_an_interrupted_restoring_stays(
 
     with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
         with monkeypatch.context() as patched:
-            patched.setattr("sarag_rdf.building.restore._without_missing", stops)
+            patched.setattr("sarag_rdf.building.graph_import._without_missing", stops)
             with pytest.raises(KeyboardInterrupt):
                 copy.restore(more)
         copy.restore(less)

@@ -183,9 +183,7 @@ def _local(iri: str) -> str:
 
 
 RML = MappingLanguage(
-    "RML (.ttl)",
-    (".ttl", ".turtle", ".rml"),
-    lambda file, table, _: _RmlReader(file, table).read(),
+    "RML (.ttl)", (".ttl", ".turtle", ".rml"), lambda file, table, _: _RmlReader(file, table).read()
 )
 
 
@@ -418,7 +416,5 @@ def _shown(value: Any) -> str:
 
 
 YARRRML = MappingLanguage(
-    "YARRRML (.yml)",
-    (".yml", ".yaml"),
-    lambda file, table, _: _YarrrmlReader(file, table).read(),
+    "YARRRML (.yml)", (".yml", ".yaml"), lambda file, table, _: _YarrrmlReader(file, table).read()
 )

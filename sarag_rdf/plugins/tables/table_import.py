@@ -293,7 +293,7 @@ class _Suggestion:
                 for property_ in self._schema.properties.values()
                 if self._admits(property_, column)
                 if (score := self._similarity(column, property_)) >= MIN_SCORE
-            ),
+            )
         )
         matched: dict[str, tuple[OntologyProperty, float]] = {}
         given: set[str] = set()

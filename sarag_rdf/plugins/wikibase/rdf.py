@@ -21,12 +21,7 @@ from sarag_rdf.plugins.wikibase.model import (
     mapping,
     statements,
 )
-from sarag_rdf.plugins.wikibase.snak_values import (
-    deep_value,
-    iri_of,
-    simple_value,
-    text_literal,
-)
+from sarag_rdf.plugins.wikibase.snak_values import deep_value, iri_of, simple_value, text_literal
 from sarag_rdf.plugins.wikibase.vocabulary import CC, WIKIBASE, Site, Vocabulary
 
 _INVALID_IN_LOCAL_NAME = re.compile(r"[^\w-]", re.ASCII)

@@ -21,8 +21,7 @@ from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase import model
-from sarag_rdf.plugins.wikibase.contents import collect_contents
-from sarag_rdf.plugins.wikibase.items import Export, equivalences, prepare_export
+from sarag_rdf.plugins.wikibase.items import Export, collect_contents, equivalences, prepare_export
 from sarag_rdf.plugins.wikibase.model import Json, grouped_snaks, statements
 from sarag_rdf.plugins.wikibase.numbers import is_id, write_numbers
 from sarag_rdf.plugins.wikibase.rdf import Flavor, dump_header, dump_triples
