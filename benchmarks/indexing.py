@@ -34,7 +34,7 @@ from sarag_rdf.building import commit, index_run
 from sarag_rdf.documents.reading import read_paths
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.caches import SqliteCache
-from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
+from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 
 
 class Clock:

@@ -15,9 +15,9 @@ import pyoxigraph as ox
 import sarag_rdf
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Extractor, GraphStore
-from sarag_rdf.base.terms import iri
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.base.vocab import iri
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.rdf_export import ExportParts, write_parts
 from sarag_rdf.testing.fakes import HashEmbedder

@@ -10,12 +10,18 @@ from typing import Any, ClassVar, Final
 
 from sarag_rdf.answering.following import FollowedLLM, partial_object
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, one_of, string
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import LLM, Gather
-from sarag_rdf.base.resources import CORE_PROMPTS, Prompts
+from sarag_rdf.base.prompts import (
+    CORE_PROMPTS,
+    Prompts,
+    array_of,
+    fence_for,
+    one_of,
+    restored,
+    string,
+)
 from sarag_rdf.base.types import (
     Activation,
     Answer,

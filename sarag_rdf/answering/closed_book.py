@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sarag_rdf.answering.base import Conversation, ReasonerStrategy
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer
 
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, abstains, cited_in
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.answering.single import reasoned_reply
-from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.prompts import array_of, object_of, one_of, string
 from sarag_rdf.base.types import Answer, Citation, Context
 
 

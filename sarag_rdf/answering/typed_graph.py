@@ -33,14 +33,14 @@ from sarag_rdf.answering.typed_patterns import (
 )
 from sarag_rdf.base.errors import RemoteTimeoutError, StoreError
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.ports import Table, Term
+from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import Document, TermCount
-from sarag_rdf.base.vocab import RDF, XSD
-from sarag_rdf.graph.ontology.read import common_schema, schema_of
+from sarag_rdf.base.vocab import RDF, XSD, Term
+from sarag_rdf.graph.graph_reader import DOCUMENTS, Part
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema, schema_of
 from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.reader import DOCUMENTS, Part
 from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, used_terms
 from sarag_rdf.graph.stored_ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.texts import by_language, entity_labels

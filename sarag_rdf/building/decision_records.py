@@ -16,7 +16,7 @@ from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import Match, by_subject, record_of, record_quads, stored
 
 Kind = OneOf[

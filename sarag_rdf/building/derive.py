@@ -17,12 +17,22 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.iris import Minter, phrase_key, use_of
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.types import ENTITY_TYPES
-from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, TYPE_CLASSES, XSD
+from sarag_rdf.base.vocab import (
+    OWL,
+    PROV,
+    RDF,
+    RDFS,
+    SARAG,
+    SKOS,
+    TYPE_CLASSES,
+    XSD,
+    Term,
+    iri,
+    iri_or_literal,
+)
 from sarag_rdf.building.decision_records import NO_PROPERTY, VALUE_TYPE, Decisions
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value
 _PROPERTY, _INVERSE = SARAG.statedProperty.value, SARAG.statedInverseProperty.value

@@ -18,12 +18,11 @@ from pyoxigraph import NamedNode, Quad, Triple
 from sarag_rdf.base.errors import EntailmentError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, GraphStore
-from sarag_rdf.base.terms import iri_or_literal, text_of
-from sarag_rdf.base.vocab import PROV, RDF, SARAG, VOID
+from sarag_rdf.base.vocab import PROV, RDF, SARAG, VOID, iri_or_literal, text_of
 from sarag_rdf.building.entailment import Axioms, check_count, require_reasoner
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.parts import COMPLETE
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 
 _SOURCES = frozenset({PROV.wasDerivedFrom, SARAG.graph, SARAG.importState})

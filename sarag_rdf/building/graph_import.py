@@ -13,21 +13,27 @@ from pathlib import Path
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import SARAG, VOID
+from sarag_rdf.base.vocab import SARAG, VOID, text_of
 from sarag_rdf.building.importer import ImportOptions, parse_triples
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS, Imported
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.records import record_of, record_quads
-from sarag_rdf.graph.store.child_parser import BLOCK, MAX_SECONDS, parse_quads
-from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
-from sarag_rdf.graph.store.parse import RdfReadOptions, rdf_format
+from sarag_rdf.graph.store.input_files import (
+    BLOCK,
+    MAX_SECONDS,
+    InputFile,
+    PositionProgress,
+    RdfReadOptions,
+    input_file,
+    parse_quads,
+    rdf_format,
+)
 
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"

@@ -12,22 +12,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.exchange import Setting, values_of
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import Progress
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.store.child_parser import (
+from sarag_rdf.graph.store.input_files import (
     BLOCK,
     MAX_SECONDS,
+    InputFile,
+    RdfReadOptions,
     StatementBlock,
+    read_triples,
     run_in_child,
     triple_blocks,
+    unpacked,
 )
-from sarag_rdf.graph.store.files import InputFile, unpacked
-from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
 
 SuggestMapping = Callable[[InputFile, Schema, str, Mapping[str, str]], str]
 """(file, schema, base IRI of the graph, prefixes) -> a mapping for the file."""

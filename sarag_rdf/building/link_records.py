@@ -14,9 +14,8 @@ from pyoxigraph import Quad
 
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import OWL, SARAG, SKOS, SSSOM
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.base.vocab import OWL, SARAG, SKOS, SSSOM, iri, text_of
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import NO_MAPPING as NO_MAPPING
 from sarag_rdf.graph.records import Match as Match
 from sarag_rdf.graph.records import by_subject, record_of

@@ -14,12 +14,11 @@ from itertools import combinations
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS, iri, text_of
 from sarag_rdf.building.decision_records import Decisions
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.building.link_records import EXACT, Match
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 NEAR = 0.9
 """Minimum cosine of the names of two entities, by default."""

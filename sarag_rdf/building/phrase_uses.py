@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, Quad
 
 from sarag_rdf.base.iris import phrase_key
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, Term, iri, iri_or_literal
 from sarag_rdf.building.decision_records import VALUE_TYPE, Decisions, PhraseSignature
 from sarag_rdf.building.derive import (
     DOCUMENT,
@@ -26,7 +24,7 @@ from sarag_rdf.building.derive import (
     statement_of,
     use_at,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 _TEXT = SARAG.text.value
 MAX_EXAMPLE = 300

@@ -34,7 +34,7 @@ from sarag_rdf.documents.reading import (
     read,
 )
 from sarag_rdf.documents.walk import display_path, file_of_key, key_of_path
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 Inputs = str | Path | Source
 Mode = Literal["add", "update", "mirror"]

@@ -11,7 +11,7 @@ import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.plugins import load, plugins
-from sarag_rdf.base.tables import delimiter_for
+from sarag_rdf.base.tabular import delimiter_for
 from sarag_rdf.cli.options import (
     Decorator,
     embedding_options,

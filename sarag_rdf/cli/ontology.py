@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError, one_line
-from sarag_rdf.base.tables import delimiter_for
+from sarag_rdf.base.tabular import delimiter_for
 from sarag_rdf.base.types import SchemaUse, TermCount
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.decisions import action_of, list_or_undo, undo_options
@@ -28,8 +28,8 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import columns, counted, emit, open_output
 from sarag_rdf.documents.reading import ReadOptions
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.reader import DOCUMENTS
 
 if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.check import OntologyFinding

@@ -13,8 +13,8 @@ from typing import IO, Any
 import click
 
 from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.files import replacing
 from sarag_rdf.base.ports import Advance, Progress
-from sarag_rdf.base.temporary import replacing
 
 _QUIET = "sarag_rdf.quiet"
 _NOT_WRITABLE = (PermissionError, FileNotFoundError, NotADirectoryError, IsADirectoryError)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.compression import expands
+from sarag_rdf.base.files import expands
 from sarag_rdf.documents.format import (
     EMPTY,
     Format,

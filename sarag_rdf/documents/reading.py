@@ -17,8 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.options import MAX_SECONDS, Options, option
 from sarag_rdf.base.plugins import find, loadable, plugins

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True)

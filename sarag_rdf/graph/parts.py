@@ -11,9 +11,8 @@ from pyoxigraph import Literal, Quad
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS
 from sarag_rdf.base.ports import GraphStore
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
+from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID, iri, text_of
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.records import by_subject, record_of, stored
 
 ALL = "all"

@@ -18,9 +18,18 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri_or_literal, text_of
-from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SEMAPV, SSSOM, XSD
+from sarag_rdf.base.vocab import (
+    OWL,
+    PROV,
+    RDF,
+    RDFS,
+    SEMAPV,
+    SSSOM,
+    XSD,
+    Term,
+    iri_or_literal,
+    text_of,
+)
 
 _Kind = OneOf["text", "iri", "integer", "decimal", "date", "term"]
 """How a value is stored; a term is an IRI or literal in N-Triples notation."""

@@ -12,7 +12,7 @@ from pyoxigraph import Literal
 
 from sarag_rdf.base.types import ClassUse, PropertyUse, SchemaUse, TermCount
 from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBASE_SCHEMA
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 
 _KIND = "index"
 """The folder of the queries."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode, Quad, Triple
 
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDFS, SARAG, VOID
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDFS, SARAG, VOID, iri, iri_or_literal
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.records import by_subject, record_of, record_quads, stored
 
 

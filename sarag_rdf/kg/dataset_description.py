@@ -18,13 +18,13 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import namespace, sha256_hex
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.ports import Change, Term
+from sarag_rdf.base.ports import Change
 from sarag_rdf.base.redaction import holds_password
-from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
+from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD, Term
 from sarag_rdf.building.link_records import read_links
+from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, Imported, imported_graphs
-from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.kg.rdf_export import (

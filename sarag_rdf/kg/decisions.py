@@ -16,23 +16,19 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.ports import Progress, silent
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import PROV, SARAG
+from sarag_rdf.base.vocab import PROV, SARAG, iri
 from sarag_rdf.building import decision_records as stored
-from sarag_rdf.building.decision_records import (
-    SUBJECTS,
-    PhraseSignature,
-    read_decisions,
-)
+from sarag_rdf.building.decision_records import SUBJECTS, PhraseSignature, read_decisions
 from sarag_rdf.building.decision_records import Decision as Decision
 from sarag_rdf.building.decision_records import Subject as Subject
 from sarag_rdf.building.incremental import refresh
-from sarag_rdf.building.link_records import EXACT, Match, following_links
+from sarag_rdf.building.link_records import EXACT, following_links
 from sarag_rdf.building.merge_rules import NEAR
 from sarag_rdf.building.plan import IndexedSources
 from sarag_rdf.building.sssom import read_table, review_table
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, read_meta, run_quads, today, with_revision
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.records import Match
 from sarag_rdf.kg import proposals as proposing
 from sarag_rdf.kg.entities import decided_entity, entities_of_name
 from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force

@@ -11,7 +11,7 @@ from pyoxigraph import Literal
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri, normalize_name
 from sarag_rdf.base.types import EntityType, Statement
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels, full_documents, statements_from
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from sarag_rdf.base.ports import GraphStore, Progress
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.importer import Importer, SuggestMapping
 from sarag_rdf.graph.exporter import ExportedGraph
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import select_parts
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.session import Session
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sarag_rdf.answering.following import FollowedLLM
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.base.exchange import values_of
-from sarag_rdf.base.notebook import graph_html
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_SECONDS, Options, Spec
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import (
@@ -26,6 +25,7 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
+from sarag_rdf.base.tabular import graph_html
 from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta
@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from sarag_rdf.building.plan import Inputs, Mode, Plan
     from sarag_rdf.graph.exporter import Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
-    from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
-    from sarag_rdf.graph.store.shacl import ValidationReport
+    from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
     from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
     from sarag_rdf.kg.fsck import FsckReport
     from sarag_rdf.kg.query import QueryExplanation
@@ -269,7 +268,7 @@ class KnowledgeGraph(Facets):
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         should be checked by a person.
         """
-        from sarag_rdf.graph.store.files import input_file
+        from sarag_rdf.graph.store.input_files import input_file
         from sarag_rdf.kg.exchange import suggesting
         from sarag_rdf.kg.ontologies import phrase_schema
 

@@ -13,24 +13,23 @@ from pyoxigraph import NamedNode, Quad
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.tables import raise_for_rows
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import DCTERMS, OWL, PROV
+from sarag_rdf.base.tabular import raise_for_rows
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, iri, text_of
 from sarag_rdf.building.link_candidates import CandidateOptions as CandidateOptions
 from sarag_rdf.building.link_candidates import candidates
 from sarag_rdf.building.link_records import (
     EXACT,
     SAME_AS,
-    Match,
     identities,
     quads_of,
     quads_of_links,
     read_links,
 )
 from sarag_rdf.building.sssom import UNKNOWN_LICENSE, read_table, write_table
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.location import endpoint_beside
 from sarag_rdf.kg.session import Session

@@ -21,11 +21,17 @@ from sarag_rdf.base.errors import (
 )
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.redaction import masked
+from sarag_rdf.graph.graph_reader import Part
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import Part
-from sarag_rdf.graph.store import writer_lock
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.writer_lock import Holder, remove_leftovers
+from sarag_rdf.graph.store.oxigraph import (
+    WRITER_FILE,
+    Holder,
+    OxigraphStore,
+    holder_of,
+    record_holder,
+    remove_holder,
+    remove_leftovers,
+)
 
 
 class Location(Protocol):
@@ -150,18 +156,18 @@ class FolderLocation:
         self._refuse_other_folder()
         store = OxigraphStore.create(self._folder / "store")
         try:
-            writer_lock.record_holder(self._folder)
+            record_holder(self._folder)
             remove_leftovers(self._folder)
             yield store
         finally:
-            writer_lock.remove_holder(self._folder)
+            remove_holder(self._folder)
             store.close()
 
     def excluding_writers(self) -> AbstractContextManager[object]:
         return nullcontext()
 
     def writer(self) -> Holder | None:
-        return writer_lock.holder_of(self._folder)
+        return holder_of(self._folder)
 
     def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
         return None
@@ -180,7 +186,7 @@ class FolderLocation:
             return False
         if not self._folder.is_dir():
             return True
-        ours = ("store", "cache", writer_lock.NAME)
+        ours = ("store", "cache", WRITER_FILE)
         return any(entry.name not in ours for entry in self._folder.iterdir())
 
     def _refuse_other_folder(self) -> None:

@@ -12,9 +12,8 @@ from sarag_rdf.base.ports import LLM, Embedder, Extractor
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.names import ModelName
-from sarag_rdf.models.questions import QuestionEmbedder
-from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
+from sarag_rdf.models.embedding_names import ModelName
+from sarag_rdf.models.local_embedder import QuestionEmbedder, SentenceTransformerEmbedder
 
 EMBEDDING_CACHE = "embeddings.sqlite"
 REPLY_CACHE = "replies.sqlite"

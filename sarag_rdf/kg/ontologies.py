@@ -8,15 +8,14 @@ from pathlib import Path
 
 from pyoxigraph import Triple
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import Change, Extractor
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.terms import iri_or_literal
 from sarag_rdf.base.types import SchemaUse
-from sarag_rdf.base.vocab import RDF, SARAG
+from sarag_rdf.base.vocab import RDF, SARAG, iri_or_literal
 from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.entailed_graph import (
     axioms_of,
@@ -28,25 +27,21 @@ from sarag_rdf.building.graph_import import import_name
 from sarag_rdf.building.incremental import recompute
 from sarag_rdf.building.phrase_uses import summarize_phrases
 from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_turtle
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules
 from sarag_rdf.graph.ontology.check import OntologyFinding, check
-from sarag_rdf.graph.ontology.read import (
+from sarag_rdf.graph.ontology.schema import ANNOTATIONS, Schema, has_rules
+from sarag_rdf.graph.ontology.schema_reader import (
     OntologyFile,
     common_schema,
     header_of,
     read_ontology,
     schema_of,
 )
-from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import imported_graphs, select_parts
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS
-from sarag_rdf.graph.store.parse import RdfReadOptions
-from sarag_rdf.graph.stored_ontologies import (
-    StoredOntology as StoredOntology,
-)
+from sarag_rdf.graph.store.input_files import MAX_SECONDS, RdfReadOptions
+from sarag_rdf.graph.stored_ontologies import StoredOntology as StoredOntology
 from sarag_rdf.graph.stored_ontologies import (
     ontology_added,
     ontology_removed,

@@ -18,10 +18,9 @@ from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import LLM, Embedder, Progress
-from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
-from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.tabular import DECISION, TableRow, raise_for_rows, read_table, write_table
 from sarag_rdf.base.types import ENTITY_TYPES
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES, iri, text_of
 from sarag_rdf.building.curation import Member, curated, relabelled, remarks
 from sarag_rdf.building.decision_records import (
     ANY_TYPE,
@@ -38,10 +37,10 @@ from sarag_rdf.building.merge_rules import MergeRule, propose
 from sarag_rdf.building.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.parts import select_parts
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
 from sarag_rdf.kg.entities import decided_entity
 from sarag_rdf.kg.session import Snapshot

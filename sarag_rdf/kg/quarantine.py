@@ -28,11 +28,10 @@ import pyoxigraph as ox
 from pyoxigraph import Quad
 
 from sarag_rdf.base.errors import InputError, SaragError, UsageError, one_line
+from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.sandbox import EndedError
-from sarag_rdf.base.tables import read_bytes
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, iri, iri_or_literal
 from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.decision_records import Decision
 from sarag_rdf.building.evidence_quarantine import (
@@ -44,10 +43,10 @@ from sarag_rdf.building.evidence_quarantine import (
     read_quarantine,
     validate_evidence,
 )
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, today
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.shacl import (
-    Engine,
+    ShaclEngine,
     Shapes,
     ValidationReport,
     Violation,
@@ -80,7 +79,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
 
     Raises `InputError`.
     """
-    from sarag_rdf.graph.store.sparql_client import parse_in_sandbox
+    from sarag_rdf.graph.store.results import parse_in_sandbox
 
     contents = []
     for path in paths:
@@ -98,7 +97,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
 
 
 def validate_statements(
-    reader: GraphReader, shapes: Shapes, engine: Engine | None = None
+    reader: GraphReader, shapes: Shapes, engine: ShaclEngine | None = None
 ) -> ValidationReport:
     """Validate the traversed graph; errors as in `sarag_rdf.graph.store.shacl.validate`."""
     quads = reader.store.quads(reader.minter.kg_graph)
@@ -106,7 +105,7 @@ def validate_statements(
 
 
 def quarantine_statements(
-    reader: GraphReader, shapes: Shapes, engine: Engine | None = None
+    reader: GraphReader, shapes: Shapes, engine: ShaclEngine | None = None
 ) -> GateReport:
     """Put the statements that violate shapes into quarantine."""
     first = report = validate_statements(reader, shapes, engine)
@@ -182,7 +181,7 @@ class Quarantine:
             drop(reader, iris)
             return tuple(iris)
 
-    def apply_shapes(self, *files: str | Path, engine: Engine | None = None) -> GateReport:
+    def apply_shapes(self, *files: str | Path, engine: ShaclEngine | None = None) -> GateReport:
         """Put the typed statements that violate the shapes in Turtle files into quarantine.
 
         See `sarag_rdf.kg.quarantine`. Raises `InputError` for files that are no shapes.

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.parts import default_graphs
-from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.graph.store.oxigraph import OxigraphStore, query_in_child
 from sarag_rdf.kg.session import Session, Snapshot
 
 if TYPE_CHECKING:
-    from sarag_rdf.graph.store.patterns import UnusedTerm, Vocabulary
+    from sarag_rdf.graph.store.query_outline import UnusedTerm, Vocabulary
 
 MOST_COUNTED = 100_000
 """Triples at which the count of a pattern stops."""
@@ -35,7 +35,7 @@ def run_query(
     timeout: float | None = None,
 ) -> Table | Triples | bool:
     """Run a query after a prologue over the parts in `over`; see `KnowledgeGraph.query`."""
-    from sarag_rdf.graph.store.query_guard import (  # a search needs no parser
+    from sarag_rdf.graph.store.sparql_syntax import (  # a search needs no parser
         check_query,
         refuse_network,
     )
@@ -56,7 +56,7 @@ def prologue_for(text: str, declared: Callable[[], Mapping[str, str]]) -> str:
     `declared` gives those of the ontologies; it is called only if the common prefixes leave one
     unknown. A declaration in the query takes precedence.
     """
-    from sarag_rdf.graph.store.sparql_tokens import tokens
+    from sarag_rdf.graph.store.sparql_syntax import tokens
 
     used = {token.prefix for token in tokens(text) if token.kind == "name"}
     known: dict[str, str] = dict(PREFIXES)
@@ -145,11 +145,12 @@ def explain_query(
 def _explained(
     session: Session, text: str, over: Sequence[str], known: Vocabulary
 ) -> QueryExplanation:
-    from sarag_rdf.graph.store import patterns
+    from sarag_rdf.graph.store import query_outline
+    from sarag_rdf.graph.store.sparql_syntax import undeclared_prefixes
 
-    undeclared = patterns.undeclared_prefixes(text)
-    declared = "".join(f"PREFIX {p}: <{patterns.UNDECLARED}{p}:> " for p in undeclared)
-    outline = patterns.outline_of(declared + text)
+    undeclared = tuple(undeclared_prefixes(text))
+    declared = "".join(f"PREFIX {p}: <{query_outline.UNDECLARED}{p}:> " for p in undeclared)
+    outline = query_outline.outline_of(declared + text)
     names_dataset = bool(outline.default_graphs or outline.named_graphs)
     with session.read() as snapshot:
         parts = over or session.over or (DOCUMENTS,)
@@ -158,26 +159,26 @@ def _explained(
         for pattern in outline.patterns:
             triples = None
             if not pattern.service:
-                triples = patterns.as_number(
-                    run(patterns.count(outline, pattern, MOST_COUNTED + 1))
+                triples = query_outline.as_number(
+                    run(query_outline.count(outline, pattern, MOST_COUNTED + 1))
                 )
             counts.append(
                 PatternCount(
-                    patterns.compact(pattern.text, outline.prefixes),
-                    patterns.compact(pattern.graph, outline.prefixes),
+                    query_outline.compact(pattern.text, outline.prefixes),
+                    query_outline.compact(pattern.graph, outline.prefixes),
                     None if triples is None else min(triples, MOST_COUNTED),
                     (triples or 0) > MOST_COUNTED,
                     pattern.is_required,
                     bool(pattern.step),
                 )
             )
-        unused = patterns.unused_terms(outline, run, known)
+        unused = query_outline.unused_terms(outline, run, known)
     return QueryExplanation(
         outline.form,
         () if names_dataset else tuple(parts),
         outline.default_graphs,
         outline.named_graphs,
-        tuple(patterns.compact(term, outline.prefixes) for term in outline.graphs),
+        tuple(query_outline.compact(term, outline.prefixes) for term in outline.graphs),
         outline.services,
         tuple(counts),
         unused,

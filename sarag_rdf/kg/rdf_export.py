@@ -17,11 +17,10 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter, is_iri
 from sarag_rdf.base.ports import GraphStore
-from sarag_rdf.base.terms import iri, iri_or_literal, text_of
-from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF, SARAG, SH, XSD
+from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF, SARAG, SH, XSD, iri, iri_or_literal, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import graph_names
-from sarag_rdf.graph.reader import GraphReader
 
 _FIRST_SEGMENTS = (
     *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),

@@ -9,9 +9,8 @@ from dataclasses import replace
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.types import Query
-from sarag_rdf.graph.ontology.activation import check_weight
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, TermNames
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, TermNames, check_weight
 from sarag_rdf.graph.schema_use import labelled_terms
 from sarag_rdf.kg.entities import literals_of
 from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.tables import read_text
+from sarag_rdf.base.files import read_text
 from sarag_rdf.retrieval.path_schema import THING, Hop, HopSequence, PathSchema, packaged_phrases
 
 FEATURES: Final = (

@@ -16,14 +16,13 @@ from typing import Any, Final
 import pyoxigraph as ox
 
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.terms import iri as iri_of
-from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import PropertyUse
-from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.ontology.read import common_schema, schema_of
+from sarag_rdf.base.vocab import SARAG, text_of
+from sarag_rdf.base.vocab import iri as iri_of
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema, schema_of
 from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, used_terms
 from sarag_rdf.graph.stored_ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.texts import by_language

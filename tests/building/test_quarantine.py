@@ -26,7 +26,7 @@ from sarag_rdf.building.evidence_quarantine import QuarantinedSource, read_quara
 from sarag_rdf.building.index_run import IndexReport
 from sarag_rdf.building.plan import Request, plan
 from sarag_rdf.extraction.openie import OpenIEExtractor
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg.fsck import validate

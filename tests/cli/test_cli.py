@@ -29,7 +29,7 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.rdf_export import FORMATS
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
 from tests.reference import commands

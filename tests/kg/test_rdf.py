@@ -19,7 +19,7 @@ from sarag_rdf.base.errors import StoreError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES, RDF, SKOS
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.rdf_export import (
     DATASET_FORMATS,

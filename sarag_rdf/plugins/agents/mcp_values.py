@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from sarag_rdf.base.types import Answer, Link, RankedDocument, Retrieved
-from sarag_rdf.graph.store.patterns import UnusedTerm
+from sarag_rdf.graph.store.query_outline import UnusedTerm
 from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
 from sarag_rdf.kg.key_sentences import key_sentences_of
 from sarag_rdf.kg.query import QueryExplanation

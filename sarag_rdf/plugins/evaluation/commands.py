@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
-from sarag_rdf.base.temporary import ScratchFolder
+from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,

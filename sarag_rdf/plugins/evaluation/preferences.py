@@ -18,9 +18,8 @@ from typing import Any
 import click
 
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.base.prompts import fence_for, object_of, string
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer
 from sarag_rdf.cli.options import endpoint_of, endpoint_options

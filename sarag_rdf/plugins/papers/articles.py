@@ -19,13 +19,11 @@ from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.exchange import Setting
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.prompts import fence_for, object_of, render_prompt, string
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.retrieval.path_model import packaged_model

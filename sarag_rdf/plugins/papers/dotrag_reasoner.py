@@ -21,8 +21,8 @@ from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.prompts import array_of, object_of, one_of, string
 from sarag_rdf.base.types import Answer, Evidence, Excerpt, Section, Seed
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels

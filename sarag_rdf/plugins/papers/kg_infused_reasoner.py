@@ -23,9 +23,9 @@ import numpy as np
 from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, citations_of
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name, sha256_hex
-from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.prompts import array_of, object_of, string
 from sarag_rdf.base.types import Activation, Answer, Context, Seed, Selection, Statement
 from sarag_rdf.graph.texts import entity_labels, statements_from
 from sarag_rdf.plugins.papers import PROMPTS

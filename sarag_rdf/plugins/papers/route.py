@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from sarag_rdf.answering.base import Conversation, FromEvidence
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.base.json_schema import object_of
 from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.prompts import object_of
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.generic_cot import GenericCot

@@ -12,8 +12,8 @@ from sarag_rdf.answering.base import (
     FromEvidence,
     final_properties,
 )
-from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.prompts import array_of, object_of, string
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.patterns import MOST

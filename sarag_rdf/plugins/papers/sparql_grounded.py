@@ -18,8 +18,8 @@ from sarag_rdf.answering.base import (
     final_properties,
 )
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.grounding import Binding, Grounder, Grounding

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urljoin
 from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import PREFIXES, RDF, WIKIBASE_SCHEMA, XSD
-from sarag_rdf.graph.ontology.literals import NUMBERS
+from sarag_rdf.graph.ontology.schema import NUMBERS
 from sarag_rdf.plugins.tables.mapping import (
     ROW,
     SOURCE_ROW,

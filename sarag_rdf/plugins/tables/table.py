@@ -19,8 +19,7 @@ from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
 from sarag_rdf.building.importer import ImportOptions
-from sarag_rdf.graph.store.child_parser import StatementBlock
-from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
+from sarag_rdf.graph.store.input_files import READ_ERRORS, InputFile, StatementBlock, unpacked
 from sarag_rdf.plugins.tables.mapping import (
     ROW,
     SOURCE_ROW,

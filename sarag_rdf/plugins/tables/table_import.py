@@ -19,11 +19,14 @@ from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
 from sarag_rdf.building.importer import Importer, ImportOptions
-from sarag_rdf.graph.ontology.literals import is_datatype
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.ontology.triples import local_name
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS, run_in_child
-from sarag_rdf.graph.store.files import InputFile, unpacked
+from sarag_rdf.graph.ontology.schema import (
+    OntologyClass,
+    OntologyProperty,
+    Schema,
+    is_datatype,
+    local_name,
+)
+from sarag_rdf.graph.store.input_files import MAX_SECONDS, InputFile, run_in_child, unpacked
 from sarag_rdf.plugins.tables.mapping import MappingFile, described_languages
 from sarag_rdf.plugins.tables.table import LEXICAL, OVERLAP, WORDS, blocks, normalized, table_rows
 

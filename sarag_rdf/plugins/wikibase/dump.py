@@ -10,13 +10,12 @@ from typing import IO, Any, Final, NoReturn
 
 from pyoxigraph import Triple
 
-from sarag_rdf.base.compression import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.files import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.building.importer import Importer, ImportOptions, rdf_blocks
-from sarag_rdf.graph.store.child_parser import StatementBlock, triple_blocks
-from sarag_rdf.graph.store.files import InputFile
+from sarag_rdf.graph.store.input_files import InputFile, StatementBlock, triple_blocks
 from sarag_rdf.plugins.wikibase.model import (
     Entity,
     Json,

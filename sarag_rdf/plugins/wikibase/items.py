@@ -13,10 +13,9 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import OWL, RDFS
+from sarag_rdf.base.vocab import OWL, RDFS, iri
 from sarag_rdf.building.link_records import identities
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.numbers import WikibaseIds, number

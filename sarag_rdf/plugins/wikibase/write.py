@@ -15,11 +15,10 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.exchange import Setting
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import DCTERMS, PREFIXES
+from sarag_rdf.base.vocab import DCTERMS, PREFIXES, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.items import Export, collect_contents, equivalences, prepare_export
 from sarag_rdf.plugins.wikibase.model import Json, grouped_snaks, statements

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Rows, find_all, rows_of
 from sarag_rdf.graph.delta import Delta, Kind
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.retrieval.network.kinds import EDGE_KINDS, RELATED_TO, EdgeKind, EdgeQuery
 from sarag_rdf.retrieval.network.network import (
     ArrayNetwork,

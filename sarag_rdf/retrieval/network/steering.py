@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sarag_rdf.base.arrays import Floats, Rows, find_all
 from sarag_rdf.base.iris import statement_of
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema import MAX_WEIGHT, ActivationRule, Rules, rules_of
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.retrieval.network.kinds import EdgeKind
 from sarag_rdf.retrieval.network.network import Edges, Iris

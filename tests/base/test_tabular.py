@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.tables import delimiter_for, read_table, write_table
+from sarag_rdf.base.tabular import delimiter_for, read_table, write_table
 from sarag_rdf.building import sssom
 from sarag_rdf.extraction.examples import read_examples
 from sarag_rdf.extraction.openie import OpenIEExtractor
@@ -90,7 +90,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 def test_no_file_is_read_beyond_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    for module in ("base.tables", "extraction.openie", "plugins.tables.mapping"):
+    for module in ("base.files", "extraction.openie", "plugins.tables.mapping"):
         monkeypatch.setattr(f"sarag_rdf.{module}.MAX_BYTES", 1 << 20)
     name, read = READERS[kind]
     path = tmp_path / name

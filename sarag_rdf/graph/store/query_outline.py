@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import groupby
@@ -37,8 +37,12 @@ from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.sandbox import EndedError, Limits, run
 from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
-from sarag_rdf.graph.store.query_guard import SAFE_LENGTH, check_query
-from sarag_rdf.graph.store.sparql_tokens import tokens, undeclared_prefix
+from sarag_rdf.graph.store.sparql_syntax import (
+    SAFE_LENGTH,
+    check_query,
+    tokens,
+    undeclared_prefix,
+)
 
 TYPE: Final = f"<{RDF.type.value}>"
 BLANK: Final = "?__blank"
@@ -252,21 +256,6 @@ def _syntax_message(text: str, error: Exception) -> str:
     return f"the SPARQL query cannot be analysed, check its syntax: {error}"
 
 
-def undeclared_prefixes(text: str) -> tuple[str, ...]:
-    """The prefixes that a query uses without declaring them, in order."""
-    declared: set[str] = set()
-    missing: dict[str, None] = {}
-    previous = ""
-    for token in tokens(text):
-        if token.kind == "name":
-            if previous == "PREFIX":
-                declared.add(token.prefix)
-            elif token.prefix not in declared:
-                missing[token.prefix] = None
-        previous = token.text.upper() if token.kind == "word" else ""
-    return tuple(missing)
-
-
 def _outline(tree: CompValue, prefixes: Mapping[str, str]) -> QueryOutline:
     walk = _Walk()
     walk.visit(tree.where, TriplePattern("", "", ""))
@@ -402,18 +391,13 @@ def _properties(predicate: Any) -> Iterator[str]:
 # ---------------------------------------------------------------------- Queries from patterns
 
 
-def group_of(patterns: Sequence[TriplePattern], filters: str = "") -> str:
+def group_of(patterns: Iterable[TriplePattern], filters: str = "") -> str:
     """A group graph pattern of these patterns, followed by filters."""
     parts = []
     for graph, block in groupby(patterns, key=lambda pattern: pattern.graph):
         triples = " . ".join(pattern.text for pattern in block)
         parts.append(f"GRAPH {graph} {{ {triples} }}" if graph else f"{triples} .")
     return f"{{ {' '.join([*parts, filters])} }}"
-
-
-def ask(outline: QueryOutline, patterns: Sequence[TriplePattern], filters: str = "") -> str:
-    """Whether the patterns have a solution in the data set of a query."""
-    return f"ASK {outline.dataset} {group_of(patterns, filters)}"
 
 
 def count(outline: QueryOutline, pattern: TriplePattern, most: int) -> str:
@@ -437,34 +421,6 @@ def occurrence(outline: QueryOutline, term: QueryTerm) -> str:
     if not outline.named_graphs and not outline.graphs:
         alternatives = [f"{{ {place} }}" for place in places]
     return f"ASK {outline.dataset} {{ {' UNION '.join(alternatives)} }}"
-
-
-def first_without_solutions(
-    outline: QueryOutline, run_query: Callable[[str], Any], values: Mapping[str, str]
-) -> TriplePattern | None:
-    """The first required pattern that has no solution together with those before it.
-
-    `values` maps variables to expressions that hold for them; patterns with these variables come
-    first, so that the pattern is one that lacks them. None if all required patterns together have
-    solutions.
-    """
-    patterns = sorted(outline.required, key=lambda p: p.variables.isdisjoint(values))
-    bound: set[str] = set()
-    for number, pattern in enumerate(patterns, start=1):
-        bound |= pattern.variables
-        filters = " ".join(f"FILTER({values[name]})" for name in values if name in bound)
-        prefix = [_joined(one, patterns[:number]) for one in patterns[:number]]
-        if not run_query(ask(outline, prefix, filters)):
-            return pattern
-    return None
-
-
-def _joined(pattern: TriplePattern, others: Sequence[TriplePattern]) -> TriplePattern:
-    """A path of any length; one step of it if no other pattern and no term restricts its ends."""
-    ends = {pattern.subject, pattern.object}
-    is_free = all(end.startswith("?") for end in ends)
-    joined = any(not ends.isdisjoint((o.subject, o.object)) for o in others if o is not pattern)
-    return pattern.single if is_free and not joined else pattern
 
 
 # ------------------------------------------------------------------------------- Unused terms

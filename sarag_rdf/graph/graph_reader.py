@@ -10,17 +10,16 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.base.errors import RemoteRequestSizeError
 from sarag_rdf.base.iris import Minter, NamedGraph, sha256_hex, statement_of
-from sarag_rdf.base.ports import GraphStore, Term
+from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.resources import QueryFile, all_query_names, query_file, query_names
-
-if TYPE_CHECKING:
-    from sarag_rdf.graph.delta import Journal
+from sarag_rdf.base.vocab import Term
+from sarag_rdf.graph.delta import Journal
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Review tables: rows to edit in a spreadsheet, as tab- or comma-separated values.
+"""Tables: for reviewers, as tab- or comma-separated values, and for notebooks, as HTML.
 
 A cell that a spreadsheet would compute as a formula is written with an apostrophe in front, which
 reading removes again (`written_cell` and `read_cell`, also for SSSOM). Tables start with a byte
@@ -12,9 +12,11 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import read_text
 
 DECISION = "decision"
 """Column for the decision of the reviewer about a row."""
@@ -22,8 +24,6 @@ _ACCEPT = frozenset({"accept", "yes", "y", "x"})
 _REJECT = frozenset({"reject", "no", "n"})
 _FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """What begins a formula, also in full width; white space is never first in a cell."""
-MAX_BYTES = 64 << 20
-"""Maximum size of a file that is read at once: tables, examples, models, shapes; in bytes."""
 _DELIMITERS = ("\t", ",", ";")
 _MAX_ERRORS = 5
 
@@ -110,27 +110,6 @@ def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
     return rows
 
 
-def read_text(path: Path) -> str:
-    """The text of a file; raises `InputError`, also for more than `MAX_BYTES`."""
-    try:
-        return read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8") from error
-
-
-def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """A file of at most `most` bytes, without which `MAX_BYTES`; raises `InputError`."""
-    most = MAX_BYTES if most is None else most
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > most:
-        raise InputError(f"{path} has more than {most / (1 << 20):g} MiB: give a smaller file")
-    return data
-
-
 def read_cell(cell: str) -> str:
     """The text of a cell that `written_cell` wrote, or that somebody typed."""
     stripped = cell.strip()
@@ -142,3 +121,38 @@ def raise_for_rows(path: Path, errors: Sequence[str]) -> None:
     if errors:
         more = f"; and {len(errors) - _MAX_ERRORS} more" if len(errors) > _MAX_ERRORS else ""
         raise InputError(f"{path}: {'; '.join(errors[:_MAX_ERRORS])}{more}. Nothing was changed")
+
+
+# ------------------------------------------------------------------------- In notebooks
+
+
+SHOWN = 20
+"""Rows of a table that are shown."""
+_CELL = 300
+"""Characters of a cell that are shown."""
+
+
+def table_html(header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
+    """A table; texts are cut and escaped."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows
+    )
+    after = f"<p>{escape(note)}</p>" if note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
+
+
+def graph_html(title: str, counts: Mapping[str, int]) -> str:
+    """A graph with the counts of its contents."""
+    rows = [(name, f"{count:,}") for name, count in counts.items() if count]
+    return f"<p>{escape(title)}</p>{table_html(('contents', 'count'), rows)}"
+
+
+def more(number: int) -> str:
+    """A note of how many rows are not shown."""
+    return f"and {number:,} more" if number > 0 else ""
+
+
+def _cell(value: object) -> str:
+    text = str(value)
+    return escape(text if len(text) <= _CELL else f"{text[: _CELL - 1]}…")

@@ -12,7 +12,13 @@ import httpx
 import pytest
 
 from sarag_rdf.base.endpoints import is_http_url
-from sarag_rdf.base.http import BoundedClient, DeadlineError, ReplySizeError, download, retry_after
+from sarag_rdf.base.http_client import (
+    BoundedClient,
+    DeadlineError,
+    ReplySizeError,
+    download,
+    retry_after,
+)
 from tests.fault_server import FaultServer, playing, raw
 
 

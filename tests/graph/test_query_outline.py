@@ -9,22 +9,20 @@ import pytest
 
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.ports import Table
-from sarag_rdf.graph.store.patterns import (
+from sarag_rdf.graph.store.query_outline import (
     MOST_SUGGESTED,
     QueryTerm,
     UnusedTerm,
     as_number,
-    ask,
     compact,
     count,
-    first_without_solutions,
     group_of,
     nearest,
     outline_of,
-    undeclared_prefixes,
     unused_terms,
 )
-from sarag_rdf.graph.store.query_guard import SAFE_LENGTH
+from sarag_rdf.graph.store.sparql_syntax import SAFE_LENGTH, undeclared_prefixes
+from sarag_rdf.plugins.evaluation.competency import first_without_solutions
 
 PREFIX = "PREFIX ex: <http://example.org/> "
 DATA = """
@@ -92,7 +90,7 @@ def test_where_a_pattern_is() -> None:
     assert outline.services == ("<http://other.example/>",)
     assert outline.values == ("http://example.org/v",)
     assert "s1" not in str(outline.terms)
-    ox.Store().query(ask(outline, outline.required))
+    ox.Store().query(f"ASK {outline.dataset} {group_of(outline.required)}")
     ox.Store().query(count(outline, outline.required[2], 10))
 
 
@@ -130,7 +128,7 @@ def test_prefixes_are_those_of_the_query_alone() -> None:
     with pytest.raises(QueryError, match="prefix foaf: is not declared"):
         outline_of("ASK { ?x foaf:knows ?y }")
     text = 'PREFIX a: <http://a/> ASK { ?x a:p b:o ; c:p "d:s" ; b:p <e:f> }'
-    assert undeclared_prefixes(text) == ("b", "c")
+    assert undeclared_prefixes(text) == {"b": 1, "c": 1}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain
@@ -18,40 +18,184 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base import vocab
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SH, SKOS, XSD
-from sarag_rdf.graph.ontology.literals import is_datatype, label_datatype, named_datatype
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.ontology.triples import (
-    ALTERNATIVES,
-    ANNOTATION_TYPES,
-    ANYTHING,
-    CLASS_TYPES,
-    DATATYPE_TYPES,
-    DEFINITIONS,
-    DOMAINS,
-    EXAMPLES,
-    INVERSES,
-    LABELS,
-    LANGUAGES,
-    PROPERTY_TYPES,
-    RANGES,
-    SUPERSEDED,
-    TITLES,
-    TYPE,
-    TripleIndex,
-    iris_of,
+from sarag_rdf.base.vocab import DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, XSD, Namespace
+from sarag_rdf.graph.ontology.schema import (
+    OntologyClass,
+    OntologyProperty,
+    Schema,
+    is_datatype,
+    label_datatype,
     local_name,
-    schema_org,
+    named_datatype,
     split_words,
-    texts,
 )
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS, parse_triples
-from sarag_rdf.graph.store.files import input_file
-from sarag_rdf.graph.store.parse import RdfReadOptions, is_skolem_iri
+from sarag_rdf.graph.store.input_files import (
+    MAX_SECONDS,
+    RdfReadOptions,
+    input_file,
+    is_skolem_iri,
+    parse_triples,
+)
+
+_DC = Namespace("http://purl.org/dc/elements/1.1/")
+_VANN = Namespace("http://purl.org/vocab/vann/")
+_OBO = Namespace("http://purl.obolibrary.org/obo/")
+_SCHEMAS = (Namespace("http://schema.org/"), Namespace("https://schema.org/"))
+
+
+def schema_org(name: str) -> tuple[str, ...]:
+    """A term of schema.org with either scheme."""
+    return tuple(schema[name].value for schema in _SCHEMAS)
+
+
+def iris_of(*terms: NamedNode) -> tuple[str, ...]:
+    """The IRIs of terms of a vocabulary."""
+    return tuple(term.value for term in terms)
+
+
+TYPE: Final = RDF.type.value
+LANGUAGES: Final = (RDF.base, RDFS.base, OWL.base, XSD.base, SKOS.base, SH.base, _VANN.base)
+"""Namespaces whose terms describe ontologies, and are never part of a schema."""
+CLASS_TYPES: Final = frozenset(iris_of(RDFS.Class, OWL.Class, SKOS.Concept))
+DATATYPE_TYPES: Final = frozenset((RDFS.Datatype.value, *schema_org("DataType")))
+ANNOTATION_TYPES: Final = frozenset(iris_of(OWL.AnnotationProperty, OWL.OntologyProperty))
+PROPERTY_TYPES: Final = frozenset(
+    (
+        RDF.Property.value,
+        *(
+            OWL[f"{kind}Property"].value
+            for kind in (
+                *("Object", "Datatype", "Functional", "InverseFunctional", "Transitive"),
+                *("Symmetric", "Asymmetric", "Reflexive", "Irreflexive"),
+            )
+        ),
+    )
+)
+LABELS: Final = iris_of(SKOS.prefLabel, RDFS.label, SH.name, DCTERMS.title)
+ALTERNATIVES = (
+    *iris_of(SKOS.altLabel, SKOS.prefLabel, RDFS.label, SH.name),
+    *schema_org("alternateName"),
+    "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
+)
+DEFINITIONS = (
+    *iris_of(SKOS.definition, _OBO.IAO_0000115, RDFS.comment, SH.description),
+    *iris_of(DCTERMS.description, SKOS.scopeNote),
+)
+EXAMPLES = iris_of(SKOS.example, _VANN.example, _OBO.IAO_0000112)
+DOMAINS: Final = (RDFS.domain.value, *schema_org("domainIncludes"))
+RANGES: Final = (RDFS.range.value, *schema_org("rangeIncludes"))
+INVERSES: Final = (OWL.inverseOf.value, *schema_org("inverseOf"))
+SUPERSEDED = schema_org("supersededBy")
+ANYTHING = frozenset(iris_of(OWL.Thing, RDFS.Resource))
+TITLES = iris_of(DCTERMS.title, _DC.title, RDFS.label, SKOS.prefLabel)
+
+
+class TripleIndex:
+    """Triples by subject and property; objects are in a fixed order."""
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        self._objects: defaultdict[str, defaultdict[str, list[Any]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        self._subjects: defaultdict[str, list[str]] = defaultdict(list)
+        for triple in sorted(set(triples), key=str):
+            subject, property_ = str(getattr(triple.subject, "value", "")), triple.predicate.value
+            self._objects[subject][property_].append(triple.object)
+            self._subjects[property_].append(subject)
+
+    def objects(self, subject: str, *properties: str) -> list[Any]:
+        """The objects of a subject, property by property."""
+        if subject not in self._objects:
+            return []
+        known = self._objects[subject]
+        return [term for property_ in properties for term in known.get(property_, ())]
+
+    def iris(self, subject: str, *properties: str) -> list[str]:
+        """The objects that are IRIs."""
+        terms = self.objects(subject, *properties)
+        return [term.value for term in terms if isinstance(term, NamedNode)]
+
+    def pairs(self, *properties: str) -> Iterator[tuple[str, str]]:
+        """(subject, object) of all triples with these properties whose object is an IRI."""
+        for property_ in properties:
+            for subject in dict.fromkeys(self._subjects.get(property_, ())):
+                yield from ((subject, iri) for iri in self.iris(subject, property_))
+
+    def instances(self, types: Iterable[str]) -> set[str]:
+        """The subjects that have one of the types."""
+        requested = set(types)
+        return {subject for subject, type_ in self.pairs(TYPE) if type_ in requested}
+
+    def triples(self) -> Iterator[tuple[str, str, Any]]:
+        """(subject, property, object) of all triples."""
+        for subject, properties in self._objects.items():
+            for property_, terms in properties.items():
+                yield from ((subject, property_, term) for term in terms)
+
+    def members(self, node: str) -> list[str]:
+        """The IRIs in an RDF list."""
+        members: list[str] = []
+        seen: set[str] = set()
+        while node and node != RDF.nil.value and node not in seen:
+            seen.add(node)
+            members += self.iris(node, RDF.first.value)
+            node = next(iter(self.iris(node, RDF.rest.value)), "")
+        return members
+
+    def named(self, node: str) -> list[str]:
+        """The IRI of a class or datatype; for an anonymous union or restriction, those in it."""
+        iris: list[str] = []
+        lists = OWL.unionOf.value, OWL.intersectionOf.value
+        for inner in self.nested(node, *lists, follows=is_skolem_iri):
+            if not is_skolem_iri(inner):
+                iris.append(inner)
+                continue
+            iris += self.iris(inner, OWL.onDatatype.value)
+            for list_ in self.iris(inner, OWL.oneOf.value):
+                first = self.objects(list_, RDF.first.value)
+                iris += [item.datatype.value for item in first if isinstance(item, Literal)]
+        return iris
+
+    def nested(
+        self, node: str, *lists: str, follows: Callable[[str], bool] = bool
+    ) -> Iterator[str]:
+        """A node, and the members of its lists by these properties, in any depth.
+
+        Only the lists of nodes for which `follows` is true are read.
+        """
+        todo, seen = [node], {node}
+        while todo:
+            node = todo.pop()
+            yield node
+            for list_ in self.iris(node, *lists) if follows(node) else ():
+                new = [member for member in self.members(list_) if member not in seen]
+                seen.update(new)
+                todo += new
+
+
+def texts(index: TripleIndex, node: str, properties: Iterable[str]) -> list[str]:
+    """The texts of a node in its best language, and those without one, each once.
+
+    English comes first, then texts without a language tag, then other languages by tag.
+    """
+    ranked = []
+    for order, property_ in enumerate(properties):
+        for term in index.objects(node, property_):
+            if isinstance(term, Literal) and (text := " ".join(term.value.split())):
+                language = (term.language or "").lower().partition("-")[0]
+                rank = ("en", "").index(language) if language in ("en", "") else 2
+                ranked.append((rank, language, order, text))
+    ranked.sort()
+    requested = {ranked[0][1], ""} if ranked else set()
+    return list(dict.fromkeys(text for _, language, _, text in ranked if language in requested))
+
+
+# ------------------------------------------------------------------------------- Files
+
 
 GENID: Final = "urn:sarag:genid/"
 """Beginning of the IRIs of blank nodes, unless another one is given."""
@@ -240,14 +384,9 @@ class _SchemaReader:
     def _declared_datatypes(self) -> set[str]:
         """Declared datatypes, with those derived from them, as in schema.org."""
         datatypes = self.index.instances(DATATYPE_TYPES)
-        derived = defaultdict(list)
-        for child, parent in self.index.pairs(RDFS.subClassOf.value):
-            derived[parent].append(child)
-        todo = list(datatypes)
-        while todo:
-            new = [child for child in derived[todo.pop()] if child not in datatypes]
-            datatypes.update(new)
-            todo += new
+        pairs = [*self.index.pairs(RDFS.subClassOf.value)]
+        while derived := {c for c, parent in pairs if parent in datatypes} - datatypes:
+            datatypes |= derived
         return datatypes.union(schema_org("DataType"))
 
     def is_datatype(self, iri: str) -> bool:

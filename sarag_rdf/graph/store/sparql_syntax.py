@@ -1,24 +1,106 @@
-"""Static checks of SPARQL queries: size, nesting, dataset, network access."""
+"""SPARQL texts: their tokens, and checks of queries before they are run.
+
+The terminals of the grammar do not decide whether ``<`` begins an IRI or is a comparison. The
+tokenizer reads an IRI wherever that is possible, so its tokens are an approximation: only the
+engine parses exactly.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import resource
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyoxigraph as ox
-from pyparsing import ParseResults
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
 
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.sandbox import EndedError, Limits, run
-from sarag_rdf.graph.store.sparql_tokens import Token, keywords, tokens
+
+_TOKEN: Final = re.compile(
+    r"""(?P<blank>\s+|\#[^\n\r]*)
+    |(?P<string>'''(?:[^'\\]|\\.|'(?!''))*'''|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"
+        |'(?:[^'\\\n\r]|\\.)*'|\"(?:[^\"\\\n\r]|\\.)*\")
+    |(?P<unended>['"].*)
+    |(?P<iri><(?:[^\x00-\x20<>"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>)
+    |(?P<variable>[?$]\w+)
+    |(?P<label>_:\w(?:[\w.\-·]*[\w\-·])?)
+    |(?P<name>(?P<prefix>(?:[^\W\d_](?:[\w.\-·]{0,200}[\w\-·])?)?):
+        (?:(?:[\w:]|%[0-9A-Fa-f]{2}|\\[^\s\w])
+           (?:[\w:\-·]|%[0-9A-Fa-f]{2}|\\[^\s\w]|\.+(?=[\w:\-·%\\]))*)?)
+    |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+    |(?P<word>[^\W\d]\w*)
+    |(?P<language>@[a-zA-Z]+(?:-+[a-zA-Z0-9]+)*)
+    |(?P<open><<\(?|\{\|?|[(\[])
+    |(?P<close>\)>>|>>|\|?\}|[)\]])
+    |(?P<symbol>\^\^|&&|\|\||[!<>]=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    """A token: its kind (a group name of the expression above), text, and offset.
+
+    White space and comments are skipped; an unterminated string is the last token. `prefix` is that
+    of a prefixed name, without the colon.
+    """
+
+    kind: str
+    text: str
+    offset: int
+    prefix: str = ""
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of a query or update, which need not be well-formed."""
+    for match in _TOKEN.finditer(text):
+        kind = str(match.lastgroup)
+        if kind != "blank":
+            yield Token(kind, match.group(), match.start(), match["prefix"] or "")
+
+
+def keywords(text: str) -> set[str]:
+    """The words of a query that are not part of a term, in upper case.
+
+    Prefixes of names are among them, because Oxigraph reads ``GRAPH:g`` as ``GRAPH :g``.
+    """
+    words = (token.prefix or token.text for token in tokens(text) if token.kind in ("word", "name"))
+    return {word.upper() for word in words}
+
+
+def uses_graph(text: str) -> bool:
+    """Whether a query may contain a GRAPH pattern."""
+    return "GRAPH" in keywords(text)
+
+
+def undeclared_prefixes(text: str) -> dict[str, int]:
+    """The prefixes that are used before they are declared, with the line of their first use."""
+    declared: set[str] = set()
+    missing: dict[str, int] = {}
+    previous = ""
+    for token in tokens(text):
+        if token.kind == "name":
+            if previous == "PREFIX":
+                declared.add(token.prefix)
+            elif token.prefix not in declared:
+                missing.setdefault(token.prefix, text.count("\n", 0, token.offset) + 1)
+        previous = token.text.upper() if token.kind == "word" else ""
+    return missing
+
+
+def undeclared_prefix(text: str) -> str | None:
+    """An error message for the first prefix that is used without a declaration, or None."""
+    for prefix, line in undeclared_prefixes(text).items():
+        return f"prefix {prefix}: is not declared (line {line})"
+    return None
+
+
+# ------------------------------------------------------------------ Data set and network access
+
 
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
 """Codepoint escapes, which rdflib replaces before it parses."""
@@ -34,13 +116,19 @@ class QueryTraits:
 
 def node_names(node: object) -> set[str]:
     """The names of all nodes of an rdflib parse tree or algebra."""
+    from pyparsing import ParseResults
+    from rdflib.plugins.sparql.parserutils import CompValue
+
     names: set[str] = set()
-    parts: Iterable[object] = ()
-    if isinstance(node, CompValue):
-        names, parts = {node.name}, node.values()
-    elif isinstance(node, list | tuple | ParseResults):
-        parts = node
-    return names.union(*(node_names(part) for part in parts))
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, CompValue):
+            names.add(part.name)
+            todo.extend(part.values())
+        elif isinstance(part, list | tuple | ParseResults):
+            todo.extend(part)
+    return names
 
 
 def interpretations(text: str) -> set[str]:
@@ -64,6 +152,8 @@ def inspect_query(text: str) -> QueryTraits:
     upper = text.upper()
     if "SERVICE" not in upper and "FROM" not in upper and not _ESCAPE.search(text):
         return QueryTraits(names_dataset=False, reaches_network=False)
+    from rdflib.plugins.sparql.parser import parseQuery
+
     try:
         names = set().union(*(node_names(parseQuery(t)) for t in interpretations(text)))
     except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many types; Oxigraph decides
@@ -78,6 +168,9 @@ def dataset_clauses(text: str, base: str = "") -> tuple[tuple[str, ...], tuple[s
 
     `base` resolves relative IRIs.
     """
+    from rdflib.plugins.sparql.algebra import translateQuery
+    from rdflib.plugins.sparql.parser import parseQuery
+
     try:
         algebra = translateQuery(parseQuery(text), base=base or None).algebra
         clauses = algebra.datasetClause or ()
@@ -98,6 +191,9 @@ def refuse_network(traits: QueryTraits) -> None:
             "the query uses SERVICE, which sends requests to other servers: remove it, or allow it "
             "with --allow-service"
         )
+
+
+# --------------------------------------------------------------------------- Size and nesting
 
 
 MAX_DEPTH: Final = 100
@@ -124,8 +220,6 @@ _OPERATOR_SYMBOLS: Final = frozenset(
     {"+", "-", "*", "!", "=", "<", ">", "&", "&&", "||", "!=", "<=", ">="}
 )
 _TERMS: Final = frozenset({"string", "iri", "variable", "label", "name", "number"})
-_NO_TOKEN: Final = Token("", "", 0)
-_TERM_WORDS: Final = frozenset({"TRUE", "FALSE"})
 
 
 def check_size(text: str) -> None:
@@ -151,98 +245,79 @@ class _Group:
     patterns: Counter[str] = field(default_factory=Counter)
 
 
-@dataclass(slots=True)
 class _SyntaxCounter:
     """Counts syntax elements, token by token."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    groups: list[_Group] = field(default_factory=lambda: [_Group()])
-    last: Token = _NO_TOKEN
-    closed: bool = False
-    """Whether the last token, apart from a full stop, closed braces."""
-    begins_data: bool = False
-    """Whether the next braces contain data, after VALUES or DATA."""
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._groups = [_Group()]
+        self._last = ""
+        self._ends_term = False  # whether the last token ends a term
+        self._ends_braces = False  # whether it closes braces, a full stop after them aside
+        self._begins_data = False  # whether the next braces contain data, after VALUES or DATA
 
     def add(self, token: Token) -> None:
-        group = self.groups[-1]
-        word = token.text.upper() if token.kind == "word" else ""
+        group, text = self._groups[-1], token.text
+        word = text.upper() if token.kind == "word" else ""
+        is_term = token.kind in _TERMS or word in ("TRUE", "FALSE")
         if token.kind == "open":
-            self._open(token.text, group)
+            self._open(text, group)
         elif token.kind == "close":
-            if len(self.groups) > 1:
-                self.groups.pop()
+            self._groups = self._groups[:-1] or self._groups
         elif word in _CLAUSE_WORDS:
             self._count(_CLAUSES)
-        elif word == "VALUES":
-            self._count(_JOINS)
-            self.begins_data = True
-        elif word == "DATA":
-            self.begins_data = True
-        elif token.kind == "symbol":
-            self._symbol(token.text, group)
-        elif token.kind in _TERMS or word in _TERM_WORDS:
-            self._term(token, group)
-        self.closed = token.text == "}" or (self.closed and token.text == ".")
-        self.last = token
+        elif word in ("VALUES", "DATA"):
+            self._begins_data = True
+            self._count(_JOINS, int(word == "VALUES"))
+        elif is_term:
+            group.patterns["variables"] += token.kind == "variable"
+            if group.bracket == "(" and self._ends_term:
+                self._item(group)
+        elif text in ("/", "|", "^"):
+            self._count(_STEPS)
+        elif text in _OPERATOR_SYMBOLS and group.bracket == "(":
+            group.operators += 1
+            _check(_OPERATORS, group.operators)
+        elif text in (".", ";", ",") and group.bracket != "(":
+            self._pattern(group)
+        self._ends_term = is_term or token.kind == "language" or text in (")", "]")
+        self._ends_braces = text == "}" or (self._ends_braces and text == ".")
+        self._last = text
 
     def _open(self, bracket: str, group: _Group) -> None:
         if bracket == "{":
-            if self.closed:
-                self._count(_JOINS)
-            opened = _Group(bracket, self.begins_data)
-            self.begins_data = False
+            self._count(_JOINS, int(self._ends_braces))
+            opened = _Group(bracket, self._begins_data)
+            self._begins_data = False
         else:
             if bracket != "(":
-                self._pattern(group, is_blank=True)
-            elif self.last.text == ")" and group.bracket == "(":
+                self._pattern(group, blank_nodes=1)
+            elif self._last == ")" and group.bracket == "(":
                 self._item(group)
             inherited = group.operators if bracket == "(" else 0
             opened = _Group(bracket, group.is_data, inherited, group.patterns)
-        self.groups.append(opened)
-        if len(self.groups) > MAX_DEPTH:
+        self._groups.append(opened)
+        if len(self._groups) > MAX_DEPTH:
             raise QueryError(f"the SPARQL nests brackets more than {MAX_DEPTH} deep: {ADVICE}")
 
-    def _symbol(self, symbol: str, group: _Group) -> None:
-        if symbol in ("/", "|", "^"):
-            self._count(_STEPS)
-        elif symbol in _OPERATOR_SYMBOLS and group.bracket == "(":
-            group.operators += 1
-            _check(_OPERATORS, group.operators)
-        elif symbol in (".", ";", ",") and group.bracket != "(":
-            self._pattern(group)
-
-    def _term(self, token: Token, group: _Group) -> None:
-        if token.kind == "variable":
-            group.patterns["variables"] += 1
-        if group.bracket == "(" and self._follows_term():
-            self._item(group)
-
-    def _follows_term(self) -> bool:
-        """Whether this term follows another one, as only in an RDF collection or a VALUES row."""
-        last = self.last
-        return (
-            last.kind in _TERMS
-            or last.kind == "language"
-            or last.text in (")", "]")
-            or (last.kind == "word" and last.text.upper() in _TERM_WORDS)
-        )
-
     def _item(self, group: _Group) -> None:
-        """An item of a collection is two triple patterns, one of them with a new blank node."""
+        """An item of an RDF collection is two triple patterns, one of them with a blank node.
+
+        Terms that follow each other in parentheses are such items, or a row of VALUES.
+        """
         self._pattern(group)
-        self._pattern(group, is_blank=True)
+        self._pattern(group, blank_nodes=1)
 
-    def _pattern(self, group: _Group, *, is_blank: bool = False) -> None:
-        if group.is_data:
-            return
-        group.patterns["variables"] += is_blank
-        group.patterns["all"] += 1
-        if group.patterns["variables"]:
-            _check(_PATTERNS, group.patterns["all"])
+    def _pattern(self, group: _Group, blank_nodes: int = 0) -> None:
+        if not group.is_data:
+            group.patterns["variables"] += blank_nodes
+            group.patterns["all"] += 1
+            if group.patterns["variables"]:
+                _check(_PATTERNS, group.patterns["all"])
 
-    def _count(self, kind: str) -> None:
-        self.counts[kind] += 1
-        _check(kind, self.counts[kind])
+    def _count(self, kind: str, number: int = 1) -> None:
+        self._counts[kind] += number
+        _check(kind, self._counts[kind])
 
 
 def _check(kind: str, count: int) -> None:
@@ -297,11 +372,6 @@ def _evaluate(text: str) -> None:
 @contextlib.contextmanager
 def _no_sockets() -> Iterator[None]:
     """Forbid new file descriptors, so that SERVICE cannot send requests in a trial run."""
-    try:
-        import resource
-    except ImportError:
-        yield
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
     try:

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.base.temporary import LOCK, ScratchFolder, replacing
+from sarag_rdf.base.files import LOCK, ScratchFolder, replacing
 from tests.command import ROOT, environment
 
 _WAIT = "print(flush=True); sys.stdin.read()"
 _REPLACE = f"""
 import sys
 from pathlib import Path
-from sarag_rdf.base.temporary import replacing
+from sarag_rdf.base.files import replacing
 with replacing(Path(sys.argv[1])) as stream:
     stream.write(b"half")
     {_WAIT}
 """
 _SCRATCH = f"""
 import sys
-from sarag_rdf.base.temporary import ScratchFolder
+from sarag_rdf.base.files import ScratchFolder
 folder = ScratchFolder("test")
 {_WAIT}
 """
