@@ -14,7 +14,6 @@ from pathlib import Path
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
 from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
-from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.resources import query_file
@@ -26,7 +25,6 @@ from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS, Imported
 from sarag_rdf.graph.records import record_of, record_quads
 from sarag_rdf.graph.store.input_files import (
     BLOCK,
-    MAX_SECONDS,
     InputFile,
     PositionProgress,
     RdfReadOptions,
@@ -162,34 +160,51 @@ class ImportReport:
 
 
 def run_import(
-    reader: GraphReader, location: str, options: ImportOptions, progress: Progress = silent
+    reader: GraphReader,
+    location: str,
+    options: ImportOptions,
+    *,
+    name: str | None = None,
+    replaces: bool = False,
+    progress: Progress = silent,
 ) -> ImportReport:
-    """Import a file, a URL or a folder. Raises `InputError`, `UsageError`, `StoreError`."""
+    """Import a file, a URL or a folder under a name, by default one made of its own.
+
+    With `replaces`, it takes the place of another import of that name. Raises `InputError`,
+    `UsageError`, `StoreError`.
+    """
     converted = options.importer.converted
     if converted is None:
-        return _import_file(reader, location, options, progress)
+        return _import_file(reader, location, options, name, replaces, progress)
     folder = Path(location).expanduser()
-    named = replace(options, name=import_name(options.name, folder.resolve().name))
+    name = import_name(name, folder.resolve().name)
+    origin = folder.resolve().as_uri()
     with converted(folder, options.max_expansion, progress) as path:
-        return _import_file(reader, str(path), named, progress, folder.resolve().as_uri())
+        return _import_file(reader, str(path), options, name, replaces, progress, origin)
 
 
 def _import_file(
-    reader: GraphReader, location: str, options: ImportOptions, progress: Progress, origin: str = ""
+    reader: GraphReader,
+    location: str,
+    options: ImportOptions,
+    name: str | None,
+    replaces: bool,
+    progress: Progress,
+    origin: str = "",
 ) -> ImportReport:
     """`origin` is the IRI of what was converted into the file."""
     with input_file(location, options.max_expansion) as file:
-        name = import_name(options.name, file.name)
+        name = import_name(name, file.name)
         graph = reader.minter.imported_graph(name)
         source = origin or file.origin
-        record = Imported(name, options.kind, graph, source, file.sha256, options.settings)
+        record = Imported(name, options.kind, graph, source, file.sha256, options.identity)
         before = _record(reader, name)
         what = (record.sha256, record.settings)
         is_same = before is not None and (before.sha256, before.settings) == what
         if before is not None and before.state == COMPLETE:
             if is_same:
                 return ImportReport(name, before.kind, graph, before.triples or 0, already=True)
-            if not options.replace:
+            if not replaces:
                 is_file = before.sha256 == file.sha256
                 other = "this file with other options" if is_file else "another file"
                 raise UsageError(
@@ -340,21 +355,16 @@ def _record(reader: GraphReader, name: str) -> Imported | None:
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 
 
-def exported_meta(
-    location: str,
-    format_: str | None = None,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
-) -> Meta:
+def exported_meta(location: str, options: RdfReadOptions) -> Meta:
     """The base IRI and revision of an exported graph; raises `InputError`, `UsageError`."""
-    with input_file(location, max_expansion) as file:
-        if rdf_format(file, format_) not in _DATASETS:
+    with input_file(location, options.max_expansion) as file:
+        if rdf_format(file, options.format) not in _DATASETS:
             raise UsageError(
                 f"{file.name} is not in a format with named graphs: restore from TriG or N-Quads, "
                 "such as the output of sarag export --format trig"
             )
         bases, with_blank_nodes, revision = set(), set(), ""
-        for quad, _ in parse_quads(file, RdfReadOptions(format_), max_seconds):
+        for quad, _ in parse_quads(file, options):
             if isinstance(quad.graph_name, DefaultGraph):
                 raise InputError(
                     f"{file.name} is not an export of sarag: it has triples outside named graphs"
@@ -382,10 +392,8 @@ def restore(
     store: GraphStore,
     location: str,
     exported: Meta,
-    format_: str | None = None,
+    options: RdfReadOptions,
     progress: Progress = silent,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
 ) -> int:
     """Load an export that has been validated into an empty store; returns the number of quads.
 
@@ -402,13 +410,12 @@ def restore(
     meta_graph, genid = NamedNode(Minter(base).meta_graph), f"{base}genid/"
     metadata: list[Quad] = []
     count = 0
-    with input_file(location, max_expansion) as file:
+    with input_file(location, options.max_expansion) as file:
         report_position = PositionProgress(progress("restoring bytes", file.path.stat().st_size))
 
         def data() -> Iterator[Quad]:
             nonlocal count
-            quads = parse_quads(file, RdfReadOptions(format_), max_seconds)
-            for quad, position in quads:
+            for quad, position in parse_quads(file, options):
                 count += 1
                 report_position(position)
                 if quad.graph_name == meta_graph:

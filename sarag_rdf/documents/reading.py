@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import sha256_hex
-from sarag_rdf.base.options import MAX_SECONDS, Options, option
+from sarag_rdf.base.options import Options, max_expansion_option, max_seconds_option, option
 from sarag_rdf.base.plugins import find, loadable, plugins
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents.format import (
@@ -67,16 +66,8 @@ class ReadOptions(Options):
     max_file: int = option(
         512, "Maximum size of a file of records (.jsonl, .csv, .tsv), in MiB.", ge=1
     )
-    max_expansion: int = option(
-        MAX_EXPANSION,
-        "Maximum ratio of unpacked to packed size, for compressed files and archives.",
-        ge=1,
-    )
-    max_seconds: float = option(
-        MAX_SECONDS,
-        "Time limit for reading a document, or for the next statement of RDF, in seconds.",
-        gt=0,
-    )
+    max_expansion: int = max_expansion_option()
+    max_seconds: float = max_seconds_option()
     stdin_format: str = option(
         "txt", "Format of standard input: txt, md, html, json, jsonl, csv or tsv.", harmless=True
     )

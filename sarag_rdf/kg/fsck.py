@@ -39,8 +39,8 @@ from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import KINDS, Kind, arrays_key, index_key
 from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore
-from sarag_rdf.kg.models import DATABASES
 from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
 from sarag_rdf.retrieval.view import Engine
 

@@ -21,7 +21,7 @@ from sarag_rdf.graph.store.sparql_syntax import (
     refuse_network,
     undeclared_prefix,
 )
-from sarag_rdf.kg.query import prologue_for
+from sarag_rdf.kg.queries import prologue_for
 from sarag_rdf.kg.rdf_export import check_rdfxml, ontology_prefixes, prefixes_under
 from sarag_rdf.server.graphs import StoreSnapshot
 from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate

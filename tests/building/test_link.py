@@ -546,7 +546,7 @@ def test_items_of_an_endpoint(folder: Path, tmp_path: Path, sarag: Sarag, server
         running.load(ox.serialize(quads, format=ox.RdfFormat.N_QUADS))
         remote = SparqlEndpoint(running.query_url, "", "", "skos", graph.value)
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-            found = kg.links.remote_candidates(remote)
+            found = kg.links.candidates(remote)
             review.write_text(kg.links.table(found, "candidates"), encoding="utf-8")
     proposed = {(m.subject, m.object) for m in found if m.is_link}
     assert proposed == {(entity("danube"), f"{T}danube")}  # By a further name of the item.
@@ -555,7 +555,7 @@ def test_items_of_an_endpoint(folder: Path, tmp_path: Path, sarag: Sarag, server
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.forget_import("places")
         with pytest.raises(UsageError, match="items with --elsewhere"):
-            kg.links.accept_file(review)
-        assert kg.links.accept_file(review, elsewhere=True).added == 1
+            kg.links.accept(review)
+        assert kg.links.accept(review, elsewhere=True).added == 1
         assert "exactMatch" in kg.links.mappings()
         assert kg.search("Where is Ulm?").documents

@@ -27,9 +27,9 @@ from sarag_rdf.base.files import read_text
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.resources import query_header
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
+from sarag_rdf.cli.flags import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.cli.output import counted, progress_bars
-from sarag_rdf.cli.query import prologue_of
+from sarag_rdf.cli.query_commands import prologue_of
 from sarag_rdf.graph.store.query_outline import (
     QueryOutline,
     TriplePattern,

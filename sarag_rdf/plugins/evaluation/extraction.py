@@ -20,7 +20,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import Extractor, Progress
 from sarag_rdf.base.types import Document, Relation
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     embedder_option,
     endpoint_of,
     endpoint_options,

@@ -31,7 +31,7 @@ from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.prompts import fence_for, object_of, string
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     embedder_option,
     endpoint_options,
     kg_option,

@@ -35,7 +35,7 @@ from sarag_rdf.base.types import (
     Source,
 )
 from sarag_rdf.base.vocab import text_of
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     embedder_option,
     embedding_endpoint_options,
     endpoint_of,

@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.prompts import fence_for, object_of, render_prompt, string
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
@@ -359,11 +359,18 @@ def _wording(reader: GraphReader) -> Wording:
     )
 
 
-def _export(
-    graph: ExportedGraph, output: IO[bytes], *, over: tuple[str, ...], rewrite: bool
-) -> ArticleReport:
-    reader = graph.read_any(over or (DOCUMENTS,))
-    llm = graph.llm() if rewrite else None
+@dataclass(frozen=True, kw_only=True)
+class ArticleOptions(Options):
+    """Of which parts articles are written, and by whom."""
+
+    name = "articles"
+    over: tuple[str, ...] = option((), "articles: write about the entities of this part.")
+    rewrite: bool = option(False, "articles: let the language model of --base-url write them.")
+
+
+def _export(graph: ExportedGraph, output: IO[bytes], options: ArticleOptions) -> ArticleReport:
+    reader = graph.read_any(options.over or (DOCUMENTS,))
+    llm = graph.llm() if options.rewrite else None
     report = write_articles(reader, output, _wording(reader), llm, graph.progress)
     if not report.articles:
         raise InputError(
@@ -373,12 +380,4 @@ def _export(
     return report
 
 
-EXPORTER = Exporter(
-    _export,
-    (
-        Setting("over", "articles: write about the entities of this part.", ()),
-        Setting(
-            "rewrite", "articles: let the language model of --base-url write them.", default=False
-        ),
-    ),
-)
+EXPORTER = Exporter(_export, ArticleOptions)

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
-from sarag_rdf.building.importer import Importer, ImportOptions
+from sarag_rdf.building.importer import Importer
 from sarag_rdf.graph.ontology.schema import (
     OntologyClass,
     OntologyProperty,
@@ -26,9 +26,8 @@ from sarag_rdf.graph.ontology.schema import (
     is_datatype,
     local_name,
 )
-from sarag_rdf.graph.store.input_files import MAX_SECONDS, InputFile, run_in_child, unpacked
-from sarag_rdf.plugins.tables.mapping import MappingFile, described_languages
-from sarag_rdf.plugins.tables.table import LEXICAL, OVERLAP, WORDS, blocks, normalized, table_rows
+from sarag_rdf.graph.store.input_files import InputFile, run_in_child, unpacked
+from sarag_rdf.plugins.tables.table import LEXICAL, TableOptions, blocks, normalized, table_rows
 
 MAX_ROWS = 20_000
 """Rows from which a mapping is suggested, the first of the table."""
@@ -488,35 +487,6 @@ def _quoted(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
-def _check(options: ImportOptions) -> None:
-    if options.own["mapping"] is None:
-        raise UsageError(
-            f"a table needs --mapping FILE: {described_languages()}; --suggest-mapping FILE writes "
-            "one"
-        )
-    words, overlap = options.own["words"], options.own["overlap"]
-    if not 0 <= overlap < words:
-        raise UsageError(f"passages of {words} words cannot share {overlap}: give other numbers")
-    if options.format or options.base_iri or options.languages:
-        raise UsageError(
-            "--format, --base-iri and --language do not apply to tables: omit them, and write them "
-            "in the mapping"
-        )
-
-
 IMPORTER = Importer(
-    "a table (CSV or TSV) with a mapping",
-    blocks,
-    settings=(
-        Setting(
-            "mapping",
-            "table: the mapping, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json).",
-            metavar="FILE",
-            read=MappingFile.read,
-        ),
-        Setting("words", "table: words of a passage of a text about a thing. Default: 500.", WORDS),
-        Setting("overlap", "table: words that such passages share. Default: 200.", OVERLAP),
-    ),
-    check=_check,
-    suggest=suggested_mapping,
+    "a table (CSV or TSV) with a mapping", blocks, options=TableOptions, suggest=suggested_mapping
 )

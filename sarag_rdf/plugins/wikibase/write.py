@@ -7,14 +7,15 @@ texts before any statements, so that the items in statements exist.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.vocab import DCTERMS, PREFIXES, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
@@ -122,11 +123,70 @@ def _quoted(text: str) -> str:
     return f'"{" ".join(text.split())}"'
 
 
-def _write_rdf(export: Export, output: IO[bytes], *, syntax: str, flavor: Flavor) -> None:
+@dataclass(frozen=True, kw_only=True)
+class WikibaseOptions(Options):
+    """Options of all Wikibase exports."""
+
+    name = "Wikibase exports"
+    over: tuple[str, ...] = option(
+        (),
+        "Wikibase formats: export this imported graph ('documents' for the indexed documents).",
+    )
+    typed: int = option(
+        0,
+        "Wikibase formats: create a property for each phrase that occurs in at least this many "
+        "statements. Default: 0, for none.",
+        ge=0,
+    )
+    namespace: str = option(
+        "",
+        "Wikibase formats: IRI prefix of entity/, prop/ and so on. Default: wikibase/ below the "
+        "base of the graph.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RdfOptions(WikibaseOptions):
+    """Options of the RDF of a Wikibase dump."""
+
+    flavor: Flavor = option(
+        "full",
+        "wikibase: full statements, or only their values (truthy).",
+        choices=("full", "truthy"),
+    )
+    syntax: str = option("ntriples", "RDF syntax.", choices=("ntriples", "turtle"), flag=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuickStatementsOptions(WikibaseOptions):
+    """Options of QuickStatements; in Python, the table may be a mapping."""
+
+    table: Path | None = option(
+        None,
+        "quickstatements: a table that maps ids of this export to ids in the target.",
+        flag="--properties",
+    )
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **other: Any) -> Self:
+        """The options; a mapping as `table` is the `targets`."""
+        if isinstance(values.get("table"), Mapping):
+            return super().of({**values, "table": None}, targets=values["table"], **other)
+        return super().of(values, **other)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.table is not None:
+            object.__setattr__(self, "targets", read_targets(self.table))
+
+
+def _write_rdf(graph: ExportedGraph, output: IO[bytes], options: RdfOptions) -> None:
+    export = _opened(graph, options)
     vocabulary = export.vocabulary
     prefixes = {**PREFIXES, "cc": CC.base, "geo": GEO.base, **vocabulary.prefixes()}
-    format_ = ox.RdfFormat.TURTLE if syntax == "turtle" else ox.RdfFormat.N_TRIPLES
-    ox.serialize(_triples(export, flavor), output, format_, prefixes=prefixes)
+    format_ = ox.RdfFormat.TURTLE if options.syntax == "turtle" else ox.RdfFormat.N_TRIPLES
+    ox.serialize(_triples(export, options.flavor), output, format_, prefixes=prefixes)
 
 
 def _triples(export: Export, flavor: Flavor) -> Iterator[ox.Triple]:
@@ -151,10 +211,10 @@ def _license(reader: GraphReader) -> str:
     return min(licenses, default="")
 
 
-def _write_json(export: Export, output: IO[bytes]) -> None:
-    """A JSON array with one entity per line."""
+def _write_json(graph: ExportedGraph, output: IO[bytes], options: WikibaseOptions) -> None:
+    """Write a JSON array with one entity per line."""
     between = b"[\n"
-    for entity in export.entities():
+    for entity in _opened(graph, options).entities():
         text = json.dumps(entity.data, ensure_ascii=False, separators=(",", ":"))
         output.write(between + text.encode())
         between = b",\n"
@@ -162,84 +222,32 @@ def _write_json(export: Export, output: IO[bytes]) -> None:
 
 
 def _write_quickstatements(
-    export: Export, output: IO[bytes], *, table: Mapping[str, str] | None
+    graph: ExportedGraph, output: IO[bytes], options: QuickStatementsOptions
 ) -> None:
-    for line in commands(export, table or {}):
+    for line in commands(_opened(graph, options), options.targets):
         output.write(line.encode() + b"\n")
 
 
-def _opened(graph: ExportedGraph, over: Sequence[str], typed: int, namespace: str) -> Export:
+def _opened(graph: ExportedGraph, options: WikibaseOptions) -> Export:
     """A graph that is ready for export, with ids for all entities.
 
     The graph is opened for writing only if ids are missing. If others change it meanwhile, it is
     read again. Raises `UsageError` for an invalid namespace.
     """
     while True:
-        reader = graph.read(over)
-        contents, before = collect_contents(reader, typed=typed), read_meta(reader.store)
-        export = prepare_export(reader, contents, namespace)
+        reader = graph.read(options.over or (DOCUMENTS,))
+        contents, before = collect_contents(reader, typed=options.typed), read_meta(reader.store)
+        export = prepare_export(reader, contents, options.namespace)
         if not export.added:
             return export
         with graph.write() as writer:
-            write_numbers(writer, prepare_export(writer, contents, namespace).added)
-        reader = graph.read(over)
+            write_numbers(writer, prepare_export(writer, contents, options.namespace).added)
+        reader = graph.read(options.over or (DOCUMENTS,))
         if read_meta(reader.store) == before:
-            return prepare_export(reader, contents, namespace)
+            return prepare_export(reader, contents, options.namespace)
 
 
-def _exporter(write: Callable[..., None], *settings: Setting) -> Exporter:
-    def export(
-        graph: ExportedGraph,
-        output: IO[bytes],
-        *,
-        over: tuple[str, ...],
-        typed: int,
-        namespace: str,
-        **options: Any,
-    ) -> None:
-        write(_opened(graph, over or (DOCUMENTS,), typed, namespace), output, **options)
-
-    return Exporter(export, (*_COMMON, *settings), _SUFFIXES)
-
-
-_COMMON = (
-    Setting(
-        "over",
-        "Wikibase formats: export this imported graph ('documents' for the indexed documents).",
-        (),
-    ),
-    Setting(
-        "typed",
-        "Wikibase formats: create a property for each phrase that occurs in at least this many "
-        "statements. Default: 0, for none.",
-        0,
-    ),
-    Setting(
-        "namespace",
-        "Wikibase formats: IRI prefix of entity/, prop/ and so on. Default: wikibase/ below the "
-        "base of the graph.",
-        "",
-    ),
-)
-_RDF = (
-    Setting(
-        "flavor",
-        "wikibase: full statements, or only their values (truthy).",
-        "full",
-        choices=("full", "truthy"),
-    ),
-    Setting("syntax", "RDF syntax.", "ntriples", flag=None, choices=("ntriples", "turtle")),
-)
 _SUFFIXES = {suffix: {"syntax": "turtle"} for suffix in (".ttl", ".turtle")}
-RDF = _exporter(_write_rdf, *_RDF)
-JSON = _exporter(_write_json)
-QUICKSTATEMENTS = _exporter(
-    _write_quickstatements,
-    Setting(
-        "table",
-        "quickstatements: a table that maps ids of this export to ids in the target.",
-        flag="--properties",
-        metavar="FILE",
-        read=lambda given: given if isinstance(given, Mapping) else read_targets(Path(given)),
-    ),
-)
+RDF = Exporter(_write_rdf, RdfOptions, _SUFFIXES)
+JSON = Exporter(_write_json, WikibaseOptions)
+QUICKSTATEMENTS = Exporter(_write_quickstatements, QuickStatementsOptions)

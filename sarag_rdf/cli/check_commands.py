@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.decisions import show_decisions
-from sarag_rdf.cli.options import (
-    embedding_options,
-    json_option,
-    open_graph,
-    read_options,
-    shapes_options,
-    write_options,
-)
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.entity_commands import show_decisions
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
 from sarag_rdf.graph.store.shacl import ENGINES
 
@@ -30,9 +23,9 @@ _COUNTED = ("sources", "documents", "entities", "relationships", "quads")
 
 
 @click.command(epilog="Example:  sarag validate --kg kg")
-@read_options
-@write_options
-@json_option
+@flags.read_options
+@flags.write_options
+@flags.json_option
 @click.option(
     "--engine",
     "shacl_engine",
@@ -41,8 +34,8 @@ _COUNTED = ("sources", "documents", "entities", "relationships", "quads")
     show_default="shacl, or pyshacl where shacl is not installed",
     help="SHACL engine; both report the same violations.",
 )
-@shapes_options
-@click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
+@flags.shapes_options
+@flags.switch("--turtle", "Print the SHACL validation report as Turtle.")
 def validate(**options: Any) -> int:
     """Validate the whole graph against its SHACL shapes; exit code 1 if it does not conform.
 
@@ -53,22 +46,19 @@ def validate(**options: Any) -> int:
     shapes, engine = options["shapes"], options["shacl_engine"]
     if options["on_violation"] and not shapes:
         raise UsageError("--on-violation requires --shapes")
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if options["on_violation"] == "quarantine":
             return _apply_shapes(kg, options)
         report = kg.validate(engine, shapes=shapes)
     if options["turtle"]:
         click.echo(report.turtle, nl=False)
         return int(not report.conforms)
-    violations = [asdict(violation) for violation in report.violations]
-    data = {"conforms": report.conforms, "triples": report.triples, "violations": violations}
-    if report.conforms:
-        lines = [f"conforms: {report.triples} triples, no violations"]
-    else:
-        count = counted(len(violations), "violation")
+    data = {"conforms": report.conforms, "triples": report.triples, "violations": report.violations}
+    lines = [f"conforms: {report.triples} triples, no violations"]
+    if not report.conforms:
+        count = counted(len(report.violations), "violation")
         lines = [*_listed(report.violations), f"does not conform: {count}"]
-    emit(options, data, *lines)
-    return int(not report.conforms)
+    return emit(options, data, *lines, failed=not report.conforms)
 
 
 def _apply_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
@@ -76,16 +66,16 @@ def _apply_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
     gate = kg.quarantine.apply_shapes(*options["shapes"], engine=options["shacl_engine"])
     data = {
         "quarantined": [decision.statement for decision in gate.quarantined],
-        "violations": [asdict(violation) for violation in gate.remaining],
+        "violations": gate.remaining,
     }
-    emit(
+    return emit(
         options,
         data,
         *_listed(gate.remaining),
         f"{counted(len(gate.quarantined), 'statement')} put into quarantine, "
         f"{counted(len(gate.remaining), 'violation')} left",
+        failed=bool(gate.remaining),
     )
-    return int(bool(gate.remaining))
 
 
 def _listed(violations: Sequence[object]) -> Iterator[str]:
@@ -96,30 +86,30 @@ def _listed(violations: Sequence[object]) -> Iterator[str]:
 
 
 @click.command(epilog="Example:  sarag fsck --kg kg --repair")
-@write_options
-@embedding_options
-@json_option
-@click.option("--repair", is_flag=True, help="Rebuild derived data; evidence is never deleted.")
+@flags.write_options
+@flags.embedding_options
+@flags.json_option
+@flags.switch("--repair", "Rebuild derived data; evidence is never deleted.")
 def fsck(**options: Any) -> int:
     """Check the consistency of a graph: shapes, orphans, derived data, revision, caches.
 
     Prints each finding with its remedy. Exit code 1 if any findings remain.
     """
-    with open_graph(options) as kg, progress_bars() as progress:
+    with flags.open_graph(options) as kg, progress_bars() as progress:
         report = kg.fsck(repair=options["repair"], progress=progress)
     if not options["as_json"]:
         for text in report.notes:
             note(f"note: {text}")
     counts = ", ".join(f"{report.counts[name]} {name}" for name in _COUNTED)
     state = f"inconsistent: {counted(len(report.findings), 'finding')}"
-    emit(
+    return emit(
         options,
         {"in_order": report.in_order, **asdict(report)},
         *(f"repaired: {done}" for done in report.repaired),
         *_listed(report.findings),
         f"{options['kg']}: {state if report.findings else f'consistent: {counts}'}",
+        failed=bool(report.findings),
     )
-    return int(bool(report.findings))
 
 
 @click.group(
@@ -136,15 +126,15 @@ def quarantine() -> None:
 
 
 @quarantine.command(name="list", epilog="Example:  sarag quarantine list --kg kg")
-@read_options
-@json_option
+@flags.read_options
+@flags.json_option
 def list_(**options: Any) -> int:
     """List the sources in quarantine, with the number of violations and the date."""
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         sources = kg.quarantine.sources()
     return emit(
         options,
-        [asdict(source) for source in sources],
+        sources,
         *(f"{s.source}  {counted(s.violations, 'violation')}  {s.when}" for s in sources),
         f"{len(sources)} in quarantine",
     )
@@ -152,55 +142,55 @@ def list_(**options: Any) -> int:
 
 @quarantine.command(name="show", epilog="Example:  sarag quarantine show notes/a.md --turtle")
 @click.argument("source")
-@read_options
-@json_option
-@click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
-@click.option("--content", is_flag=True, help="Print the evidence as N-Triples, with its mentions.")
+@flags.read_options
+@flags.json_option
+@flags.switch("--turtle", "Print the SHACL validation report as Turtle.")
+@flags.switch("--content", "Print the evidence as N-Triples, with its mentions.")
 def show(source: str, *, turtle: bool, content: bool, **options: Any) -> int:
     """Show the violations of a source in quarantine."""
     if options["as_json"] + turtle + content > 1:
         raise UsageError("--json, --turtle and --content are mutually exclusive: give one")
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         record, detail = kg.quarantine.show(source)
     if turtle or content:
         click.echo(detail.report if turtle else detail.validated, nl=False)
         return 0
-    results = [asdict(violation) for violation in detail.violations]
     line = f"{record.source}: {counted(record.violations, 'violation')}, since {record.when}"
-    return emit(options, asdict(record) | {"results": results}, *_listed(detail.violations), line)
+    data = asdict(record) | {"results": detail.violations}
+    return emit(options, data, *_listed(detail.violations), line)
 
 
 @quarantine.command(name="retry", epilog="Example:  sarag quarantine retry notes/a.md --kg kg")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@write_options
-@embedding_options
-@json_option
+@flags.write_options
+@flags.embedding_options
+@flags.json_option
 def retry(sources: tuple[str, ...], **options: Any) -> int:
     """Validate sources again (default: all), and add those that now conform to the graph.
 
     Useful after the shapes or the program have changed. Exit code 1 if any source stays in
     quarantine.
     """
-    with open_graph(options) as kg, progress_bars() as progress:
+    with flags.open_graph(options) as kg, progress_bars() as progress:
         retried = kg.quarantine.retry(sources, progress=progress)
-    emit(
+    return emit(
         options,
-        asdict(retried),
+        retried,
         *(f"{source}: still does not conform" for source in retried.rejected),
         f"{len(retried.admitted)} added, {len(retried.rejected)} still in quarantine",
+        failed=bool(retried.rejected),
     )
-    return int(bool(retried.rejected))
 
 
 @quarantine.command(name="statements", epilog="Example:  sarag quarantine statements --kg kg")
-@write_options
+@flags.write_options
 @click.option(
     "--release",
     metavar="WHAT",
     help="Derive statements again: by the IRI of a subject, a property, a decision or a run.",
 )
-@click.option("--release-all", is_flag=True, help="Derive all statements again.")
-@json_option
+@flags.switch("--release-all", "Derive all statements again.")
+@flags.json_option
 def statements(*, release: str | None, release_all: bool, **options: Any) -> int:
     """List the statements that violate shapes of your own, and release them.
 
@@ -209,7 +199,7 @@ def statements(*, release: str | None, release_all: bool, **options: Any) -> int
     """
     if release is not None and release_all:
         raise UsageError("--release and --release-all are mutually exclusive: give one")
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if release is None and not release_all:
             return show_decisions(kg, kg.decisions.list("statements"), options)
         released = kg.decisions.undo(release, "statements")
@@ -219,13 +209,13 @@ def statements(*, release: str | None, release_all: bool, **options: Any) -> int
 
 @quarantine.command(name="drop", epilog="Example:  sarag quarantine drop notes/a.md --kg kg")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--all", "everything", is_flag=True, help="Drop all sources in quarantine.")
-@write_options
-@json_option
+@flags.switch("--all", "everything", "Drop all sources in quarantine.")
+@flags.write_options
+@flags.json_option
 def drop(sources: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     """Delete sources from quarantine; 'sarag index' then reads them again."""
     if bool(sources) == everything:
         raise UsageError("name the sources to drop, or use --all")
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         dropped = kg.quarantine.drop(sources)
-    return emit(options, {"dropped": list(dropped)}, f"{len(dropped)} dropped")
+    return emit(options, {"dropped": dropped}, f"{len(dropped)} dropped")

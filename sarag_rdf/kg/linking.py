@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.ports import Change
+from sarag_rdf.base.ports import Change, Embedder
 from sarag_rdf.base.tabular import raise_for_rows
 from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, iri, text_of
 from sarag_rdf.building.link_candidates import CandidateOptions as CandidateOptions
@@ -32,7 +33,7 @@ from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.location import endpoint_beside
-from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.session import Session, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +95,13 @@ def undo(reader: GraphReader, what: Iterable[Match] | str | None) -> LinkReport:
 
     Raises `UsageError` if there is no such link.
     """
-    links = [match for match in read_links(reader) if what is None]
+    links = read_links(reader)
     if isinstance(what, str):
         mapping = reader.minter.mapping
-        links = [
-            match
-            for match in read_links(reader)
-            if what in (*match.pair, mapping(match.subject, match.predicate, match.object))
-        ]
+        links = [m for m in links if what in (*m.pair, mapping(m.subject, m.predicate, m.object))]
     elif what is not None:
         pairs = {match.pair for match in what if match.is_link}
-        links = [match for match in read_links(reader) if match.pair in pairs]
+        links = [match for match in links if match.pair in pairs]
     if not links:
         raise UsageError("no such link: list all links with sarag mappings")
     _apply(reader, "links removed", set(quads_of_links(reader, links)), set())
@@ -135,44 +132,36 @@ class Links:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def candidates(self, name: str, **settings: Any) -> list[Match]:
-        """Candidates among the items of an imported graph, with settings of `CandidateOptions`.
+    def candidates(self, target: str | SparqlEndpoint, **settings: Any) -> list[Match]:
+        """Candidates among the items of an imported graph, or behind an endpoint.
 
-        Entities that are linked as the same as one of its items are left out.
+        `settings` are those of `CandidateOptions`. Entities that are linked as the same as an item
+        of the imported graph are left out. An endpoint is queried for equal names.
         """
+        options = CandidateOptions(**({"date": today()} | settings))
+        if isinstance(target, SparqlEndpoint):
+            remote = Session(endpoint_beside(target, self._session.location))
+            with remote.read() as behind, self._session.read() as snapshot:
+                options = replace(options, by_name=True)
+                return _candidates(snapshot, behind.reader, options)
         with self._session.read() as snapshot:
-            chosen = CandidateOptions(**({"date": today()} | settings))
-            target = select_parts(snapshot.reader, [name])
-            linked = _linked(snapshot.reader, target)
-            return candidates(
-                snapshot.reader, target, lambda: snapshot.view.vectors.embedder, chosen, linked
-            )
+            items = select_parts(snapshot.reader, [target])
+            return _candidates(snapshot, items, options, _linked(snapshot.reader, items))
 
-    def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
-        """Candidates among the items behind an endpoint, which is queried for equal names."""
-        chosen = replace(CandidateOptions(**({"date": today()} | settings)), by_name=True)
-        remote = endpoint_beside(remote, self._session.location)
-        with Session(remote).read() as target, self._session.read() as snapshot:
-            return candidates(
-                snapshot.reader, target.reader, lambda: snapshot.view.vectors.embedder, chosen
-            )
-
-    def accept(self, rows: Sequence[Match], *, same_as: bool = False) -> LinkReport:
-        """Store candidates as links, except rows that say that there is no link."""
-        with self._write() as reader:
-            return accept(reader, rows, same_as=same_as)
-
-    def accept_file(
-        self, path: Path, *, same_as: bool = False, elsewhere: bool = False
+    def accept(
+        self, rows: Path | Sequence[Match], *, same_as: bool = False, elsewhere: bool = False
     ) -> LinkReport:
-        """Store the links of a reviewed table; raises `InputError` and changes nothing.
+        """Store candidates as links, or the links of a reviewed table.
 
-        With `elsewhere`, links may lead to items that no imported graph holds.
+        Rows that say that there is no link are left out. With `elsewhere`, the links of a table may
+        lead to items that no imported graph has. Raises `InputError` with the errors of a table,
+        and changes nothing.
         """
-        rows = read_table(path)
+        listed = read_table(rows) if isinstance(rows, Path) else rows
         with self._write() as reader:
-            check(path, rows, reader, None if elsewhere else _all_imported(reader))
-            return accept(reader, rows, same_as=same_as)
+            if isinstance(rows, Path):
+                check(rows, listed, reader, None if elsewhere else _all_imported(reader))
+            return accept(reader, listed, same_as=same_as)
 
     def undo(self, what: Path | str | None) -> LinkReport:
         """Remove the links of a table or of an IRI; all links for None."""
@@ -186,16 +175,16 @@ class Links:
             links = read_links(snapshot.reader)
             ends = {iri for match in links for iri in match.pair}
             named = entity_labels(select_parts(snapshot.reader), ends)
-            labels = {iri: name for iri, (name, _) in named.items()}
-            labelled = [
-                replace(
-                    match,
-                    subject_label=labels.get(match.subject, ""),
-                    object_label=match.object_label or labels.get(match.object, ""),
-                )
-                for match in links
-            ]
-            return self.table(labelled, "mappings")
+        labels = defaultdict(str, {iri: name for iri, (name, _) in named.items()})
+        labelled = [
+            replace(
+                match,
+                subject_label=labels[match.subject],
+                object_label=match.object_label or labels[match.object],
+            )
+            for match in links
+        ]
+        return self.table(labelled, "mappings")
 
     def table(self, matches: Sequence[Match], what: str) -> str:
         """Matches as an SSSOM table; `what` ends the IRI of the mapping set."""
@@ -218,11 +207,23 @@ class Links:
             self._session.vectors.carry_over(reader)
 
 
+def _candidates(
+    snapshot: Snapshot,
+    target: GraphReader,
+    options: CandidateOptions,
+    linked: frozenset[str] = frozenset(),
+) -> list[Match]:
+    def embedder() -> Embedder:
+        return snapshot.view.vectors.embedder
+
+    return candidates(snapshot.reader, target, embedder, options, linked)
+
+
 def _all_imported(reader: GraphReader) -> GraphReader:
     names = [graph.name for graph in imported_graphs(reader) if graph.state == COMPLETE]
     if not names:
         raise UsageError(
-            "no imported graph to link to: import one with  sarag import, or accept links to other "
+            "no imported graph to link to: import one with sarag import, or accept links to other "
             "items with --elsewhere"
         )
     return select_parts(reader, names)

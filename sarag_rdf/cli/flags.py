@@ -1,12 +1,13 @@
 """Options of commands; each can come from a flag, a SARAG_… variable or a settings file.
 
-`flags` makes flags of what a class of `Options` declares, and `chosen` its values from theirs.
+`of` makes flags of what a class of `Options` declares, and `chosen` its values from theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,8 +25,9 @@ from sarag_rdf.base.options import (
     Options,
     Spec,
     declared_options,
+    option,
 )
-from sarag_rdf.cli.settings import Setting
+from sarag_rdf.cli.settings_files import Setting
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -51,7 +53,12 @@ def setting(*names: str, harmless: Harmless = False, **attributes: Any) -> Decor
     key = flag.lstrip("-").replace("-", "_")
     attributes = {"show_default": True, "show_envvar": True} | attributes
     envvar = [f"SARAG_{key.upper()}", *_OTHER_VARIABLES.get(key, [])]
-    add = click.option(*names, cls=Setting, harmless=harmless, envvar=envvar, **attributes)
+    return _added(flag, *names, cls=Setting, harmless=harmless, envvar=envvar, **attributes)
+
+
+def _added(flag: str, *names: str, **attributes: Any) -> Decorator:
+    """Adds an option to commands that do not have its flag already."""
+    add = click.option(*names, **attributes)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         present = getattr(function, "__click_params__", ())
@@ -60,7 +67,7 @@ def setting(*names: str, harmless: Harmless = False, **attributes: Any) -> Decor
     return decorate
 
 
-def flags(
+def of(
     options: type[Options],
     *only: str,
     without: tuple[str, ...] = (),
@@ -75,30 +82,31 @@ def flags(
     `attributes` are further ones of `setting`.
     """
     names = names or {}
-    chosen_ones = [
-        each
-        for each in declared_options(options)
-        if (not only or each.name in only) and each.name not in without
-    ]
     return together(
-        *(_flag(each, names.get(each.name, each.name), once, attributes) for each in chosen_ones)
+        *(
+            flag(each, names.get(each.name, ""), once=once, **attributes)
+            for each in declared_options(options)
+            if (not only or each.name in only) and each.name not in without
+        )
     )
 
 
-def _flag(option: Option, name: str, once: bool, more: Mapping[str, Any]) -> Decorator:
-    flag = f"--{name.replace('_', '-')}"
+def flag(option: Option, name: str = "", *, once: bool = False, **more: Any) -> Decorator:
+    """The flag of an option, under its own name or another one; see `of`."""
+    long = f"--{name.replace('_', '-')}" if name else str(option.flag)
+    name = name or option.name
     default = None if option.default in ("", ()) else option.default
     attributes: dict[str, Any] = {"help": option.meaning, "default": default, "show_default": True}
-    attributes |= more
     if option.kind is bool:
         attributes["is_flag"] = True
     elif option.kind is tuple:
         attributes |= {"multiple": True, "help": f"{option.meaning} May be repeated."}
     else:
         attributes["type"] = _type(option)
+    attributes |= more
     if once:
-        return click.option(flag, name, **attributes)
-    return setting(flag, name, harmless=option.harmless, **attributes)
+        return _added(long, long, name, **attributes)
+    return setting(long, name, harmless=option.harmless, **attributes)
 
 
 def _type(option: Option) -> Any:
@@ -122,7 +130,7 @@ def chosen(
 ) -> AnyOptions:
     """The options of a class from the parameters of a command; `other` are fields beside them.
 
-    `names` are those of `flags`. Raises `UsageError` for a bad value.
+    `names` are those of `of` above. Raises `UsageError` for a bad value.
     """
     names = names or {}
     given = {
@@ -155,129 +163,148 @@ kg_option = setting(
     help="The graph's folder, or a SPARQL endpoint's URL. Credentials are read from "
     "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",
 )
-sparql_options = flags(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
+sparql_options = of(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
 """The kind of graph at a SPARQL endpoint, and the limits of requests to it."""
 read_options = together(kg_option, sparql_options)
 write_options = together(
-    kg_option, flags(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
+    kg_option, of(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
 )
-base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
-embedder_option = setting(
-    "--embedder",
-    help="Embedding model: a name or path (sentence-transformers), or openai:MODEL at the "
-    "endpoint; with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded "
-    "with, else all-MiniLM-L6-v2.",
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandOptions(Options):
+    """Options of commands that no part of the library declares."""
+
+    name = "the command"
+    base: str | None = option(None, "Base IRI of a new graph (http or https).", harmless=True)
+    embedder: str | None = option(
+        None,
+        "Embedding model: a name or path (sentence-transformers), or openai:MODEL at the endpoint; "
+        "with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded with, "
+        "else all-MiniLM-L6-v2.",
+    )
+    over: tuple[str, ...] = option(
+        (),
+        "Part of the graph to search: documents, or the name of an imported graph. Default: all, "
+        "with the links between them.",
+        harmless=True,
+    )
+    facts: str | None = option(
+        None,
+        "Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
+        "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
+        "searched. An imported graph named here is searched only if --over names it.",
+        harmless="inside",
+    )
+    extractor: str | None = option(
+        None,
+        "spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
+        "graph llm with an endpoint, else spacy.",
+        harmless="inside",
+    )
+    examples: str | None = option(
+        None,
+        "Sentences with their statements (.jsonl), which the extractor learns from: with spacy the "
+        "same as learned:examples=FILE, with llm as llm:examples=FILE.",
+    )
+    ontology: tuple[str, ...] = option(
+        (),
+        "File or URL of an ontology to add, as 'sarag ontology add' does; its classes and "
+        "properties are extracted.",
+    )
+    shapes: tuple[str, ...] = option((), "SHACL shapes (Turtle) for entities and their statements.")
+    on_violation: str | None = option(
+        None,
+        "With --shapes: report violations (default), or put the statements that violate shapes "
+        "into quarantine.",
+        choices=("report", "quarantine"),
+        harmless=True,
+    )
+    retriever: str = option(
+        "sarag", "Retriever, with its options. 'sarag strategies' lists them.", harmless="inside"
+    )
+    limit: int | None = option(
+        None, f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]", ge=1, harmless=True
+    )
+    weight: tuple[str, ...] = option(
+        (),
+        "TERM=WEIGHT: multiply the activation that passes over the edges of a property, or to the "
+        "instances of a class, by 0 to 4; 0 cuts.",
+        harmless=True,
+    )
+    engine: str = option(
+        "auto",
+        "How links are followed: with arrays in memory, which are cached between runs, or with "
+        "SPARQL queries for each step. auto: memory for a folder, sparql for an endpoint.",
+        choices=("auto", "memory", "sparql"),
+        harmless=True,
+    )
+    reasoner: str = option(
+        "single", "Reasoner, with its options. 'sarag strategies' lists them.", harmless="inside"
+    )
+    context: str = option(
+        "whole",
+        "Context for the model: whole documents, selected sentences, or a graph-walk.",
+        harmless="inside",
+    )
+    budget: int | None = option(
+        None,
+        "Maximum size of the context in tokens, unless --context sets it. Default: none (whole), "
+        "400 (selected), 4000 (graph-walk).",
+        ge=1,
+        harmless=True,
+    )
+    tokenizer: str | None = option(
+        None,
+        "Folder or name of the model whose tokenizer counts tokens. Default: 4/3 tokens per word.",
+    )
+    activation: Path | None = option(
+        None, "Write seeds, steps, results and calls as RDF (.trig) in terms of PROV-O."
+    )
+    picture: Path | None = option(None, "Draw the activation: .html or .png.")
+    sparql_endpoint: str = option("", "URL of a SPARQL endpoint for the dataset.", harmless=True)
+
+
+base_option = of(CommandOptions, "base")
+embedder_option = of(CommandOptions, "embedder")
 embedding_endpoint_options = together(
-    flags(ModelEndpoint, "base_url", is_needed=False),
-    flags(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
+    of(ModelEndpoint, "base_url", is_needed=False),
+    of(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
 )
 """Without a language model, an endpoint is needed only by an embedder that names one."""
-endpoint_options = flags(ModelEndpoint, names={"seed": "model_seed"})
+endpoint_options = of(ModelEndpoint, names={"seed": "model_seed"})
 embedding_options = together(embedder_option, embedding_endpoint_options)
 model_options = together(embedder_option, endpoint_options)
-over_option = setting(
-    "--over",
-    harmless=True,
-    multiple=True,
-    help="Part of the graph to search: documents, or the name of an imported graph. May be "
-    "repeated. Default: all, with the links between them.",
-)
-query_over_option = setting(
-    "--over",
-    harmless=True,
-    multiple=True,
+over_option = of(CommandOptions, "over")
+query_over_option = of(
+    CommandOptions,
+    "over",
     help="Part of the graph to query: documents, the name of an imported graph, or all. May be "
     "repeated. Default: documents. A query with FROM names its own data set.",
 )
-facts_option = setting(
-    "--facts",
-    harmless="inside",
-    metavar="NAME|URL",
-    help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
-    "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: the parts that are "
-    "searched. An imported graph named here is searched only if --over names it.",
-)
-shapes_options = together(
-    setting(
-        "--shapes",
-        multiple=True,
-        metavar="FILE",
-        help="SHACL shapes (Turtle) for entities and their statements. May be repeated.",
-    ),
-    setting(
-        "--on-violation",
-        harmless=True,
-        type=click.Choice(("report", "quarantine")),
-        help="With --shapes: report violations (default), or put the statements that violate "
-        "shapes into quarantine.",
-    ),
-)
-retrieval_options = together(
-    setting(
-        "--retriever",
-        harmless="inside",
-        default="sarag",
-        metavar="NAME[:KEY=VALUE]...",
-        help="Retriever, with its options. 'sarag strategies' lists them.",
-    ),
-    setting(
-        "--limit",
-        harmless=True,
-        type=click.IntRange(1),
-        help=f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]",
-    ),
-    setting(
-        "--weight",
-        harmless=True,
-        multiple=True,
-        metavar="TERM=WEIGHT",
-        help="Multiply the activation that passes over the edges of a property, or to the "
-        "instances of a class, by 0 to 4; 0 cuts. May be repeated.",
-    ),
-    setting(
-        "--engine",
-        harmless=True,
-        default="auto",
-        type=click.Choice(["auto", "memory", "sparql"]),
-        help="How links are followed: with arrays in memory, which are cached between runs, or "
-        "with SPARQL queries for each step. auto: memory for a folder, sparql for an endpoint.",
-    ),
-)
-reasoning_options = together(
-    setting(
-        "--reasoner",
-        harmless="inside",
-        default="single",
-        metavar="NAME[:KEY=VALUE]...",
-        help="Reasoner, with its options. 'sarag strategies' lists them.",
-    ),
-    setting(
-        "--context",
-        harmless="inside",
-        default="whole",
-        metavar="NAME[:KEY=VALUE]...",
-        help="Context for the model: whole documents, selected sentences, or a graph-walk.",
-    ),
-    setting(
-        "--budget",
-        harmless=True,
-        type=click.IntRange(1),
-        help="Maximum size of the context in tokens, unless --context sets it. Default: none "
-        "(whole), 400 (selected), 4000 (graph-walk).",
-    ),
-    setting(
-        "--tokenizer",
-        help="Folder or name of the model whose tokenizer counts tokens. Default: 4/3 tokens per "
-        "word.",
-    ),
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+facts_option = of(CommandOptions, "facts")
+shapes_options = of(CommandOptions, "shapes", "on_violation")
+retrieval_options = of(CommandOptions, "retriever", "limit", "weight", "engine")
+reasoning_options = of(CommandOptions, "reasoner", "context", "budget", "tokenizer")
+
+
+def switch(*names: str) -> Decorator:
+    """A flag without a value: its names, and as the last text its help."""
+    return click.option(*names[:-1], is_flag=True, help=names[-1])
+
+
+def path_option(*names: str, **attributes: Any) -> Decorator:
+    """An option that names a file: its names, and as the last text its help."""
+    path = click.Path(path_type=Path)
+    return click.option(*names[:-1], type=path, help=names[-1], **attributes)
+
+
+json_option = switch("--json", "as_json", "Print JSON.")
 
 
 def output_option(text: str = "Default: standard output.") -> Decorator:
     """-o and --output."""
-    return click.option("--output", "-o", type=click.Path(path_type=Path), help=text)
+    return path_option("--output", "-o", text)
 
 
 def endpoint_of(options: Mapping[str, Any], timeout: str = "timeout") -> ModelEndpoint | None:
@@ -350,7 +377,7 @@ def retriever_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["limit"] is not None and (is_argument("limit") or not has_limit):
         arguments["limit"] = options["limit"]
     if options.get("weight"):
-        from sarag_rdf.kg.weights import parse_weights
+        from sarag_rdf.kg.schemas import parse_weights
 
         arguments["weights"] = parse_weights(options["weight"])
     return arguments

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,58 +11,37 @@ import click
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.base.tabular import delimiter_for
-from sarag_rdf.cli.options import (
-    Decorator,
-    embedding_options,
-    flags,
-    json_option,
-    model_options,
-    open_graph,
-    output_option,
-    place_of,
-    read_options,
-    sparql_options,
-    together,
-    write_options,
-)
-from sarag_rdf.cli.output import counted, emit, open_output, progress_bars
-from sarag_rdf.kg.links import CandidateOptions
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.output import counted, emit, progress_bars, write_output
+from sarag_rdf.kg.linking import CandidateOptions
 
 if TYPE_CHECKING:
-    from sarag_rdf.kg.decisions import Decision, Subject
+    from sarag_rdf.kg.deciding import Decision, Subject
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 Options = dict[str, Any]
 _note_option = click.option("--note", default="", help="Reason for the decision, stored with it.")
 
 
-def undo_options(what: str) -> Decorator:
+def undo_options(what: str) -> flags.Decorator:
     """--list, --undo and --undo-all, for decisions about something."""
-    return together(
-        click.option("--list", "listing", is_flag=True, help=f"List all {what}."),
+    return flags.together(
+        flags.switch("--list", "listing", f"List all {what}."),
         click.option(
             "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
         ),
-        click.option("--undo-all", is_flag=True, help=f"Undo all {what}."),
-        json_option,
+        flags.switch("--undo-all", f"Undo all {what}."),
+        flags.json_option,
     )
 
 
-def _review_options(what: str, rules: str) -> Decorator:
+def _review_options(what: str, rules: str) -> flags.Decorator:
     """--rule and what is done with its proposals."""
-    return together(
+    return flags.together(
         click.option("--rule", metavar="NAME", help=f"Find {what} by a rule: {rules}."),
-        click.option("--dry-run", is_flag=True, help=f"With --rule: list the {what}."),
-        click.option(
-            "--review",
-            type=click.Path(path_type=Path),
-            help=f"With --rule: write the {what} to this table.",
-        ),
-        click.option(
-            "--accept",
-            type=click.Path(path_type=Path),
-            help="Decide the accepted rows of this table.",
-        ),
+        flags.switch("--dry-run", f"With --rule: list the {what}."),
+        flags.path_option("--review", f"With --rule: write the {what} to this table."),
+        flags.path_option("--accept", "Decide the accepted rows of this table."),
     )
 
 
@@ -125,14 +103,13 @@ def _write_review(
     """Write the proposals of a rule to the table that --review names."""
     if options["review"] is not None:
         table = kg.decisions.table(proposals, about, delimiter_for(options["review"]))
-        with open_output(options["review"]) as stream:
-            stream.write(table.encode())
+        write_output(options["review"], table)
 
 
 @click.command(epilog='Example:  sarag merge "Marie Curie" "Maria Skłodowska"')
 @click.argument("entities", nargs=-1, metavar="[KEEP MERGED]")
-@write_options
-@model_options
+@flags.write_options
+@flags.model_options
 @_review_options("pairs", ", ".join(plugins("merge_rules")))
 @click.option(
     "--least",
@@ -140,12 +117,8 @@ def _write_review(
     type=click.FloatRange(0, 1),
     help="Minimum cosine, for the rules near and cluster.",
 )
-@click.option("--unreviewed", is_flag=True, help="With --rule: merge all pairs, without review.")
-@click.option(
-    "--curate",
-    is_flag=True,
-    help="With --review: let a language model comment on each pair in the table.",
-)
+@flags.switch("--unreviewed", "With --rule: merge all pairs, without review.")
+@flags.switch("--curate", "With --review: let a language model comment on each pair in the table.")
 @_note_option
 @undo_options("merges and splits")
 def merge(entities: tuple[str, ...], **options: Any) -> int:
@@ -171,7 +144,7 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
         raise UsageError(
             f"pairs of the rule {options['rule']} are merged only after review: use --review FILE"
         )
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if action in ("--list", "--undo"):
             return list_or_undo(kg, "identity", action, options)
         if action == "--accept":
@@ -213,7 +186,7 @@ def _show_pairs(pairs: Sequence[Any], options: Options) -> int:
 
 @click.command(epilog="Example:  sarag split Mercury --in planets/mercury.md --as planet")
 @click.argument("name", required=False)
-@write_options
+@flags.write_options
 @click.option("--from", "other", metavar="NAME", help="A name that refers to another entity.")
 @click.option(
     "--in",
@@ -243,7 +216,7 @@ def split(name: str | None, **options: Any) -> int:
         is_given=bool(name or other or sources or qualifier),
         is_complete=bool(name) and is_complete,
     )
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if action in ("--list", "--undo"):
             return list_or_undo(kg, "identity", action, options)
         if other:
@@ -255,8 +228,8 @@ def split(name: str | None, **options: Any) -> int:
 
 @click.command(epilog='Example:  sarag retype "Lund University" university')
 @click.argument("names", nargs=-1, metavar="[NAME CLASS...]")
-@write_options
-@model_options
+@flags.write_options
+@flags.model_options
 @_review_options("entities", "class-in-name or by-model")
 @_note_option
 @undo_options("decisions about classes")
@@ -276,7 +249,7 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
     """
     action = action_of(options, "NAME and CLASS", is_given=bool(names), is_complete=len(names) > 1)
     _check_review(options, action)
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if action in ("--list", "--undo"):
             return list_or_undo(kg, "classes", action, options)
         if action == "--accept":
@@ -290,7 +263,7 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
             shown = found if options["dry_run"] else ()
             return emit(
                 options,
-                [asdict(each) for each in found],
+                found,
                 *(f"{each.name}  ->  {each.class_iri}" for each in shown),
                 f"{counted(len(found), 'entity')} would be retyped by {options['rule']}",
             )
@@ -300,30 +273,24 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
 
 @click.command(
     epilog="Example:  sarag link --to subjects --review review.sssom.tsv  and then  "
-    "sarag link --accept review.sssom.tsv",
+    "sarag link --accept review.sssom.tsv"
 )
-@write_options
-@sparql_options
-@embedding_options
+@flags.write_options
+@flags.sparql_options
+@flags.embedding_options
 @click.option(
     "--to", metavar="NAME|URL", help="Find candidates in this imported graph or SPARQL endpoint."
 )
-@click.option(
-    "--review", type=click.Path(path_type=Path), help="Write candidates to this SSSOM file."
-)
-@flags(CandidateOptions, "per_entity", "min_confidence", "near", once=True)
+@flags.path_option("--review", "Write candidates to this SSSOM file.")
+@flags.of(CandidateOptions, "per_entity", "min_confidence", "near", once=True)
 @click.option(
     "--auto",
     type=click.FloatRange(0, 1),
     help="Accept unambiguous candidates with at least this confidence.",
 )
-@click.option("--accept", type=click.Path(path_type=Path), help="Store the links of this table.")
-@click.option(
-    "--elsewhere",
-    is_flag=True,
-    help="With --accept: permit items that are not in an imported graph.",
-)
-@click.option("--same-as", is_flag=True, help="Store owl:sameAs instead of skos:exactMatch.")
+@flags.path_option("--accept", "Store the links of this table.")
+@flags.switch("--elsewhere", "With --accept: permit items that are not in an imported graph.")
+@flags.switch("--same-as", "Store owl:sameAs instead of skos:exactMatch.")
 @click.option(
     "--undo",
     is_flag=False,
@@ -331,8 +298,8 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
     metavar="FILE|IRI",
     help="Remove the links of a table, or of an entity, an item or a mapping.",
 )
-@click.option("--all", "every", is_flag=True, help="With --undo: remove all links.")
-@json_option
+@flags.switch("--all", "every", "With --undo: remove all links.")
+@flags.json_option
 def link(**options: Any) -> int:
     """Link entities of the documents to items of an imported graph, or of an endpoint.
 
@@ -348,10 +315,10 @@ def link(**options: Any) -> int:
         raise UsageError("give one of --to NAME|URL, --accept FILE, --undo FILE|IRI, --undo --all")
     if options["every"] and options["undo"] != "":
         raise UsageError("--all requires --undo without a value:  sarag link --undo --all")
-    other = place_of(options["to"], options)
+    other = flags.place_of(options["to"], options)
     if other is not options["to"]:  # the kind of graph is that of the other endpoint
         options |= {"graph_kind": None, "default_graph": None}
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         return ways[actions[0]](kg, options | {"to": other})
 
 
@@ -360,10 +327,7 @@ def _find_links(kg: KnowledgeGraph, options: Options) -> int:
     if review is None and auto is None:
         raise UsageError("choose an output: --review FILE, --auto CONFIDENCE, or both")
     settings = {key: options[key] for key in ("per_entity", "min_confidence", "near")}
-    if isinstance(to, str):
-        found = kg.links.candidates(to, **settings)
-    else:
-        found = kg.links.remote_candidates(to, **settings)
+    found = kg.links.candidates(to, **settings)
     proposed = [match for match in found if match.is_link]
     entities = len({match.subject for match in found})
     result = {"candidates": len(found), "entities": entities, "proposed": len(proposed)}
@@ -377,13 +341,12 @@ def _find_links(kg: KnowledgeGraph, options: Options) -> int:
         found = [match for match in found if match.subject not in linked]
     if review is not None:
         name = to if isinstance(to, str) else "endpoint"
-        with open_output(review) as stream:
-            stream.write(kg.links.table(found, f"candidates/{name}").encode())
+        write_output(review, kg.links.table(found, f"candidates/{name}"))
     return emit(options, result, *lines)
 
 
 def _accept_links(kg: KnowledgeGraph, options: Options) -> int:
-    report = kg.links.accept_file(
+    report = kg.links.accept(
         options["accept"], same_as=options["same_as"], elsewhere=options["elsewhere"]
     )
     result = {
@@ -410,14 +373,14 @@ def _undo_links(kg: KnowledgeGraph, options: Options) -> int:
 
 
 @click.command(epilog="Example:  sarag mappings --output links.sssom.tsv")
-@read_options
-@output_option()
+@flags.read_options
+@flags.output_option()
 def mappings(output: Path | None, **options: Any) -> int:
     """Write all links as an SSSOM table: tab-separated values with a YAML header.
 
     Each row has the subject and object with their labels, the predicate, the justification
     (mapping_justification) and the confidence. 'sarag link --accept' reads the table.
     """
-    with open_graph(options) as kg, open_output(output) as stream:
-        stream.write(kg.links.mappings().encode())
+    with flags.open_graph(options) as kg:
+        write_output(output, kg.links.mappings())
     return 0

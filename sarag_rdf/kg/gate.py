@@ -54,7 +54,7 @@ from sarag_rdf.graph.store.shacl import (
     validate,
 )
 from sarag_rdf.graph.stored_ontologies import ontology_triples
-from sarag_rdf.kg.decisions import record_decisions
+from sarag_rdf.kg.deciding import record_decisions
 from sarag_rdf.kg.session import Session
 
 RULE = "shapes"
@@ -184,7 +184,7 @@ class Quarantine:
     def apply_shapes(self, *files: str | Path, engine: ShaclEngine | None = None) -> GateReport:
         """Put the typed statements that violate the shapes in Turtle files into quarantine.
 
-        See `sarag_rdf.kg.quarantine`. Raises `InputError` for files that are no shapes.
+        See `sarag_rdf.kg.gate`. Raises `InputError` for files that are no shapes.
         """
         shapes = read_shapes_files(files)
         with self._session.write(create=False) as reader:

@@ -1,8 +1,8 @@
-"""One entity: its names, what describes it, the statements around it, and its neighbourhood."""
+"""One entity: found by name, with what describes it, its statements and its neighbourhood."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from pyoxigraph import Literal
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri, normalize_name
-from sarag_rdf.base.types import EntityType, Statement
+from sarag_rdf.base.types import Citation, EntityType, Statement
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels, full_documents, statements_from
 
@@ -23,25 +23,16 @@ MAX_HOPS = 3
 """Greatest distance of a neighbourhood."""
 MAX_NODES = 500
 """Entities that a neighbourhood has at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedIn:
-    """A document that describes an entity, with offsets in its source."""
-
-    iri: str
-    source: str
-    title: str
-    begin: int
-    end: int
+_LANGUAGES = ("en", "mul", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
 
 
 @dataclass(frozen=True, slots=True)
 class EntityDescription:
     """What a graph says about an entity.
 
-    `classes` are IRIs of an ontology. `statements` start or end at the entity; of more than were
-    asked for, `more_statements` is the number that was left out.
+    `classes` are IRIs of an ontology. `documents` describe the entity, in the order of their IRIs.
+    `statements` start or end at the entity; of more than were asked for, `more_statements` is the
+    number that was left out.
     """
 
     iri: str
@@ -49,7 +40,7 @@ class EntityDescription:
     type: EntityType
     classes: tuple[str, ...]
     descriptions: tuple[str, ...]
-    documents: tuple[DescribedIn, ...]
+    documents: tuple[Citation, ...]
     statements: tuple[Statement, ...]
     more_statements: int = 0
 
@@ -76,12 +67,15 @@ class Neighbourhood:
     is_complete: bool = True
 
 
-_LANGUAGES = ("en", "mul", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
-
-
 def literals_of(name: str) -> list[Literal]:
     """A name without a language and in common ones, as graphs may have it."""
     return [Literal(name), *(Literal(name, language=language) for language in _LANGUAGES)]
+
+
+def _referents(reader: GraphReader, mentions: Iterable[str]) -> list[str]:
+    """The entities that mentions in documents refer to after merges."""
+    rows = reader.select_provenance_for("mention-targets", mentions)
+    return sorted({entity.value for _, entity in rows})
 
 
 def entities_of_name(reader: GraphReader, name: str) -> list[str]:
@@ -89,19 +83,17 @@ def entities_of_name(reader: GraphReader, name: str) -> list[str]:
     minter = reader.minter
     is_own = name.startswith(f"{minter.base}entity/")
     mention = minter.mention_of_entity(name) if is_own else minter.mention(normalize_name(name))
-    rows = reader.select_provenance_for("mention-targets", [mention])
-    return sorted(entity.value for _, entity in rows)
+    return _referents(reader, [mention])
 
 
-def split_entities(reader: GraphReader, entity: str) -> list[str]:
+def _split_entities(reader: GraphReader, entity: str) -> list[str]:
     """The entities that the name in the IRI of an entity was split into, where it was split."""
-    minter = reader.minter
-    if not entity.startswith(f"{minter.base}entity/"):
+    if not entity.startswith(f"{reader.minter.base}entity/"):
         return []
-    names = [minter.mention_of_entity(entity)]
-    variants = [v.value for _, v in reader.select_provenance_for("name-variants", names)]
-    rows = reader.select_provenance_for("mention-targets", variants)
-    return sorted({target.value for _, target in rows})
+    names = [reader.minter.mention_of_entity(entity)]
+    return _referents(
+        reader, [v.value for _, v in reader.select_provenance_for("name-variants", names)]
+    )
 
 
 def decided_entity(reader: GraphReader, name: str) -> str:
@@ -126,18 +118,7 @@ def find_entity(reader: GraphReader, name: str) -> str:
     entity has it, or if several have it, also after a split and in whatever case it is spelled.
     """
     if is_iri(name):
-        if entity_labels(reader, [name]):
-            return name
-        parts = [e for e in split_entities(reader, name) if entity_labels(reader, [e])]
-        if len(parts) > 1:
-            raise UsageError(
-                f"{name} was split into {len(parts)} entities: give the IRI of one: "
-                f"{', '.join(parts[:5])}"
-            )
-        for entity in (*parts, *entities_of_name(reader, name)):
-            if entity_labels(reader, [entity]):
-                return entity
-        raise UsageError(f"no entity has the IRI {name}: search for it, or give its name")
+        return _entity_of_iri(reader, name)
     normalized = normalize_name(name)
     own = entity_labels(reader, [reader.minter.entity(normalized)])
     former = own or entity_labels(reader, entities_of_name(reader, name))
@@ -153,6 +134,21 @@ def find_entity(reader: GraphReader, name: str) -> str:
             f"{len(entities)} entities are named '{name}': give the IRI of one: {iris}"
         )
     return entities.pop()
+
+
+def _entity_of_iri(reader: GraphReader, iri: str) -> str:
+    if entity_labels(reader, [iri]):
+        return iri
+    parts = [part for part in _split_entities(reader, iri) if entity_labels(reader, [part])]
+    if len(parts) > 1:
+        raise UsageError(
+            f"{iri} was split into {len(parts)} entities: give the IRI of one: "
+            f"{', '.join(parts[:5])}"
+        )
+    for entity in (*parts, *entities_of_name(reader, iri)):
+        if entity_labels(reader, [entity]):
+            return entity
+    raise UsageError(f"no entity has the IRI {iri}: search for it, or give its name")
 
 
 def describe_entity(
@@ -172,7 +168,7 @@ def describe_entity(
         tuple(sorted(classes)),
         tuple(sorted(texts)),
         tuple(
-            DescribedIn(each.iri, each.source_iri, each.title, each.begin, each.end)
+            Citation(each.iri, each.source_iri, each.title, each.begin, each.end)
             for _, each in sorted(documents.items())
         ),
         tuple(statements[:limit]),
@@ -185,7 +181,7 @@ def neighbourhood(
 ) -> Neighbourhood:
     """The neighbourhood of entities, breadth first; see `find_entity` for their names.
 
-    Of the entities at the greatest distance, those with the first IRIs are kept. Raises
+    Of the entities at the greatest distance, those with the first IRIs are included. Raises
     `UsageError`, also for `hops` or a `limit` out of range.
     """
     if not 1 <= hops <= MAX_HOPS:
@@ -219,39 +215,24 @@ def neighbourhood(
     )
 
 
-def to_networkx(reader: GraphReader) -> MultiDiGraph:
-    """All entities and the statements between them as a directed multigraph; keys are IRIs."""
+def to_networkx(
+    reader: GraphReader, names: Sequence[str] = (), *, hops: int = 1, limit: int = MAX_NODES
+) -> MultiDiGraph:
+    """All entities with their statements, or a neighbourhood, as a directed multigraph."""
     from networkx import MultiDiGraph
 
     graph = MultiDiGraph()
-    entities = [item.value for item, _ in reader.rows("entity-texts")]
-    for iri, (name, type_) in sorted(entity_labels(reader, entities).items()):
-        graph.add_node(iri, name=name, type=type_)
-    return with_statements(
-        graph,
-        [s for starting in statements_from(reader, entities).values() for s in starting],
-    )
-
-
-def part_to_networkx(part: Neighbourhood) -> MultiDiGraph:
-    """A neighbourhood as a directed multigraph; keys are IRIs."""
-    from networkx import MultiDiGraph
-
-    graph = MultiDiGraph()
-    for entity in part.entities:
-        graph.add_node(entity.iri, name=entity.name, type=entity.type, distance=entity.distance)
-    return with_statements(graph, part.statements)
-
-
-def with_statements(graph: MultiDiGraph, statements: Sequence[Statement]) -> MultiDiGraph:
-    """The graph with an edge for each statement, whose key is the IRI of the statement."""
-    for each in sorted(statements, key=lambda s: s.iri):
-        graph.add_edge(
-            each.subject,
-            each.object,
-            key=each.iri,
-            phrase=each.phrase,
-            predicate=each.predicate,
-            text=each.text,
-        )
+    if names:
+        part = neighbourhood(reader, names, hops=hops, limit=limit)
+        for each in part.entities:
+            graph.add_node(each.iri, name=each.name, type=each.type, distance=each.distance)
+        statements = [*part.statements]
+    else:
+        entities = [item.value for item, _ in reader.rows("entity-texts")]
+        for iri, (name, type_) in sorted(entity_labels(reader, entities).items()):
+            graph.add_node(iri, name=name, type=type_)
+        statements = [s for some in statements_from(reader, entities).values() for s in some]
+    for one in sorted(statements, key=lambda statement: statement.iri):
+        about = {"phrase": one.phrase, "predicate": one.predicate, "text": one.text}
+        graph.add_edge(one.subject, one.object, key=one.iri, **about)
     return graph

@@ -1,4 +1,4 @@
-"""SPARQL queries over chosen parts of a graph, and what a query would read."""
+"""SPARQL queries over chosen parts of a graph, what a query would read, and the graph in rdflib."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from sarag_rdf.base.errors import QueryError
-from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.errors import MissingDependencyError, QueryError, UsageError
+from sarag_rdf.base.ports import GraphStore, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.parts import default_graphs
@@ -18,8 +18,11 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore, query_in_child
 from sarag_rdf.kg.session import Session, Snapshot
 
 if TYPE_CHECKING:
+    import rdflib
+
     from sarag_rdf.graph.store.query_outline import UnusedTerm, Vocabulary
 
+Prefixes = Callable[[], Mapping[str, str]]
 MOST_COUNTED = 100_000
 """Triples at which the count of a pattern stops."""
 _FIRST_LINE = re.compile(r"\bat 1:(\d+)")
@@ -28,18 +31,22 @@ _FIRST_LINE = re.compile(r"\bat 1:(\d+)")
 def run_query(
     session: Session,
     text: str,
+    over: Sequence[str],
+    declared: Prefixes | None,
     *,
-    over: Sequence[str] = (),
     allow_service: bool = False,
-    prologue: str = "",
     timeout: float | None = None,
 ) -> Table | Triples | bool:
-    """Run a query after a prologue over the parts in `over`; see `KnowledgeGraph.query`."""
+    """Run a query over the parts in `over`; see `KnowledgeGraph.query`.
+
+    `declared` gives the prefixes of the ontologies; without it, no prefixes are predeclared.
+    """
     from sarag_rdf.graph.store.sparql_syntax import (  # a search needs no parser
         check_query,
         refuse_network,
     )
 
+    prologue = prologue_for(text, declared) if declared else ""
     with _columns_after(prologue):
         traits = check_query(prologue + text)
         if not allow_service:
@@ -50,7 +57,7 @@ def run_query(
             return run(prologue + text)
 
 
-def prologue_for(text: str, declared: Callable[[], Mapping[str, str]]) -> str:
+def prologue_for(text: str, declared: Prefixes) -> str:
     """Declarations of the known prefixes that occur in a query, on one line.
 
     `declared` gives those of the ontologies; it is called only if the common prefixes leave one
@@ -132,12 +139,13 @@ class QueryExplanation:
 
 
 def explain_query(
-    session: Session, text: str, *, over: Sequence[str], known: Vocabulary, prologue: str = ""
+    session: Session, text: str, over: Sequence[str], declared: Prefixes | None, known: Vocabulary
 ) -> QueryExplanation:
-    """What a query after a prologue reads; see `KnowledgeGraph.explain_query`.
+    """What a query reads; see `KnowledgeGraph.explain_query`.
 
-    `known` has the declared classes and properties.
+    `declared` are the prefixes as in `run_query`, `known` the declared classes and properties.
     """
+    prologue = prologue_for(text, declared) if declared else ""
     with _columns_after(prologue):
         return _explained(session, prologue + text, over, known)
 
@@ -184,3 +192,40 @@ def _explained(
         unused,
         undeclared,
     )
+
+
+_CHANGES = ("add", "addN", "remove", "update", "remove_graph", "destroy")
+"""Methods of a store of rdflib that change it; `add_graph` is called for reading, too."""
+
+
+def read_only_dataset(store: GraphStore) -> rdflib.Dataset:
+    """An `rdflib.Dataset` that reads a store; changes raise `UsageError`.
+
+    Raises `MissingDependencyError`; `UsageError` for the store of a SPARQL endpoint.
+    """
+    if not isinstance(store, OxigraphStore):
+        raise UsageError(
+            "the graph of a SPARQL endpoint has no store here: use rdflib's SPARQLStore with its "
+            "URL"
+        )
+    try:
+        from oxrdflib import OxigraphStore as OxrdflibStore
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "oxrdflib is not installed: pip install 'sarag-rdf[rdflib]'"
+        ) from error
+    import rdflib
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise UsageError(
+            "this data set is read-only: change the graph with the methods of KnowledgeGraph"
+        )
+
+    methods: dict[str, Any] = dict.fromkeys(_CHANGES, refuse)
+    methods["add_graph"] = lambda _, graph: None  # noqa: ARG005
+    methods["snapshot"] = store  # which has the files open
+    read_only = type("ReadOnlyStore", (OxrdflibStore,), methods)
+    dataset = rdflib.Dataset(store=read_only(store=store.inner), default_union=True)
+    for prefix, namespace in PREFIXES.items():
+        dataset.bind(prefix, namespace)
+    return dataset

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,43 +12,30 @@ import click
 from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Triples
-from sarag_rdf.cli.options import (
-    flags,
-    json_option,
-    open_graph,
-    output_option,
-    query_over_option,
-    read_options,
-    setting,
-    write_options,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit, note, open_output
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.kg.dataset_description import DatasetMetadata
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.kg.query import PatternCount, QueryExplanation
+    from sarag_rdf.kg.queries import PatternCount, QueryExplanation
 
 
 @click.command(
-    epilog="Example:  sarag query 'SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }'",
+    epilog="Example:  sarag query 'SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }'"
 )
 @click.argument("sparql", required=False)
-@click.option(
-    "--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query from this file."
-)
-@read_options
-@query_over_option
+@flags.path_option("--file", "-f", "file", "Read the query from this file.")
+@flags.read_options
+@flags.query_over_option
 @click.option(
     "--format",
     "format_",
     type=click.Choice(RESULT_FORMATS),
     help="Output format. Default: table, or turtle for CONSTRUCT and DESCRIBE.",
 )
-@click.option(
-    "--allow-service", is_flag=True, help="Permit SERVICE, which sends requests to other servers."
-)
+@flags.switch("--allow-service", "Permit SERVICE, which sends requests to other servers.")
 @click.option(
     "--timeout",
     default=60.0,
@@ -57,12 +43,11 @@ if TYPE_CHECKING:
     type=click.FloatRange(0.0),
     help="Time limit of the query in seconds; 0 for none. An endpoint has --sparql-timeout.",
 )
-@json_option
-@click.option("--no-prefixes", is_flag=True, help="Do not declare the default prefixes.")
-@click.option(
+@flags.json_option
+@flags.switch("--no-prefixes", "Do not declare the default prefixes.")
+@flags.switch(
     "--explain",
-    is_flag=True,
-    help="Do not run the query: print what it reads, with the number of triples of each pattern, "
+    "Do not run the query: print what it reads, with the number of triples of each pattern, "
     "and the terms that do not occur. Format: table or json.",
 )
 def query(sparql: str | None, file: Path | None, **options: Any) -> int:
@@ -80,7 +65,7 @@ def query(sparql: str | None, file: Path | None, **options: Any) -> int:
         raise UsageError(f"--json and --format {options['format_']} exclude each other")
     options["as_json"] |= options["format_"] == "json"
     text = _read_query(sparql, file)
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         prefixes = not options["no_prefixes"]
         if options["explain"]:
             return _explain(kg.explain_query(text, prefixes=prefixes), options)
@@ -106,8 +91,8 @@ def _explain(explanation: QueryExplanation, options: dict[str, Any]) -> int:
     if options["format_"] not in (None, "table", "json"):
         raise UsageError("--explain prints text or JSON: choose --format table or json")
     refused = bool(explanation.services) and not options["allow_service"]
-    emit(options, asdict(explanation), *_explanation_lines(explanation, refused=refused))
-    return int(refused or bool(explanation.undeclared))
+    lines = _explanation_lines(explanation, refused=refused)
+    return emit(options, explanation, *lines, failed=refused or bool(explanation.undeclared))
 
 
 def _explanation_lines(explanation: QueryExplanation, *, refused: bool) -> Iterator[str]:
@@ -165,10 +150,10 @@ def prologue_of(kg: KnowledgeGraph) -> str:
 
 @click.command(
     epilog="Example:  sarag describe --title 'Rivers' --license "
-    "https://creativecommons.org/licenses/by/4.0/ --output void.ttl",
+    "https://creativecommons.org/licenses/by/4.0/ --output void.ttl"
 )
-@write_options
-@flags(DatasetMetadata, once=True)
+@flags.write_options
+@flags.of(DatasetMetadata, once=True)
 @click.option(
     "--distribution",
     "distributions",
@@ -177,10 +162,8 @@ def prologue_of(kg: KnowledgeGraph) -> str:
     help="A dump: its URL, or a file (which adds size and checksum), and its format. May be "
     "repeated.",
 )
-@setting(
-    "--sparql-endpoint", harmless=True, default="", help="URL of a SPARQL endpoint for the dataset."
-)
-@output_option()
+@flags.of(flags.CommandOptions, "sparql_endpoint")
+@flags.output_option()
 def describe(output: Path | None, **options: Any) -> int:
     """Describe the dataset in VoID, DCAT and PROV, as Turtle.
 
@@ -189,8 +172,10 @@ def describe(output: Path | None, **options: Any) -> int:
     """
     names = [declared.name for declared in declared_options(DatasetMetadata)]
     stored = {name: options[name] for name in names if options[name] is not None}
-    with open_graph(options) as kg:
-        description = kg.describe(options["distributions"], options["sparql_endpoint"], **stored)
+    with flags.open_graph(options) as kg:
+        description = kg.describe(
+            options["distributions"], options["sparql_endpoint"] or "", **stored
+        )
         with open_output(output) as stream:
             stream.write(description)
     if b"dcterms:license" not in description:
@@ -199,11 +184,11 @@ def describe(output: Path | None, **options: Any) -> int:
 
 
 @click.command(epilog="Example:  sarag stats --kg kg --json")
-@read_options
-@json_option
+@flags.read_options
+@flags.json_option
 def stats(**options: Any) -> int:
     """Print counts of the graph's contents, its base IRI and its embedding model."""
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         meta = kg.meta()
         counts = kg.stats()
         imported = kg.imports()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,20 +12,8 @@ import click
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
-from sarag_rdf.cli.options import (
-    base_option,
-    embedding_options,
-    endpoint_of,
-    flags,
-    json_option,
-    model_options,
-    open_graph,
-    setting,
-    shapes_options,
-    together,
-    write_options,
-)
-from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars, usage_line
 from sarag_rdf.documents.reading import ReadOptions
 
 if TYPE_CHECKING:
@@ -36,49 +24,27 @@ if TYPE_CHECKING:
 How = Literal["index", "update", "sync"]
 _READING = [option.name for option in declared_options(ReadOptions)]
 
-_document_options = together(
-    write_options,
-    setting(
-        "--extractor",
-        harmless="inside",
-        help="spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; for a "
-        "new graph llm with an endpoint, else spacy.",
-    ),
-    setting(
-        "--examples",
-        metavar="FILE",
-        help="Sentences with their statements (.jsonl), which the extractor learns from: with "
-        "spacy the same as learned:examples=FILE, with llm as llm:examples=FILE.",
-    ),
-    flags(ReadOptions, without=("stdin_format",)),
-    model_options,
-    click.option(
-        "--strict", is_flag=True, help="Exit with 1 if any document could not be indexed."
-    ),
-    json_option,
+_document_options = flags.together(
+    flags.write_options,
+    flags.of(flags.CommandOptions, "extractor", "examples"),
+    flags.of(ReadOptions, without=("stdin_format",)),
+    flags.model_options,
+    flags.switch("--strict", "Exit with 1 if any document could not be indexed."),
+    flags.json_option,
 )
-_dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="List the changes and estimate model calls; write nothing."
+_dry_run_option = flags.switch(
+    "--dry-run", "List the changes and estimate model calls; write nothing."
 )
-_yes_option = click.option(
-    "--yes", is_flag=True, help="Confirm the deletion of more than a third of the sources."
-)
+_yes_option = flags.switch("--yes", "Confirm the deletion of more than a third of the sources.")
 
 
 @click.command(epilog="Example:  sarag index docs/ notes.md --kg kg")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_document_options
-@base_option
-@setting(
-    "--ontology",
-    "ontologies",
-    multiple=True,
-    metavar="FILE|URL",
-    help="Add an ontology, as 'sarag ontology add' does, and extract its classes and properties. "
-    "May be repeated.",
-)
-@shapes_options
-@flags(ReadOptions, "stdin_format")
+@flags.base_option
+@flags.of(flags.CommandOptions, "ontology")
+@flags.shapes_options
+@flags.of(ReadOptions, "stdin_format")
 @_dry_run_option
 def index(paths: tuple[Path, ...], **options: Any) -> int:
     """Index files, folders, or standard input (-) into a knowledge graph.
@@ -113,7 +79,7 @@ def update(paths: tuple[Path, ...], **options: Any) -> int:
 @click.command(epilog="Example:  sarag sync docs/ --kg kg --dry-run")
 @click.argument("folder", type=click.Path(path_type=Path))
 @_document_options
-@base_option
+@flags.base_option
 @_yes_option
 @_dry_run_option
 def sync(folder: Path, **options: Any) -> int:
@@ -128,32 +94,33 @@ def sync(folder: Path, **options: Any) -> int:
 
 @click.command(epilog="Example:  sarag delete polish/vistula.md notes/ --kg kg")
 @click.argument("sources", nargs=-1, required=True)
-@write_options
-@embedding_options
-@json_option
-@click.option("--dry-run", is_flag=True, help="List the sources without deleting them.")
+@flags.write_options
+@flags.embedding_options
+@flags.json_option
+@flags.switch("--dry-run", "List the sources without deleting them.")
 def delete(sources: tuple[str, ...], **options: Any) -> int:
     """Delete sources from the graph, and everything that no other source supports.
 
     A SOURCE is an IRI, or a path below the indexed folder. The path of a file of records selects
     all of its records, and a path that ends in / everything below it. The files are not touched.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if options["dry_run"]:
             names = kg.plan_delete(sources)
             lines = [f"delete  {one_line(name)}" for name in names]
-            return emit(options, {"delete": list(names)}, *lines, f"would be {len(names)} deleted")
+            return emit(options, {"delete": names}, *lines, f"would be {len(names)} deleted")
         with progress_bars() as progress:
             names = kg.delete(sources, progress=progress)
-        data = {"deleted": list(names), "graph": _counts(kg)}
-        return emit(options, data, f"{len(names)} deleted", _counts_line(kg, options))
+        counts = _counts(kg)
+    data = {"deleted": names, "graph": counts}
+    return emit(options, data, f"{len(names)} deleted", _counts_line(counts, options))
 
 
 def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
     arguments = {**{name: options[name] for name in _READING if name in options}, **more}
-    ontologies = options.get("ontologies", ())
-    with open_graph(options, base=options.get("base")) as kg:
+    ontologies = options.get("ontology", ())
+    with flags.open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
@@ -168,11 +135,12 @@ def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
         with progress_bars() as progress:
             change = getattr(kg, how)
             report = change(inputs, extractor=extractor, progress=progress, **arguments)
-        _echo_problems(report.problems)
+        for each in report.problems:
+            problem(each)
         is_empty = how == "index" and not (report.added or report.updated or report.unchanged)
         if is_empty and not report.problems:
             names = ", ".join(map(str, inputs))
-            _echo_problems([f"no documents in {names}: name a folder that contains some"])
+            problem(f"no documents in {names}: name a folder that contains some")
         _show_report(kg, how, report, extractor, options)
         if options.get("shapes") and not is_empty:
             _check_shapes(kg, options)
@@ -202,7 +170,7 @@ def _extractor(
                 f"one, {'documents that it has' if how == 'index' else 'everything'} would be "
                 "extracted again"
             )
-        name = next(iter(known), "llm" if endpoint_of(options) else "spacy")
+        name = next(iter(known), "llm" if flags.endpoint_of(options) else "spacy")
     if not options["examples"]:
         return kg.extractor(name, schema=schema)
     extractor, colon, rest = name.partition(":")
@@ -216,8 +184,8 @@ def _extractor(
 def _add_ontologies(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """Add the ontologies of --ontology; with --json, only their problems are printed."""
     limits = {name: options[name] for name in ("max_expansion", "max_seconds")}
-    for file in options.get("ontologies", ()):
-        from sarag_rdf.cli.ontology import echo_added
+    for file in options.get("ontology", ()):
+        from sarag_rdf.cli.ontology_commands import echo_added
 
         report = kg.ontologies.add(file, **limits)
         if not (report.already and not report.findings):
@@ -248,44 +216,42 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
 
 def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> int:
     """Print what would be done; returns 1 if --yes would be needed."""
-    _echo_problems((*plan.problems, *plan.quarantined))
+    for each in (*plan.problems, *plan.quarantined):
+        problem(each)
     usage = None
     if isinstance(extractor, Estimates):
         prices = {name: options[name] for name in ("price_in", "price_out")}
         usage = extractor.estimate(plan.documents, **prices)
-    added = [planned.name for planned in plan.todo if not planned.known]
-    updated = [planned.name for planned in plan.todo if planned.known]
-    deleted = list(plan.deletions.values())
-    data = {
-        "add": added,
-        "update": updated,
-        "delete": deleted,
+    changes = {
+        "add": [planned.name for planned in plan.todo if not planned.known],
+        "update": [planned.name for planned in plan.todo if planned.known],
+        "delete": [*plan.deletions.values()],
+    }
+    data = changes | {
         "documents": len(plan.documents),
         "unchanged": plan.unchanged,
         "duplicates": plan.duplicates,
         "new_files_skipped": plan.left_out,
-        "problems": [asdict(problem) for problem in plan.problems],
-        "quarantined": [asdict(problem) for problem in plan.quarantined],
-        "estimate": None if usage is None else asdict(usage),
+        "problems": plan.problems,
+        "quarantined": plan.quarantined,
+        "estimate": usage,
     }
-    changes = [("update" if planned.known else "add", planned.name) for planned in plan.todo]
-    changes += [("delete", name) for name in deleted]
-    estimate_lines = [f"about {_usage(usage)}"] if usage is not None else []
-    if how == "index":
-        documents = counted(len(plan.documents), "document")
-        calls = "0 calls, 0 tokens: this extractor calls no model endpoint"
-        estimate_lines = [f"{documents} to extract", *(estimate_lines or [calls])]
-    emit(
-        options,
-        data,
-        *(f"{what:6}  {one_line(name)}" for what, name in changes),
-        f"would be {len(added)} added, {len(updated)} updated, {len(deleted)} deleted, "
-        f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, {len(plan.problems)} not "
-        f"readable{_in_quarantine(len(plan.quarantined))}",
-        *_new_files(plan.left_out),
-        *estimate_lines,
+    lines = [f"{what:6}  {one_line(name)}" for what, names in changes.items() for name in names]
+    added, updated, deleted = map(len, changes.values())
+    lines.append(
+        f"would be {added} added, {updated} updated, {deleted} deleted, "
+        f"{_others(plan, 'readable', len(plan.quarantined))}"
     )
-    _echo_problems([plan.refused] if plan.refused else [])
+    lines += _new_files(plan.left_out)
+    if how == "index":
+        lines.append(f"{counted(len(plan.documents), 'document')} to extract")
+    if usage is not None:
+        lines.append(f"about {usage_line(usage)}")
+    elif how == "index":
+        lines.append("0 calls, 0 tokens: this extractor calls no model endpoint")
+    emit(options, data, *lines)
+    if plan.refused:
+        problem(plan.refused)
     return int(bool(plan.refused))
 
 
@@ -294,23 +260,27 @@ def _show_report(
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
     usage = extractor.usage if isinstance(extractor, CountsUsage) else None
-    values = {field.name: getattr(report, field.name) for field in fields(report)}
-    data = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
-    data["problems"] = [asdict(problem) for problem in report.problems]
-    data["usage"] = None if usage is None else asdict(usage)
-    data["graph"] = _counts(kg)
+    counts = _counts(kg)
+    data = {field.name: getattr(report, field.name) for field in fields(report)}
     deleted = "" if how == "index" else f"{report.deleted} deleted, "
-    called = usage is not None and (usage.calls or usage.cached_calls)
     emit(
         options,
-        data,
+        data | {"usage": usage, "graph": counts},
         f"{report.added} added, {report.updated} updated, {deleted}"
-        f"{report.unchanged} unchanged, {report.duplicates} duplicates, {len(report.problems)} not "
-        f"indexed{_in_quarantine(report.quarantined)}",
+        f"{_others(report, 'indexed', report.quarantined)}",
         *_new_files(report.left_out),
         *discarded_lines(report.discarded),
-        _counts_line(kg, options),
-        *([_usage(usage)] if called else []),
+        _counts_line(counts, options),
+        *([usage_line(usage)] if usage and (usage.calls or usage.cached_calls) else []),
+    )
+
+
+def _others(run: Any, done: str, quarantined: int) -> str:
+    """The counts of sources that a run, or its plan, does not change."""
+    in_quarantine = f" ({quarantined} in quarantine: sarag quarantine list)" if quarantined else ""
+    return (
+        f"{run.unchanged} unchanged, {run.duplicates} duplicates, {len(run.problems)} not "
+        f"{done}{in_quarantine}"
     )
 
 
@@ -319,19 +289,6 @@ def discarded_lines(counts: Mapping[str, int]) -> Iterator[str]:
     if counts:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(counts.items()))
         yield f"extracted but not recorded: {reasons}"
-
-
-def _usage(usage: Any) -> str:
-    cached = f"{usage.cached_calls} from the cache, " if usage.cached_calls else ""
-    return (
-        f"{usage.calls} calls, {cached}{usage.tokens_in} tokens in, {usage.tokens_out} out, "
-        f"${usage.cost:.4f}"
-    )
-
-
-def _in_quarantine(count: int) -> str:
-    """The end of a line of counts: how many sources are in quarantine, if any."""
-    return f" ({count} in quarantine: sarag quarantine list)" if count else ""
 
 
 def _new_files(count: int) -> Iterator[str]:
@@ -348,17 +305,10 @@ def _counts(kg: KnowledgeGraph) -> dict[str, int] | None:
         return None
 
 
-def _counts_line(kg: KnowledgeGraph, options: dict[str, Any]) -> str:
-    counts = _counts(kg)
+def _counts_line(counts: dict[str, int] | None, options: dict[str, Any]) -> str:
     if counts is None:
         return f"{options['kg']}: no graph was created: no document could be indexed"
-    names = ("source", "document", "entity", "relationship", "quad")
-    keys = ("sources", "documents", "entities", "relationships", "quads")
-    parts = (counted(counts[key], name) for key, name in zip(keys, names, strict=True))
+    nouns = {"sources": "source", "documents": "document", "entities": "entity"}
+    nouns |= {"relationships": "relationship", "quads": "quad"}
+    parts = (counted(counts[key], noun) for key, noun in nouns.items())
     return f"{options['kg']}: {', '.join(parts)}"
-
-
-def _echo_problems(problems: Iterable[object]) -> None:
-    """Print problems to standard error, one per line."""
-    for problem in problems:
-        click.echo(f"sarag: {problem}", err=True)

@@ -1,20 +1,20 @@
-"""The ontologies of a graph: added from files, listed, removed, and their common schema."""
+"""The ontologies of a graph, their common schema, and activation weights of its terms."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pyoxigraph import Triple
 
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import Options
-from sarag_rdf.base.ports import Change, Extractor
+from sarag_rdf.base.ports import Change
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.types import SchemaUse
+from sarag_rdf.base.types import Query, SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG, iri_or_literal
 from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.entailed_graph import (
@@ -30,7 +30,15 @@ from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontology.check import OntologyFinding, check
-from sarag_rdf.graph.ontology.schema import ANNOTATIONS, Schema, has_rules
+from sarag_rdf.graph.ontology.schema import (
+    ANNOTATIONS,
+    OntologyClass,
+    OntologyProperty,
+    Schema,
+    TermNames,
+    check_weight,
+    has_rules,
+)
 from sarag_rdf.graph.ontology.schema_reader import (
     OntologyFile,
     common_schema,
@@ -39,8 +47,8 @@ from sarag_rdf.graph.ontology.schema_reader import (
     schema_of,
 )
 from sarag_rdf.graph.parts import imported_graphs, select_parts
-from sarag_rdf.graph.schema_use import schema_use
-from sarag_rdf.graph.store.input_files import MAX_SECONDS, RdfReadOptions
+from sarag_rdf.graph.schema_use import labelled_terms, schema_use
+from sarag_rdf.graph.store.input_files import RdfReadOptions
 from sarag_rdf.graph.stored_ontologies import StoredOntology as StoredOntology
 from sarag_rdf.graph.stored_ontologies import (
     ontology_added,
@@ -48,8 +56,11 @@ from sarag_rdf.graph.stored_ontologies import (
     ontology_triples,
     stored_ontologies,
 )
+from sarag_rdf.kg import registry
+from sarag_rdf.kg.lookup import literals_of
 from sarag_rdf.kg.rdf_export import ontology_prefixes
 from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.vectors import recorded_model
 
 PACKAGED = "common"
 """The name of the packaged ontology."""
@@ -101,28 +112,23 @@ class Ontologies:
         *,
         name: str | None = None,
         replace: bool = False,
-        format: str | None = None,  # noqa: A002 - as `ImportOptions` calls it
-        base_iri: str | None = None,
-        max_expansion: int = MAX_EXPANSION,
-        max_seconds: float = MAX_SECONDS,
+        **options: Any,
     ) -> OntologyReport:
         """Add the ontology in a file or at a URL; a graph that does not exist is created.
 
-        The location ``common`` is the packaged ontology.
+        The location ``common`` is the packaged ontology. `options` are those of `RdfReadOptions`.
 
         `name` is by default made from the file name. Blank nodes are stored as IRIs. The report
         has the findings of `check_file`, which do not prevent that the ontology is added. Raises
         `InputError` for a file that cannot be read or has no class, property or activation weight,
         and `UsageError` for a name that is in use, unless it is to be replaced.
         """
-        options = RdfReadOptions(format, base_iri)
+        chosen = RdfReadOptions.of(options)
         with self._session.write() as reader:
             file = read_ontology(
                 str(ontology_path("common.ttl") if str(location) == PACKAGED else location),
-                options,
+                chosen,
                 genid=f"{reader.minter.base}genid/",
-                max_expansion=max_expansion,
-                max_seconds=max_seconds,
             )
             _refuse_documents(file)
             schema = schema_of(file.triples)
@@ -200,6 +206,13 @@ class Ontologies:
             added = [t for location in more for t in read_ontology(str(location)).triples]
             return schema_in_force(snapshot.own, added)
 
+    def own_schema(self) -> Schema | None:
+        """The schema of the ontologies but the packaged one; None if there are no others."""
+        with self._session.read(missing_ok=True) as snapshot:
+            own = snapshot.own
+            names = [each.name for each in stored_ontologies(own) if each.name != PACKAGED]
+            return schema_of(ontology_triples(own, names)) if names else None
+
     def use(self, *names: str, over: str = DOCUMENTS) -> SchemaUse:
         """How the classes and properties of these ontologies, or of all, are used in the graph.
 
@@ -251,8 +264,7 @@ class Ontologies:
         """
         with self._session.read() as snapshot:
             reader = snapshot.own
-            meta = read_meta(reader.store)
-            embedder = self._session.models.embedder(meta.embedding_model if meta else "")
+            embedder = self._session.models.embedder(recorded_model(reader))
             phrases = [
                 CountedPhrase(*summary.signature, summary.count, summary.examples)
                 for summary in summarize_phrases(reader)[:MOST_INDUCED]
@@ -312,49 +324,19 @@ def phrase_schema(reader: GraphReader) -> Schema:
     return schema if schema.properties else common_schema()
 
 
-def extractor_of(
-    session: Session, extractor: str | Options | Extractor, schema: Schema | None = None
-) -> Extractor:
-    """The extractor of that name, or the one given.
+def check_file(location: str | Path, **options: Any) -> tuple[OntologyFinding, ...]:
+    """The findings about an ontology in a file, errors first (`sarag_rdf.graph.ontology.check`).
 
-    A named one follows `schema`, by default that of the graph's ontologies except the packaged one,
-    which is the default of extractors.
+    `options` are those of `RdfReadOptions`.
     """
-    if not isinstance(extractor, str | Options):
-        return extractor
-    with session.read(missing_ok=True) as snapshot:
-        names = [ontology.name for ontology in stored_ontologies(snapshot.own)]
-        meta = read_meta(snapshot.own.store)
-    own = [name for name in names if name != PACKAGED]
-    if schema is None and own:
-        schema = Ontologies(session).schema(*own)
-    return session.models.extractor(extractor, schema, meta.embedding_model if meta else "")
-
-
-def check_file(
-    location: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002 - as `ImportOptions` calls it
-    base_iri: str | None = None,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
-) -> tuple[OntologyFinding, ...]:
-    """The findings about an ontology in a file, errors first (`sarag_rdf.graph.ontology.check`)."""
-    file = read_ontology(
-        str(location),
-        RdfReadOptions(format, base_iri),
-        max_expansion=max_expansion,
-        max_seconds=max_seconds,
-    )
+    file = read_ontology(str(location), RdfReadOptions.of(options))
     return check(file.triples, file.repaired)
 
 
 def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:
     """Apply the change of an ontology with that of derived data in one transaction."""
     change = Change(
-        derived.drop,
-        (*derived.delete, *metadata.delete),
-        (*derived.insert, *metadata.insert),
+        derived.drop, (*derived.delete, *metadata.delete), (*derived.insert, *metadata.insert)
     )
     reader.store.apply(with_revision(reader, change))
 
@@ -435,3 +417,68 @@ def _status(reader: GraphReader) -> EntailmentStatus:
     names[reader.minter.kg_graph] = DOCUMENTS
     triples = sum(1 for _ in reader.store.quads(reader.minter.entailed_graph))
     return EntailmentStatus(tuple(sorted(names.get(graph, graph) for graph in graphs)), triples)
+
+
+# Activation weights
+
+_KIND = "property or class"
+
+
+def with_weights(
+    query: Query, weights: Mapping[str, float], retriever: str | Options, session: Session
+) -> Query:
+    """The question with activation weights, whose terms are IRIs, prefixed names or labels.
+
+    Labels are those of the ontologies, or else those that the searched graphs give to classes and
+    properties. Raises `UsageError` for an unknown term, a weight outside [0, 4], and a retriever
+    without activation.
+    """
+    options = registry.options_of("retriever", retriever)
+    if not options.is_steered:
+        known = registry.strategies("retriever").items()
+        steered = [name for name, class_ in known if getattr(class_, "is_steered", False)]
+        raise UsageError(
+            f"{options.name} does not spread activation: weights need {' or '.join(steered)}"
+        )
+    with session.read() as snapshot:
+        reader = snapshot.searched
+        terms: dict[str, OntologyClass | OntologyProperty] = {}
+        if snapshot.reader.over is None:
+            terms |= schema_in_force(snapshot.own).classes
+            terms |= phrase_schema(snapshot.own).properties
+        names = TermNames(_KIND, terms)
+        by_iri = {
+            names.find(name) or _labelled_term(reader, name): check_weight(name, weight)
+            for name, weight in weights.items()
+        }
+    return replace(query, weights=tuple(sorted(by_iri.items())))
+
+
+def _labelled_term(reader: GraphReader, name: str) -> str:
+    """The class or property with a label in the graphs themselves; raises `UsageError`."""
+    text = name.strip()
+    literals = [one for each in {text, text.lower(), text.title()} for one in literals_of(each)]
+    terms = labelled_terms(reader, literals)
+    iri = TermNames(_KIND, {i: OntologyClass(i, label) for i, label in terms.items()}).find(text)
+    if iri is None:
+        raise UsageError(
+            f"no such {_KIND}: '{text}': give its IRI, or a label that sarag ontology show lists "
+            "or that the graph has"
+        )
+    return iri
+
+
+def parse_weights(texts: Iterable[str]) -> dict[str, float]:
+    """Weights written as ``TERM=WEIGHT``; raises `UsageError` for other texts."""
+    weights = {}
+    for text in texts:
+        term, equals, number = text.rpartition("=")
+        try:
+            weights[term.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not (equals and term.strip()):
+            raise UsageError(
+                f"'{text}' is not an activation weight: write TERM=WEIGHT, such as foaf:knows=2"
+            )
+    return weights

@@ -22,18 +22,18 @@ from sarag_rdf.building.decision_records import SUBJECTS, PhraseSignature, read_
 from sarag_rdf.building.decision_records import Decision as Decision
 from sarag_rdf.building.decision_records import Subject as Subject
 from sarag_rdf.building.incremental import refresh
-from sarag_rdf.building.link_records import EXACT, following_links
+from sarag_rdf.building.link_records import EXACT, Match, following_links
 from sarag_rdf.building.merge_rules import NEAR
 from sarag_rdf.building.plan import IndexedSources
 from sarag_rdf.building.sssom import read_table, review_table
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.graph.metadata import now, read_meta, run_quads, today, with_revision
-from sarag_rdf.graph.records import Match
+from sarag_rdf.graph.metadata import now, run_quads, today, with_revision
 from sarag_rdf.kg import proposals as proposing
-from sarag_rdf.kg.entities import decided_entity, entities_of_name
-from sarag_rdf.kg.ontologies import phrase_schema, schema_in_force
+from sarag_rdf.kg.lookup import decided_entity, entities_of_name
 from sarag_rdf.kg.proposals import BY_MODEL, CLASS_IN_NAME, ClassProposal, PhraseProposal
+from sarag_rdf.kg.schemas import phrase_schema, schema_in_force
 from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.vectors import recorded_model
 
 _STATING = (SARAG.property, SARAG.inverseProperty)
 
@@ -79,7 +79,7 @@ class Decisions:
         Raises `UsageError` for an unknown entity, and for a merge that contradicts a decision.
         """
         with self._session.write(create=False) as reader:
-            [decision] = _merges(reader, [_Merge(entity, other, Decision("merged", "", note=note))])
+            [decision] = _merges(reader, [(entity, other, Decision("merged", "", note=note))])
             record_decisions(reader, [decision])
             return decision
 
@@ -192,21 +192,22 @@ class Decisions:
             raise UsageError(f"unknown rule '{rule}': choose from {CLASS_IN_NAME}, {BY_MODEL}")
         llm = self._session.models.llm() if rule == BY_MODEL else None
         with self._session.read() as snapshot:
-            reader = snapshot.own
-            if llm is not None:
-                schema = schema_in_force(reader)
-                return proposing.relabel_classes(reader, schema, llm, progress)
-            return proposing.propose_classes(reader, schema_in_force(reader))
+            own = snapshot.own
+            return proposing.propose_classes(own, schema_in_force(own), llm, progress)
 
     def propose_phrases(
         self, *, most: int = proposing.MOST, all_: bool = False
     ) -> Sequence[PhraseProposal]:
-        """The most important phrases with suggested properties; see `propose_phrases` there."""
+        """The `most` important phrases, each with up to three suggested properties.
+
+        With `all_`, also those that were decided or state a property already.
+        """
         with self._session.read() as snapshot:
-            meta = read_meta(snapshot.own.store)
-            embedder = self._session.models.embedder(meta.embedding_model if meta else "")
-            schema = phrase_schema(snapshot.own)
-            return proposing.propose_phrases(snapshot.own, schema, embedder, most=most, all_=all_)
+            own = snapshot.own
+            embedder = self._session.models.embedder(recorded_model(own))
+            return proposing.propose_phrases(
+                own, phrase_schema(own), embedder, most=most, all_=all_
+            )
 
     def table(
         self,
@@ -263,20 +264,16 @@ class Decisions:
             return Accepted(tuple(decisions), skipped, before, _stating(reader))
 
     def _accept_merges(self, rows: Sequence[Match]) -> Accepted:
-        accepted = [
-            _Merge(row.object, row.subject, _from_row(row))
-            for row in rows
-            if row.is_link and row.predicate == EXACT
-        ]
         with self._session.write(create=False) as reader:
             merged = stored.Decisions.of(read_decisions(reader), reader.minter).merges
             mention = reader.minter.mention_of_entity
             new = {
-                pair: merge
-                for merge in accepted
-                if (pair := (mention(merge.other), mention(merge.entity))) not in merged
+                pair: row
+                for row in rows
+                if row.is_link and row.predicate == EXACT
+                if (pair := (mention(row.subject), mention(row.object))) not in merged
             }
-            decisions = _merges(reader, list(new.values()))
+            decisions = _merges(reader, [(r.object, r.subject, _of_row(r)) for r in new.values()])
             record_decisions(reader, decisions)
         return Accepted(tuple(decisions), sum(not row.is_link for row in rows))
 
@@ -309,15 +306,6 @@ def _record_classes(reader: GraphReader, decisions: Sequence[Decision]) -> None:
     names = {decision.name for decision in decisions}
     replaced = [d for d in read_decisions(reader) if d.kind == "class" and d.name in names]
     record_decisions(reader, decisions, replaced)
-
-
-@dataclass(frozen=True, slots=True)
-class _Merge:
-    """A request to merge `other` into `entity`, each an IRI or a name."""
-
-    entity: str
-    other: str
-    decision: Decision
 
 
 def record_decisions(
@@ -358,8 +346,10 @@ def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> lis
     """
     if what is not None and not what.strip():
         raise UsageError("give a name, a rule or an IRI to undo, or --undo-all for all decisions")
-    iris = {what, *decisions_of_run(reader, what or "")}
-    names = {normalize_name(what or ""), phrase_key(what or "")}
+    runs = reader.store.quads(reader.minter.runs_graph)
+    of_run = (q for q in runs if iri(q.subject) == what and q.predicate == PROV.generated)
+    iris = {what, *(iri(quad.object) for quad in of_run)}
+    names = {normalize_name(what or ""), phrase_key(what or ""), what}
     undone = [
         decision
         for decision in read_decisions(reader)
@@ -368,7 +358,6 @@ def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> lis
             what is None
             or decision.iri(reader.minter) in iris
             or decision.rule == what
-            or what in (decision.name, decision.other)
             or not names.isdisjoint((decision.name, decision.other))
         )
     ]
@@ -379,39 +368,36 @@ def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> lis
     return undone
 
 
-def decisions_of_run(reader: GraphReader, run: str) -> set[str]:
-    """IRIs of the decisions that a run made."""
-    quads = reader.store.quads(reader.minter.runs_graph)
-    return {iri(q.object) for q in quads if iri(q.subject) == run and q.predicate == PROV.generated}
+def _merges(reader: GraphReader, merges: Iterable[tuple[str, str, Decision]]) -> list[Decision]:
+    """The decisions to merge the second of two entities into the first, each an IRI or a name.
 
-
-def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
-    """The decisions for merges; raises `UsageError` if one contradicts another decision."""
+    Raises `UsageError` if one contradicts another decision.
+    """
     decided = stored.Decisions.of(read_decisions(reader), reader.minter)
     merged_into = dict(decided.merges)
     decisions = []
-    for merge in merges:
-        entities = [decided_entity(reader, named) for named in (merge.entity, merge.other)]
-        entity, other = map(reader.minter.mention_of_entity, entities)
+    for first, second, decision in merges:
+        entity, other = (
+            reader.minter.mention_of_entity(decided_entity(reader, named))
+            for named in (first, second)
+        )
         if entity == other:
-            raise UsageError(f"'{merge.entity}' and '{merge.other}' are already the same entity")
+            raise UsageError(f"'{first}' and '{second}' are already the same entity")
         if (entity, other) in decided.different:
-            raise UsageError(
-                f"'{merge.entity}' and '{merge.other}' are kept apart: undo that first"
-            )
+            raise UsageError(f"'{first}' and '{second}' are kept apart: undo that first")
         if other in merged_into.values() or other in merged_into or entity in merged_into:
             raise UsageError(
-                f"'{merge.entity}' or '{merge.other}' is already merged with another entity: "
-                f"merge that one with '{merge.entity}' instead, or undo it (sarag merge --list)"
+                f"'{first}' or '{second}' is already merged with another entity: merge that one "
+                f"with '{first}' instead, or undo it (sarag merge --list)"
             )
         merged_into[other] = entity
         name, target = (_normalized(reader, mention) for mention in (other, entity))
-        date = merge.decision.date or today()
-        decisions.append(replace(merge.decision, name=name, other=target, date=date))
+        date = decision.date or today()
+        decisions.append(replace(decision, name=name, other=target, date=date))
     return decisions
 
 
-def _from_row(row: Match) -> Decision:
+def _of_row(row: Match) -> Decision:
     return Decision(
         "merged", "", justification=row.justification, rule=row.tool, date=row.date,
         note=row.comment,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +13,17 @@ from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.tabular import delimiter_for
 from sarag_rdf.base.types import SchemaUse, TermCount
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.cli.decisions import action_of, list_or_undo, undo_options
-from sarag_rdf.cli.options import (
-    base_option,
-    embedding_options,
-    flags,
-    json_option,
-    open_graph,
-    output_option,
-    read_options,
-    together,
-    write_options,
-)
-from sarag_rdf.cli.output import columns, counted, emit, open_output
-from sarag_rdf.documents.reading import ReadOptions
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.entity_commands import action_of, list_or_undo, undo_options
+from sarag_rdf.cli.output import columns, counted, emit, problem, write_output
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.store.input_files import RdfReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.check import OntologyFinding
     from sarag_rdf.graph.ontology.schema import OntologyProperty
-    from sarag_rdf.kg.ontologies import OntologyReport, StoredOntology
+    from sarag_rdf.kg.schemas import OntologyReport, StoredOntology
 
 _MOST_EXAMPLES = 3
 """Terms that are printed for a kind of warning."""
@@ -44,21 +33,14 @@ _MOST_FOUND = 3
 """Classes of subjects and of objects that are printed."""
 
 
-_parsing_options = together(
-    click.option("--format", "format_", help="RDF format. Default: by the suffix of the file."),
-    click.option("--base-iri", help="Base IRI for relative IRIs in the file."),
-    flags(ReadOptions, "max_expansion", "max_seconds"),
+_PARSING = ("format", "base_iri", "max_expansion", "max_seconds")
+_parsing_options = flags.together(
+    flags.of(RdfReadOptions, *_PARSING[:2], once=True),
+    flags.of(RdfReadOptions, *_PARSING[2:]),
 )
 
 
-def _parsing_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    names = ("base_iri", "max_expansion", "max_seconds")
-    return {"format": options["format_"], **{name: options[name] for name in names}}
-
-
-@click.group(
-    epilog="Example:  sarag ontology add museum.ttl --kg kg",
-)
+@click.group(epilog="Example:  sarag ontology add museum.ttl --kg kg")
 def ontology() -> None:
     """Manage the ontologies of a graph, whose classes and properties extraction uses.
 
@@ -67,14 +49,18 @@ def ontology() -> None:
     """
 
 
+def _parsing(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in _PARSING}
+
+
 @ontology.command(name="add", epilog="Example:  sarag ontology add museum.ttl --kg kg")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
 @click.option("--name", help="Name of the ontology. Default: the name of the file.")
-@click.option("--yes", is_flag=True, help="Replace an ontology of the same name.")
+@flags.switch("--yes", "Replace an ontology of the same name.")
 @_parsing_options
-@write_options
-@base_option
-@json_option
+@flags.write_options
+@flags.base_option
+@flags.json_option
 def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) -> int:
     """Add ontologies to a graph, which is created if it does not exist.
 
@@ -83,19 +69,19 @@ def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) 
     """
     if name is not None and len(files) > 1:
         raise UsageError("--name requires a single file")
-    with open_graph(options, base=options["base"]) as kg:
-        arguments = {"name": name, "replace": yes, **_parsing_arguments(options)}
+    with flags.open_graph(options, base=options["base"]) as kg:
+        arguments = {"name": name, "replace": yes, **_parsing(options)}
         reports = [kg.ontologies.add(file, **arguments) for file in files]
-    if options["as_json"]:
-        return emit(options, [asdict(report) for report in reports])
+    lines = []
     for report, file in zip(reports, files, strict=True):
-        echo_added(report, file)
+        if not options["as_json"]:
+            echo_added(report, file)
     if any(report.sources and not report.already for report in reports):
-        click.echo(
+        lines.append(
             f"{counted(reports[0].sources, 'source')} indexed with another schema: sarag update "
             "or sarag index extracts them again"
         )
-    return 0
+    return emit(options, reports, *lines)
 
 
 def echo_added(report: OntologyReport, file: object, *, only_problems: bool = False) -> None:
@@ -106,34 +92,30 @@ def echo_added(report: OntologyReport, file: object, *, only_problems: bool = Fa
         click.echo(f"{report.name}: {state}, {classes}, {properties}, {report.triples} triples")
     errors = [finding for finding in report.findings if finding.severity == "error"]
     for finding in errors:
-        click.echo(f"sarag: {one_line(str(finding))}", err=True)
-    warnings = len(report.findings) - len(errors)
-    if warnings:
-        click.echo(
-            f"sarag: {counted(warnings, 'warning')}: sarag ontology check {file}  lists them",
-            err=True,
-        )
+        problem(one_line(str(finding)))
+    if warnings := len(report.findings) - len(errors):
+        problem(f"{counted(warnings, 'warning')}: sarag ontology check {file}  lists them")
 
 
 @ontology.command(name="list", epilog="Example:  sarag ontology list --kg kg")
-@read_options
-@json_option
+@flags.read_options
+@flags.json_option
 def list_(**options: Any) -> int:
     """List the ontologies of a graph, or the packaged one, which is in force without them."""
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         ontologies = kg.ontologies.in_force()
-    return emit(options, [asdict(each) for each in ontologies], *map(_line, ontologies))
+    return emit(options, ontologies, *map(_line, ontologies))
 
 
 @ontology.command(name="show", epilog="Example:  sarag ontology show museum --kg kg")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@read_options
+@flags.read_options
 @click.option(
     "--over",
     metavar="NAME",
     help="Show the classes and properties of this imported graph, as found.",
 )
-@json_option
+@flags.json_option
 def show(names: tuple[str, ...], *, over: str | None, **options: Any) -> int:
     """Show the classes and properties of ontologies (default: all), and how they are used.
 
@@ -142,19 +124,19 @@ def show(names: tuple[str, ...], *, over: str | None, **options: Any) -> int:
     and objects, the most frequent classes of these, and the terms that are never used. Without
     a stored ontology, the packaged one is shown, which extraction follows then.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if over not in (None, "documents"):
             use = kg.ontologies.use(*names, over=over)
             prefixes = kg.ontologies.prefixes() | PREFIXES
-            return emit(options, asdict(use), *_use_lines(use, Schema(), prefixes))
+            return emit(options, use, *_use_lines(use, Schema(), prefixes))
         ontologies = [o for o in kg.ontologies.in_force() if not names or o.name in names]
         schema = kg.ontologies.schema(*names)
         use = kg.ontologies.use(*names)
     data = {
-        "ontologies": [asdict(each) for each in ontologies],
-        "classes": [asdict(class_) for class_ in schema.classes.values()],
-        "properties": [asdict(property_) for property_ in schema.properties.values()],
-        "use": asdict(use),
+        "ontologies": ontologies,
+        "classes": [*schema.classes.values()],
+        "properties": [*schema.properties.values()],
+        "use": use,
     }
     lines = (*map(_line, ontologies), *_schema_lines(schema), *_use_lines(use, schema, PREFIXES))
     return emit(options, data, *lines)
@@ -259,11 +241,11 @@ def _axioms(property_: OntologyProperty, schema: Schema) -> str:
 
 @ontology.command(name="remove", epilog="Example:  sarag ontology remove museum --kg kg")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@write_options
-@json_option
+@flags.write_options
+@flags.json_option
 def remove(names: tuple[str, ...], **options: Any) -> int:
     """Remove ontologies from a graph."""
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         kg.ontologies.remove(*names)
     removed = list(dict.fromkeys(names))
     return emit(options, {"removed": removed}, f"{counted(len(removed), 'ontology')} removed")
@@ -272,7 +254,7 @@ def remove(names: tuple[str, ...], **options: Any) -> int:
 @ontology.command(name="check", epilog="Example:  sarag ontology check museum.ttl")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
 @_parsing_options
-@json_option
+@flags.json_option
 def check(files: tuple[str, ...], **options: Any) -> int:
     """Check ontologies in files; exit code 1 if there are errors.
 
@@ -281,12 +263,12 @@ def check(files: tuple[str, ...], **options: Any) -> int:
     labels, domains and ranges, equal labels, and owl:imports, which is not followed. They are
     printed by kind; --json prints all.
     """
-    from sarag_rdf.kg.ontologies import check_file
+    from sarag_rdf.kg.schemas import check_file
 
-    findings = {file: check_file(file, **_parsing_arguments(options)) for file in files}
-    data = {file: [asdict(finding) for finding in findings[file]] for file in files}
-    emit(options, data, *(line for file in files for line in _finding_lines(file, findings[file])))
-    return int(any(f.severity == "error" for of_file in findings.values() for f in of_file))
+    findings = {file: check_file(file, **_parsing(options)) for file in files}
+    lines = (line for file in files for line in _finding_lines(file, findings[file]))
+    failed = any(f.severity == "error" for of_file in findings.values() for f in of_file)
+    return emit(options, findings, *lines, failed=failed)
 
 
 def _finding_lines(file: str, findings: Sequence[OntologyFinding]) -> Iterator[str]:
@@ -315,11 +297,9 @@ def _finding_lines(file: str, findings: Sequence[OntologyFinding]) -> Iterator[s
     metavar="NAME",
     help="Parts to derive entailments from: documents (default), imported graphs. May be repeated.",
 )
-@click.option(
-    "--off", is_flag=True, help="Delete the entailed triples, and stop materialising them."
-)
-@write_options
-@json_option
+@flags.switch("--off", "Delete the entailed triples, and stop materialising them.")
+@flags.write_options
+@flags.json_option
 def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
     """Materialise the entailments of typed statements and ontologies, now and after each write.
 
@@ -327,7 +307,7 @@ def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
     classes by subclasses, domains and ranges; statements by subproperties, inverse, symmetric and
     transitive properties; equivalent classes and properties. Needs sarag-rdf[entailment].
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         status = kg.ontologies.entail(() if off else over or (DOCUMENTS,))
     data = {"over": status.over, "triples": status.triples}
     count = f"{counted(status.triples, 'entailed triple')}; they follow each write"
@@ -335,14 +315,16 @@ def entail(*, over: tuple[str, ...], off: bool, **options: Any) -> int:
 
 
 @ontology.command(name="suggest", epilog="Example:  sarag ontology suggest -o phrases.tsv --kg kg")
-@read_options
-@embedding_options
-@output_option("Write the table to this file, tab-separated or .csv. Default: standard output.")
+@flags.read_options
+@flags.embedding_options
+@flags.output_option(
+    "Write the table to this file, tab-separated or .csv. Default: standard output."
+)
 @click.option(
     "--most", default=100, show_default=True, type=click.IntRange(1), help="Number of phrases."
 )
-@click.option("--all", "all_", is_flag=True, help="Include phrases that state a property already.")
-@json_option
+@flags.switch("--all", "all_", "Include phrases that state a property already.")
+@flags.json_option
 def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> int:
     """Suggest properties for the phrases of relationships, as a table for review.
 
@@ -351,19 +333,18 @@ def suggest(*, output: Path | None, most: int, all_: bool, **options: Any) -> in
     the columns property and direction, or write no in the column decision; the property none means
     that a phrase states nothing. Then apply the table with 'sarag ontology accept'.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         proposals = kg.decisions.propose_phrases(most=most, all_=all_)
         if options["as_json"]:
-            return emit(options, [asdict(proposal) for proposal in proposals])
+            return emit(options, proposals)
         table = kg.decisions.table(proposals, "phrases", delimiter_for(output or Path()))
-    with open_output(output) as stream:
-        stream.write(table.encode())
+    write_output(output, table)
     return 0
 
 
 @ontology.command(name="accept", epilog="Example:  sarag ontology accept phrases.tsv --kg kg")
 @click.argument("table", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@write_options
+@flags.write_options
 @undo_options("decisions about phrases")
 def accept(table: Path | None, **options: Any) -> int:
     """Decide that phrases state properties, by the TABLE of 'sarag ontology suggest'.
@@ -373,7 +354,7 @@ def accept(table: Path | None, **options: Any) -> int:
     also hold for documents that are indexed later, and can be undone.
     """
     action = action_of(options, "a TABLE", is_given=table is not None)
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         if table is None:
             return list_or_undo(kg, "phrases", action, options)
         accepted = kg.decisions.accept(table, "phrases")
@@ -393,9 +374,9 @@ def accept(table: Path | None, **options: Any) -> int:
 
 
 @ontology.command(name="induce", epilog="Example:  sarag ontology induce -o corpus.ttl --kg kg")
-@read_options
-@embedding_options
-@output_option("Write the ontology to this file. Default: standard output.")
+@flags.read_options
+@flags.embedding_options
+@flags.output_option("Write the ontology to this file. Default: standard output.")
 @click.option("--namespace", metavar="IRI", help="Namespace of the terms. Default: BASE/ontology/.")
 @click.option(
     "--least",
@@ -411,8 +392,7 @@ def induce(*, output: Path | None, namespace: str | None, least: int, **options:
     after the most frequent one, with example sentences. Edit the file, then add it with 'sarag
     ontology add'.
     """
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         turtle = kg.ontologies.induce(namespace=namespace or "", least=least)
-    with open_output(output) as stream:
-        stream.write(turtle.encode())
+    write_output(output, turtle)
     return 0

@@ -15,16 +15,7 @@ import click
 import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.options import (
-    chosen,
-    embedder_option,
-    endpoint_of,
-    facts_option,
-    flags,
-    kg_option,
-    over_option,
-    together,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import is_quiet, note
 from sarag_rdf.server.access import ANONYMOUS, SCOPES, access_rules, new_token
 from sarag_rdf.server.settings import ServeSettings, is_loopback
@@ -33,18 +24,18 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.server.doors import Door
 
-graph_options = together(
-    over_option,
-    facts_option,
-    embedder_option,
-    flags(ModelEndpoint, names={"seed": "model_seed", "timeout": "model_timeout"}),
+graph_options = flags.together(
+    flags.over_option,
+    flags.facts_option,
+    flags.embedder_option,
+    flags.of(ModelEndpoint, names={"seed": "model_seed", "timeout": "model_timeout"}),
 )
 """What a server reads, and its models; --timeout is that of its queries."""
 
 
 @click.command(name="serve", epilog="Example:  sarag serve --kg kg --port 7878")
-@kg_option
-@flags(ServeSettings, once=True)
+@flags.kg_option
+@flags.of(ServeSettings, once=True)
 @graph_options
 def serve(**options: Any) -> int:
     """Serve an explorer, a SPARQL endpoint with an editor, a graph store, search and answers.
@@ -60,7 +51,7 @@ def serve(**options: Any) -> int:
         anonymous=options["anonymous"],
         writable=options["writable"],
     )
-    settings = chosen(
+    settings = flags.chosen(
         ServeSettings,
         options,
         folder=folder_of(options["kg"]),
@@ -123,7 +114,7 @@ def graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[
         settings.folder,
         over=options["over"],
         embedder=options["embedder"],
-        endpoint=endpoint_of(options, timeout="model_timeout"),
+        endpoint=flags.endpoint_of(options, timeout="model_timeout"),
         keep_vectors=settings.writable,
         facts=options["facts"],
     )
