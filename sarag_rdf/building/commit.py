@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -149,7 +148,8 @@ def remove_with(writer: Writer, sources: tuple[str, ...], progress: Progress = s
         return 0
     minter, quarantined = writer.reader.minter, read_quarantine(writer.reader).keys()
     advance = progress("deleting sources", len(sources))
-    for batch in _batches(sources):
+    for begin in range(0, len(sources), COMMIT_REMOVALS):
+        batch = sources[begin : begin + COMMIT_REMOVALS]
         drop = [minter.source_graph(source) for source in batch]
         released = [minter.quarantine_graph(source) for source in batch if source in quarantined]
         writer.commit(drop, (), (), removed=batch, released=released)
@@ -157,28 +157,19 @@ def remove_with(writer: Writer, sources: tuple[str, ...], progress: Progress = s
     return len(sources)
 
 
-def _batches(sources: Iterable[str]) -> Iterator[list[str]]:
-    pending = iter(sources)
-    while batch := list(islice(pending, COMMIT_REMOVALS)):
-        yield batch
-
-
 def repair(reader: GraphReader) -> bool:
-    """Drop incomplete sources, rebuild derived data and set a revision; false if not necessary."""
+    """Mend a graph behind an endpoint after an interrupted write; false if not necessary.
+
+    A change removes the revision first and writes it last, so that after an interruption the graph
+    is described but has no revision. Sources without a description are dropped, and derived data is
+    rebuilt.
+    """
     meta = read_meta(reader.store)
     if meta is None or meta.revision:
         return False
-    reader.store.apply(Change(drop=tuple(_incomplete(reader))))
-    reader.store.apply(with_revision(reader, rebuild(reader), meta=()))
-    return True
-
-
-def _incomplete(reader: GraphReader) -> list[str]:
-    """Source graphs without the description of their source."""
     sources = {source.value for source, *_ in reader.select_provenance("source-states")}
     complete = {reader.minter.source_graph(source) for source in sources}
-    return [
-        graph.value
-        for (graph,) in reader.select_provenance("source-graphs")
-        if graph.value not in complete
-    ]
+    graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
+    reader.store.apply(Change(drop=tuple(graph for graph in graphs if graph not in complete)))
+    reader.store.apply(with_revision(reader, rebuild(reader), meta=()))
+    return True

@@ -163,15 +163,14 @@ class ClassRules:
         domains: defaultdict[str, set[str]] = defaultdict(set)
         ranges: defaultdict[str, set[str]] = defaultdict(set)
         for property_, axiom, class_ in rows:
-            if isinstance(class_, NamedNode) and _is_named_class(class_.value):
+            if (
+                isinstance(class_, NamedNode)
+                and "/genid/" not in class_.value
+                and not class_.value.startswith((XSD.base, RDF.base, RDFS.base, OWL.base))
+            ):
                 target = domains if axiom == RDFS.domain else ranges
                 target[property_.value].add(class_.value)
         return cls(domains, ranges)
-
-
-def _is_named_class(iri: str) -> bool:
-    others = (XSD.base, RDF.base, RDFS.base, OWL.base)
-    return "/genid/" not in iri and not iri.startswith(others)
 
 
 def statement_triples(

@@ -198,7 +198,8 @@ def _import_file(
         graph = reader.minter.imported_graph(name)
         source = origin or file.origin
         record = Imported(name, options.kind, graph, source, file.sha256, options.identity)
-        before = _record(reader, name)
+        stored = _stored(reader, name)
+        before = record_of(Imported, stored) if stored else None
         what = (record.sha256, record.settings)
         is_same = before is not None and (before.sha256, before.settings) == what
         if before is not None and before.state == COMPLETE:
@@ -347,11 +348,6 @@ def _stored(reader: GraphReader, name: str) -> list[Quad]:
     return [q for q in reader.store.quads(reader.minter.meta_graph) if q.subject == node]
 
 
-def _record(reader: GraphReader, name: str) -> Imported | None:
-    quads = _stored(reader, name)
-    return record_of(Imported, quads) if quads else None
-
-
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 
 
@@ -406,7 +402,9 @@ def restore(
         if before.revision and (before.base, before.revision) == (base, exported.revision):
             return sum(1 for _ in store.quads())
         raise UsageError("the graph is not empty: restore into another folder")
-    _clear(store)
+    if not store.is_shared:  # the result of an interrupted restore is deleted
+        graphs = {getattr(quad.graph_name, "value", "") for quad in store.quads()}
+        store.apply(Change(drop=tuple(sorted(graphs))))
     meta_graph, genid = NamedNode(Minter(base).meta_graph), f"{base}genid/"
     metadata: list[Quad] = []
     count = 0
@@ -427,13 +425,6 @@ def restore(
     restored = _without_missing(store, metadata, Minter(base).graph("ontologies"))
     store.apply(Change(insert=tuple(restored)))
     return count - len(metadata) + len(restored)
-
-
-def _clear(store: GraphStore) -> None:
-    """Delete the result of an interrupted restore, except in a store shared with others."""
-    if not store.is_shared:
-        graphs = {getattr(quad.graph_name, "value", "") for quad in store.quads()}
-        store.apply(Change(drop=tuple(sorted(graphs))))
 
 
 def _is_empty(store: GraphStore, graph: str) -> bool:

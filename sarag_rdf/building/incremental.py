@@ -180,7 +180,8 @@ def refresh(
     vote_counts = VoteCounts() if vote_counts is None else vote_counts
     retained = RetainedEvidence(reader, drop, old, vote_counts, decisions, known.variant_names)
     try:
-        retained.require_same_typing(known)
+        if decisions.typing != known.typing:
+            raise NotIncrementalError  # noqa: TRY301
         retained.require_no_variants(
             old.names | new.names | (decisions.variant_names ^ known.variant_names)
         )

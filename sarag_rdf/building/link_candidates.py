@@ -325,12 +325,11 @@ def _build_index(reader: GraphReader, labels: dict[str, str]) -> EntityIndex:
             classes[entity.value].add(class_.value)
     for iri, label in labels.items():
         by_name[normalize_name(label)][iri] = True
-    kinds = {iri: frozenset(map(_kind, result)) - {""} for iri, result in classes.items()}
+    known = _kinds()
+    kinds = {
+        iri: frozenset(known[c] for c in result if c in known) for iri, result in classes.items()
+    }
     return EntityIndex(labels, dict(by_name), kinds)
-
-
-def _kind(class_: str) -> str:
-    return _kinds().get(class_, "")
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, Quad
@@ -97,7 +97,8 @@ def _add(
             continue
         group = groups[_signature(values, graph, uses)]
         group.relationships += 1
-        group.names |= set(_ends(values))
+        ends = (values[SUBJECT], values.get(OBJECT) or values.get(VALUE))
+        group.names |= {end.value for end in ends if end is not None}
         group.sentences.add(values[_TEXT].value if _TEXT in values else "")
         group.stated += statement_of(relationship, graph, values, decisions, uses) is not None
 
@@ -110,14 +111,6 @@ def _signature(values: dict[str, Term], graph: str, uses: NameUses) -> PhraseSig
         uses.types.get(subject, ""),
         VALUE_TYPE if is_value else uses.types.get(object_, ""),
     )
-
-
-def _ends(values: dict[str, Term]) -> Iterator[str]:
-    yield values[SUBJECT].value
-    if OBJECT in values:
-        yield values[OBJECT].value
-    elif VALUE in values:
-        yield values[VALUE].value
 
 
 def _examples(group: _Group) -> tuple[str, ...]:

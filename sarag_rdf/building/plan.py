@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import islice
@@ -194,25 +194,18 @@ def compared(
                 is_known, is_quarantined = iri in known, iri in quarantine
                 todo[iri] = PlannedSource(iri, item, tuple(documents), is_known, is_quarantined)
             states.setdefault(iri, state)
+    contents = read_contents(reader, quarantined)
     return Plan(
         method,
         tuple(todo.values()),
         unchanged,
         duplicates,
         tuple(problems),
-        _quarantine_problems(reader, quarantined, known),
+        tuple(
+            quarantine_problem(name, iri, contents[iri].violations, known=iri in known)
+            for iri, name in quarantined.items()
+        ),
         tuple(settled),
-    )
-
-
-def _quarantine_problems(
-    reader: GraphReader, names: Mapping[str, str], known: Container[str]
-) -> tuple[InputProblem, ...]:
-    """The problems of sources whose current version is in quarantine."""
-    contents = read_contents(reader, names)
-    return tuple(
-        quarantine_problem(name, iri, contents[iri].violations, known=iri in known)
-        for iri, name in names.items()
     )
 
 
@@ -231,17 +224,12 @@ def _with_indexed_states(
             source(item.key, item.title, item.text) if isinstance(item, Source) else ""
             for item in batch
         ]
-        states = _read_states(reader, filter(None, iris))
+        rows = reader.select_provenance_for("source-state", filter(None, iris))
+        states = {
+            iri.value: (digest.value, title.value if title else "", language.value, method.value)
+            for iri, digest, title, language, method in rows
+        }
         yield from ((item, iri, states.get(iri)) for item, iri in zip(batch, iris, strict=True))
-
-
-def _read_states(reader: GraphReader, sources: Iterable[str]) -> dict[str, SourceState]:
-    return {
-        source.value: (digest.value, title.value if title else "", language.value, extraction.value)
-        for source, digest, title, language, extraction in reader.select_provenance_for(
-            "source-state", sources
-        )
-    }
 
 
 def chunk(

@@ -112,11 +112,6 @@ class RetainedEvidence:
         if self._variant_names and not self._variant_names.isdisjoint(names):
             raise NotIncrementalError
 
-    def require_same_typing(self, before: Decisions) -> None:
-        """Raise `NotIncrementalError` if decisions about classes or phrases have changed."""
-        if self._decisions.typing != before.typing:
-            raise NotIncrementalError
-
     def _rows(self, name: str, iris: Iterable[str]) -> Iterator[_Row]:
         """Rows of an evidence query whose last column is a retained source graph."""
         return (

@@ -72,11 +72,6 @@ _GRAPH_FILES = ("store", "cache", "writer.json")
 """Contents of the folder of a knowledge graph."""
 
 
-def _is_graph_folder(folder: Path) -> bool:
-    """Whether a folder contains a knowledge graph."""
-    return os.path.isfile(folder / "store" / "CURRENT")  # noqa: PTH113 - Path.is_file may raise
-
-
 class _Walk:
     """All files below a folder: first real files and folders, then targets of symbolic links."""
 
@@ -95,7 +90,8 @@ class _Walk:
     def _scan(self, folder: Path) -> None:
         for name, folders, files in os.walk(folder, onerror=self._unlisted):
             current, real = Path(name), os.path.realpath(name)
-            graph = _GRAPH_FILES if _is_graph_folder(current) else ()
+            is_graph = os.path.isfile(current / "store" / "CURRENT")  # noqa: PTH113
+            graph = _GRAPH_FILES if is_graph else ()
             is_known = real in self.real_folders
             self.real_folders.add(real)
             entries = [

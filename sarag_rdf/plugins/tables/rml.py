@@ -78,9 +78,9 @@ class _RmlReader:
         return tuple(self._triples_map(node) for node in nodes)
 
     def _error(self, node: Any, message: str) -> InputError:
-        location = (
-            str(node.value).removeprefix("urn:mapping:") if _is_named(node) else "a blank node"
-        )
+        location = "a blank node"
+        if isinstance(node, ox.NamedNode):
+            location = node.value.removeprefix("urn:mapping:")
         return InputError(f"{self._name}, {location}: {message}")
 
     def _one(self, node: Any, name: str) -> Any:
@@ -166,10 +166,6 @@ class _RmlReader:
         if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
             raise self._error(node, f"'{template}' is not an IRI")
         return TermMap(parts, kind, kind == "iri", datatype, language)
-
-
-def _is_named(node: Any) -> bool:
-    return isinstance(node, ox.NamedNode)
 
 
 def _datatype(literal: ox.Literal) -> str:

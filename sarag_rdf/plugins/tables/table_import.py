@@ -43,7 +43,7 @@ _SHORTEST = 3
 """Letters of an abbreviation."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _STOP = frozenset("a an the of in on at by to for with is was were are has have had be as".split())
-_UNITS = frozenset("mm cm m km g kg t s min h l ml hz mw eur usd gbp c k percent".split())
+_UNITS = frozenset("mm cm m km g kg t s min h l ml hz mw eur usd gbp c k percent 2 3".split())
 _SAME = {"year": "date", "day": "date", "organisation": "organization", "colour": "color"}
 _TIME_WORDS = frozenset("date year born died founded built made since released published".split())
 _NAME_WORDS = ("name", "title", "label")
@@ -112,12 +112,8 @@ def content_words(text: str) -> frozenset[str]:
     (['birth', 'place'], ['height'])
     """
     words = [word.casefold() for word in _WORD.findall(text)]
-    content = [w for n, w in enumerate(words) if w not in _STOP and not (n and _is_unit(w))]
+    content = [w for n, w in enumerate(words) if w not in _STOP and not (n and w in _UNITS)]
     return frozenset(_SAME.get(w, w) for w in map(_singular, content or words))
-
-
-def _is_unit(word: str) -> bool:
-    return word in _UNITS or word in ("2", "3")
 
 
 def _singular(word: str) -> str:
@@ -180,8 +176,12 @@ class _Suggestion:
         self._entities: dict[tuple[str, str], str] = {}
 
     def text(self) -> str:
-        thing = self._class_label()
-        lines = [_Line("a", self._class_term(), reason=self._class_reason())]
+        words = self._words or ["row"]
+        thing = self._class.label if self._class else " ".join(words)
+        term = "ex:" + "".join(map(str.capitalize, words))
+        lines = [_Line("a", term, reason="no class found in the ontology")]
+        if self._class:
+            lines = [_Line("a", self._short(self._class.iri))]
         if self._name is not None:
             lines.append(_Line("rdfs:label", _reference(self._name.name)))
         lines += [line for column in self._columns for line in self._lines(column)]
@@ -238,17 +238,6 @@ class _Suggestion:
         domains = Counter(d for p, _ in self._properties.values() for d in p.domains)
         known = [d for d, _ in sorted(domains.items(), key=lambda pair: (-pair[1], pair[0]))]
         return next((self._schema.classes[d] for d in known if d in self._schema.classes), None)
-
-    def _class_label(self) -> str:
-        return self._class.label if self._class else " ".join(self._words) or "row"
-
-    def _class_term(self) -> str:
-        if self._class is not None:
-            return self._short(self._class.iri)
-        return "ex:" + "".join(word.capitalize() for word in self._words or ["row"])
-
-    def _class_reason(self) -> str:
-        return "" if self._class else "no class found in the ontology"
 
     def _name_column(self) -> Column | None:
         """The column with the names of the rows."""

@@ -426,7 +426,7 @@ class EntityBuilder:
             return
         for parent in ontologies.parents(name):
             yield self._item(name, SUBCLASS_OF, parent)
-        for other in ontologies.equal_classes(name):
+        for other in ontologies.equal_terms(name):
             yield self._url(name, EQUIVALENT_CLASS, other)
         for other in ontologies.close_terms(name):
             yield self._url(name, CLOSE_MATCH, other)
@@ -596,7 +596,7 @@ def equal_predicates(ontologies: Ontologies, typed: TypedProperty) -> list[tuple
     """
     if not ontologies.is_declared(typed):
         return []
-    return [(other, _predicate(other)) for other in ontologies.equal_properties(typed.iri)]
+    return [(other, _predicate(other)) for other in ontologies.equal_terms(typed.iri)]
 
 
 def _predicate(property_: str) -> str:

@@ -7,6 +7,7 @@ the export for each datatype that its values have: "date of birth" for dates, an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,8 +50,7 @@ _DATATYPES = {
     XSD.anyURI.value: "url",
 }
 """Datatype of a range -> datatype of Wikibase, for those that are not numbers."""
-_EQUAL_PROPERTIES = (OWL.equivalentProperty.value, SKOS.exactMatch.value)
-_EQUAL_CLASSES = (OWL.equivalentClass.value, SKOS.exactMatch.value)
+_EQUAL = tuple(p.value for p in (OWL.equivalentProperty, OWL.equivalentClass, SKOS.exactMatch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,28 +153,20 @@ class Ontologies:
                 texts.setdefault(text.language or "en", text.value)
         return texts
 
-    def equal_properties(self, property_: str) -> list[str]:
-        """Properties that are declared equal to a property, in either direction."""
-        return self._equal(property_, _EQUAL_PROPERTIES)
-
-    def equal_classes(self, class_: str) -> list[str]:
-        """Named classes that are declared equal to a class, in either direction."""
-        return self._equal(class_, _EQUAL_CLASSES)
-
     def close_terms(self, term: str) -> list[str]:
         """Terms of other vocabularies that are close in meaning."""
         return sorted(set(self._index.iris(term, SKOS.closeMatch.value)))
 
-    def _equal(self, term: str, axioms: tuple[str, ...]) -> list[str]:
-        equal = {*self._index.iris(term, *axioms), *self._inverse_matches.get((term, axioms), ())}
+    def equal_terms(self, term: str) -> list[str]:
+        """Properties or named classes that are declared equal to one, in either direction."""
+        equal = {*self._index.iris(term, *_EQUAL), *self._inverse_matches.get(term, ())}
         return sorted(other for other in equal - {term} if self._index.named(other) == [other])
 
     @cached_property
-    def _inverse_matches(self) -> dict[tuple[str, tuple[str, ...]], set[str]]:
-        inverse: dict[tuple[str, tuple[str, ...]], set[str]] = {}
-        for axioms in (_EQUAL_PROPERTIES, _EQUAL_CLASSES):
-            for subject, other in self._index.pairs(*axioms):
-                inverse.setdefault((other, axioms), set()).add(subject)
+    def _inverse_matches(self) -> dict[str, set[str]]:
+        inverse: defaultdict[str, set[str]] = defaultdict(set)
+        for subject, other in self._index.pairs(*_EQUAL):
+            inverse[other].add(subject)
         return inverse
 
     def parents(self, class_: str) -> list[str]:
