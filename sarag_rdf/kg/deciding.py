@@ -22,10 +22,9 @@ from sarag_rdf.building.decision_records import SUBJECTS, PhraseSignature, read_
 from sarag_rdf.building.decision_records import Decision as Decision
 from sarag_rdf.building.decision_records import Subject as Subject
 from sarag_rdf.building.incremental import refresh
-from sarag_rdf.building.link_records import EXACT, Match, following_links
+from sarag_rdf.building.link_records import EXACT, Match, following_links, read_table, review_table
 from sarag_rdf.building.merge_rules import NEAR
 from sarag_rdf.building.plan import IndexedSources
-from sarag_rdf.building.sssom import read_table, review_table
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_revision
 from sarag_rdf.kg import proposals as proposing

@@ -21,12 +21,14 @@ from sarag_rdf.building.link_candidates import candidates
 from sarag_rdf.building.link_records import (
     EXACT,
     SAME_AS,
+    UNKNOWN_LICENSE,
     identities,
     quads_of,
     quads_of_links,
     read_links,
+    read_table,
+    write_table,
 )
-from sarag_rdf.building.sssom import UNKNOWN_LICENSE, read_table, write_table
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts

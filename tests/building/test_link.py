@@ -20,8 +20,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, PROV, SEMAPV, SKOS
-from sarag_rdf.building.link_records import EXACT, SAME_AS
-from sarag_rdf.building.sssom import read_table, review_table, write_table
+from sarag_rdf.building.link_records import EXACT, SAME_AS, read_table, review_table, write_table
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import NO_MAPPING, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
