@@ -148,13 +148,14 @@ class Axioms:
             if isinstance(triple.object, Literal):
                 literals[object_] = triple.object
         try:
-            found = run(closure, LIMITS, sorted(self.triples), sorted(rows), most)
+            rows_entailed = run(closure, LIMITS, sorted(self.triples), sorted(rows), most)
         except EndedError as error:
             memory = f"{LIMITS.memory >> 20} MiB of memory"
             limit = f"{LIMITS.seconds:g} seconds" if error.by_time else memory
             raise EntailmentError(f"the entailments need more than {limit}") from error
         return {
-            Triple(NamedNode(s), NamedNode(p), literals.get(o) or NamedNode(o)) for s, p, o in found
+            Triple(NamedNode(s), NamedNode(p), literals.get(o) or NamedNode(o))
+            for s, p, o in rows_entailed
         }
 
 
@@ -189,14 +190,14 @@ def closure(axioms: list[_Row], statements: list[_Row], most: int) -> list[_Row]
     trivial = {(_TYPE, term.value) for term in _TRIVIAL}
     reasoner = PyReasoner()
     reasoner.from_graph([*axioms, *statements])
-    found = []
+    entailed = []
     for term in reasoner.reason():
         row = (str(term[0]), str(term[1]), str(term[2]))
         if row[0] in nodes and row[1] in properties and row[1:] not in trivial and row not in given:
-            found.append(row)
-            if len(found) == most:
+            entailed.append(row)
+            if len(entailed) == most:
                 break
-    return found
+    return entailed
 
 
 def _is_named(term: object) -> bool:

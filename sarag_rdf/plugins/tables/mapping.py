@@ -43,7 +43,7 @@ class MappingLanguage:
 
 def languages() -> list[MappingLanguage]:
     """The mapping languages that are installed."""
-    return [found for _, found in loadable("mapping_languages") if not isinstance(found, Exception)]
+    return [lang for _, lang in loadable("mapping_languages") if not isinstance(lang, Exception)]
 
 
 def described_languages() -> str:
