@@ -29,7 +29,7 @@ from sarag_rdf.building.evidence_quarantine import (
 from sarag_rdf.building.plan import Plan, PlannedSource, state_of
 from sarag_rdf.building.source_evidence import SourceGraph, extraction_iri
 from sarag_rdf.documents.format import InputProblem
-from sarag_rdf.extraction.entity_types import resolve_types, unknown_types, unknown_types_warning
+from sarag_rdf.extraction.names import resolve_types, unknown_types, unknown_types_warning
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now
 
