@@ -343,13 +343,13 @@ class KnowledgeGraph:
         The graph can be indexed further. `options` are those of `RdfReadOptions`: `format` is
         needed where the file name has no suffix for it.
         """
-        from sarag_rdf.building.graph_import import restore as restoring
+        from sarag_rdf.building import graph_import
         from sarag_rdf.graph.store.input_files import RdfReadOptions
 
         chosen = RdfReadOptions.of(options)
-        exported = restoring.exported_meta(str(where), chosen)
+        exported = graph_import.exported_meta(str(where), chosen)
         with self.session.write() as reader:
-            count = restoring.restore(reader.store, str(where), exported, chosen, progress)
+            count = graph_import.restore(reader.store, str(where), exported, chosen, progress)
         if embed:  # a block of its own: the base of the graph is now that of the export
             with self.session.write() as reader:
                 self.session.vectors.build(reader, progress)
