@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
@@ -262,7 +263,7 @@ def _load(
         raise InputError(_empty_message(file, options))
     used = used_properties(reader, graph, profile_properties(options.paths))
     profile = profile_of(options.importer.vocabulary, used, options.paths)
-    paths = {role: tuple(properties) for role, properties in profile.paths.items()}
+    paths: dict[str, Any] = {role: tuple(iris) for role, iris in profile.paths.items()}
     complete = replace(record, kind=profile.kind, state=COMPLETE, triples=count)
     _write(reader, name, replace(complete, **paths))
     if not profile.is_named:

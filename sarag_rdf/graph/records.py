@@ -6,7 +6,7 @@ A `Match` is the record of a link or a decision, in the terms of SSSOM (https://
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
 from functools import cache
@@ -46,8 +46,14 @@ def stored(
 
 
 @cache
-def _stored(record: type) -> list[tuple[Field[Any], NamedNode, _Kind, bool]]:
-    return [(f, *f.metadata["stored"]) for f in fields(record) if "stored" in f.metadata]
+def _stored(record: Any) -> list[tuple[Field[Any], NamedNode, _Kind, bool]]:
+    """The stored fields of a record, as in `stored`."""
+    declared = []
+    for own in fields(record):
+        if "stored" in own.metadata:
+            predicate, kind, many = own.metadata["stored"]
+            declared.append((own, predicate, kind, many))
+    return declared
 
 
 def decimal(value: float) -> Literal:
@@ -90,7 +96,7 @@ def record_quads(record: object, node: NamedNode, graph: str, *classes: NamedNod
     return [Quad(node, predicate, value, NamedNode(graph)) for predicate, value in pairs]
 
 
-def record_of(record: type[_Record], quads: Iterable[Quad], **others: Any) -> _Record:
+def record_of(record: Callable[..., _Record], quads: Iterable[Quad], **others: Any) -> _Record:
     """The record in the quads of its node; `others` are the fields that are not stored.
 
     Of several values of a field that has one, the least counts; one without a default that is
