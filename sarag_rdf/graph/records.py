@@ -83,7 +83,7 @@ def _value(term: Term, kind: _Kind) -> Any:
         raise StoreError(f"invalid term in the graph: {term} is not of type {kind}") from error
 
 
-def record_quads(record: object, node: NamedNode, graph: str, *classes: NamedNode) -> list[Quad]:
+def record_quads(record: Any, node: NamedNode, graph: str, *classes: NamedNode) -> list[Quad]:
     """The quads of a record, with the classes of its node."""
     pairs: list[tuple[NamedNode, Term]] = [(RDF.type, class_) for class_ in classes]
     for own, predicate, kind, many in _stored(type(record)):
@@ -169,5 +169,6 @@ class Match:
     def quads(self, minter: Minter, graph: str) -> list[Quad]:
         """The triple itself, and the quads of its node."""
         node = NamedNode(minter.mapping(*self.triple))
-        link = Quad(*map(NamedNode, self.triple), NamedNode(graph))
+        subject, predicate, object_ = map(NamedNode, self.triple)
+        link = Quad(subject, predicate, object_, NamedNode(graph))
         return [link, *record_quads(self, node, graph, OWL.Axiom)]

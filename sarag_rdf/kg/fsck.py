@@ -33,7 +33,7 @@ from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, graph_names, imported_graphs
-from sarag_rdf.graph.store.shacl import ValidationReport, read_shapes
+from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shapes
 from sarag_rdf.graph.store.shacl import validate as validate_data
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
@@ -42,7 +42,6 @@ from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
-from sarag_rdf.retrieval.view import Engine
 
 DERIVED = "derived"
 """The check of the traversed graph."""
@@ -140,7 +139,7 @@ def stats(reader: GraphReader) -> dict[str, int]:
     return {measure: int(counts[measure].value) for measure in measures}
 
 
-def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationReport:
+def validate(reader: GraphReader, engine: ShaclEngine | None = None) -> ValidationReport:
     """Validate the union of all graphs except imported graphs, ontologies and quarantine.
 
     `engine` as in `sarag_rdf.graph.store.shacl.validate`, and the same errors.
