@@ -228,7 +228,6 @@ class SparqlClient:
         headers = {"User-Agent": user_agent()}
         if body is not None:
             headers["Content-Type"] = "text/turtle"
-
         request = self._http.build_request(method, url, headers=headers, content=body)
         return self._with_retries(request, idempotent=method != "POST")
 
@@ -242,8 +241,10 @@ class SparqlClient:
                 if retry == RETRIES or not (idempotent and _is_lost(error.__cause__)):
                     raise
             else:
+                if response.status_code < 300:
+                    return response
                 if response.status_code not in _NO_CAPACITY:
-                    return _success(response)
+                    raise error_for_status(response)
                 wait = retry_after(response.headers.get("Retry-After", ""))
                 if retry == RETRIES or (wait or 0.0) > MAX_WAIT:
                     raise error_for_status(response)
@@ -315,13 +316,6 @@ def _url(message: httpx.Request | httpx.Response) -> str:
 def _media_type(response: httpx.Response) -> str:
     header = response.headers.get("Content-Type", "text/plain")
     return re.split("[;,]", header)[0].strip().lower()
-
-
-def _success(response: httpx.Response) -> httpx.Response:
-    """The response, if its status is 2xx; raises the typed error for any other."""
-    if response.status_code >= 300:
-        raise error_for_status(response)
-    return response
 
 
 def _is_lost(error: BaseException | None) -> bool:
