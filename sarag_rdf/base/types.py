@@ -328,7 +328,7 @@ class RelationPath:
 
     `hops` are the properties and whether they are followed from object to subject. Paths with a
     higher score say better what the question asks. `sparql` and `answers` are empty for a path
-    that was ranked only; `is_cut` tells that there may be more answers.
+    that was ranked only; `is_cut` means that there may be more answers.
     """
 
     topic: str
@@ -561,7 +561,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """What happens while an answer is made.
+    """An event of the answering of a question.
 
     ``call``: a call of the model begins, with the `name` of its prompt. ``step``: a stage is
     complete. ``text``: the next part of the answer, in `text`. ``withdrawn``: what was sent of the
@@ -575,7 +575,7 @@ class AnswerEvent:
 
 
 OnEvent = Callable[[AnswerEvent], None]
-"""Follows an answer while it is made; what it raises ends the work."""
+"""Receives the events of an answer; an exception ends the work."""
 
 
 @dataclass(frozen=True, slots=True)

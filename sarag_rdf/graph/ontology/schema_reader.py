@@ -349,7 +349,9 @@ class _SchemaReader:
                 self.roles[role][subject] += index.named(term)
         for concept, narrower in index.pairs(SKOS.narrower.value):
             self.roles["parent"][narrower].append(concept)
-        inverses = [(one, other) for one, found in self.roles["inverse"].items() for other in found]
+        inverses = [
+            (one, other) for one, others in self.roles["inverse"].items() for other in others
+        ]
         for one, other in inverses:
             self.roles["inverse"][other].append(one)
         self._equivalents = set(self._values("equivalent"))
@@ -448,13 +450,13 @@ class _SchemaReader:
     def texts(self, term: str, role: str) -> tuple[str, ...]:
         """The texts of a term and its shapes."""
         nodes = (term, *self.shapes.get(term, ()))
-        found = (text for node in nodes for text in texts(self.index, node, _TEXTS[role]))
-        return tuple(dict.fromkeys(found))
+        each = (text for node in nodes for text in texts(self.index, node, _TEXTS[role]))
+        return tuple(dict.fromkeys(each))
 
     def admitted(self, iri: str, role: str) -> tuple[str, ...]:
         """Domains or ranges without those that admit everything."""
-        found = self.roles[role].get(iri, ())
-        return tuple(sorted({i for i in found if i not in ANYTHING and not is_skolem_iri(i)}))
+        terms = set(self.roles[role].get(iri, ())) - ANYTHING
+        return tuple(sorted(term for term in terms if not is_skolem_iri(term)))
 
 
 def _is_true(term: Any) -> bool:
