@@ -45,7 +45,7 @@ class ReplySizeError(Exception):
 
 
 def retry_after(value: str) -> float | None:
-    """The seconds in a Retry-After header, a number or a date (RFC 9110, 10.2.3); None if invalid."""
+    """The seconds in a Retry-After header, a number or a date (RFC 9110, 10.2.3), or None."""
     try:
         seconds = float(value)
     except ValueError:
