@@ -90,7 +90,7 @@ def endpoint_client(
 ) -> openai.OpenAI:
     """A client of the `openai` package; raises `UsageError` for an invalid base URL.
 
-    `timeout` and `loading_wait` are in seconds, `max_reply` in bytes. The key is redacted from now on.
+    `timeout` and `loading_wait` are in seconds, `max_reply` in bytes. The key becomes a secret.
     """
     check_base_url(base_url)
     remember(key)
@@ -108,7 +108,7 @@ def endpoint_client(
 
 
 def check_model(name: str) -> None:
-    """Raise `UsageError` for a model name that contains a secret: names are displayed and stored."""
+    """Raise `UsageError` for a model name with a secret: names are displayed and stored."""
     if redacted_data(name) != name:
         raise UsageError(
             "the name of the model holds a key, password or token: give the bare name, and the "
@@ -177,7 +177,7 @@ class _ModelClient(BoundedClient):
         return response
 
     def _send_once(self, request: httpx.Request, options: dict[str, Any]) -> httpx.Response:
-        """Send; raises errors after which the `openai` package does not retry, for slow or large replies."""
+        """Send; for late and for large replies, raises errors that the `openai` package passes on."""
         try:
             return super().send(request, **options)
         except DeadlineError as error:

@@ -123,7 +123,7 @@ class SentenceTransformerEmbedder:
         return np.asarray(vectors, dtype=np.float32)
 
     def _config(self) -> Mapping[str, Any]:
-        """The configuration that sentence-transformers stores with the model; empty if there is none."""
+        """The configuration of sentence-transformers for the model; empty if there is none."""
         if self._name == DEFAULT_MODEL:
             return {}
         path = self.folder / CONFIG if self.folder else self._config_of_hub()
@@ -249,7 +249,7 @@ class QuestionEmbedder:
         return (encoder or self._model).embed_queries(texts)
 
     def prepare(self) -> BertEncoder | None:
-        """The encoder, if it may be used; it is compared with the model unless this was done before.
+        """The encoder, if it may be used; at first it is compared with the model.
 
         Raises `ModelError` if the comparison needs the model and it cannot be loaded.
         """

@@ -349,11 +349,9 @@ class _SchemaReader:
                 self.roles[role][subject] += index.named(term)
         for concept, narrower in index.pairs(SKOS.narrower.value):
             self.roles["parent"][narrower].append(concept)
-        inverses = [
-            (one, other) for one, others in self.roles["inverse"].items() for other in others
-        ]
-        for one, other in inverses:
-            self.roles["inverse"][other].append(one)
+        inverses = self.roles["inverse"]
+        for one, other in [(one, o) for one, others in inverses.items() for o in others]:
+            inverses[other].append(one)
         self._equivalents = set(self._values("equivalent"))
         self._datatypes = self._declared_datatypes()
         ranges = set(self._values("range"))
