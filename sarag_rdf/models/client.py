@@ -177,7 +177,7 @@ class _ModelClient(BoundedClient):
         return response
 
     def _send_once(self, request: httpx.Request, options: dict[str, Any]) -> httpx.Response:
-        """Send; for late and for large replies, raises errors that the `openai` package passes on."""
+        """Send; for late and large replies, raises errors that the `openai` package passes on."""
         try:
             return super().send(request, **options)
         except DeadlineError as error:
