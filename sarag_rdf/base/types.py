@@ -6,12 +6,11 @@ while answering.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import pairwise
 from typing import Any, Literal
-
-from sarag_rdf.base.tabular import SHOWN, more, table_html
 
 EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
 """The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""
@@ -652,3 +651,38 @@ class SchemaUse:
 
     classes: tuple[ClassUse, ...]
     properties: tuple[PropertyUse, ...]
+
+
+# ------------------------------------------------------------------------- HTML for notebooks
+
+
+SHOWN = 20
+"""Rows of a table that are shown."""
+_CELL = 300
+"""Characters of a cell that are shown."""
+
+
+def table_html(header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
+    """A table; texts are cut and escaped."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows
+    )
+    after = f"<p>{escape(note)}</p>" if note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
+
+
+def graph_html(title: str, counts: Mapping[str, int]) -> str:
+    """A graph with the counts of its contents."""
+    rows = [(name, f"{count:,}") for name, count in counts.items() if count]
+    return f"<p>{escape(title)}</p>{table_html(('contents', 'count'), rows)}"
+
+
+def more(number: int) -> str:
+    """A note of how many rows are not shown."""
+    return f"and {number:,} more" if number > 0 else ""
+
+
+def _cell(value: object) -> str:
+    text = str(value)
+    return escape(text if len(text) <= _CELL else f"{text[: _CELL - 1]}…")
