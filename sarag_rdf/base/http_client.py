@@ -44,6 +44,14 @@ class ReplySizeError(Exception):
         self.limit = limit
 
 
+def reason_of(error: BaseException) -> str:
+    """The innermost cause of an error, in the words of the operating system or of OpenSSL."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
+    return " ".join(str(reason or error).split()) or type(error).__name__
+
+
 def retry_after(value: str) -> float | None:
     """The seconds in a Retry-After header, a number or a date (RFC 9110, 10.2.3), or None."""
     try:

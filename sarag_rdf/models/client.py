@@ -28,7 +28,13 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.http_client import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.http_client import (
+    BoundedClient,
+    DeadlineError,
+    ReplySizeError,
+    reason_of,
+    retry_after,
+)
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.redaction import (
     MASK,
@@ -282,7 +288,7 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
             "concurrency, or allow a longer timeout"
         )
     if isinstance(error, openai.APIConnectionError):
-        reason = _reason(error)
+        reason = redacted_remark(reason_of(error))[:_TOLD]
         return EndpointDownError(
             f"no connection with {where} ({reason}): start the server, or check the base URL"
         )
@@ -290,7 +296,7 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
         return _of_status(error, where)
     if isinstance(error, CutReplyError | openai.APIError):
         return EndpointDownError(
-            f"{where} broke its reply off ({_reason(error)}): look at the server's log, and ask "
+            f"{where} broke its reply off ({redacted_remark(reason_of(error))[:_TOLD]}): look at the server's log, and ask "
             "again"
         )
     return EndpointError(
@@ -363,13 +369,6 @@ def _words(error: openai.APIStatusError) -> str:
         details = body.get("detail") or message or body
         return " ".join(str(message or details).split())
     return " ".join(str(body or error.message).split())
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause, on one line."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return redacted_remark(" ".join(str(error).split()))[:_TOLD] or type(error).__name__
 
 
 # -------------------------------------------------------------------------------- Embeddings

@@ -35,7 +35,13 @@ from sarag_rdf.base.errors import (
     RemoteTruncatedError,
     StoreError,
 )
-from sarag_rdf.base.http_client import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.http_client import (
+    BoundedClient,
+    DeadlineError,
+    ReplySizeError,
+    reason_of,
+    retry_after,
+)
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.redaction import redact_exception, redacted_remark, remember
 from sarag_rdf.base.sandbox import EndedError
@@ -276,7 +282,7 @@ class SparqlClient:
                     f"{url} closed the connection during its response: try again, or request less"
                 ) from error
             raise RemoteDownError(
-                f"cannot connect to {url}: {_reason(error)}: check the URL, and that the server is "
+                f"cannot connect to {url}: {reason_of(error)}: check the URL, and that the server is "
                 "running"
             ) from error
         figures = len(response.content), time.monotonic() - begin
@@ -323,14 +329,6 @@ def _is_lost(error: BaseException | None) -> bool:
     if isinstance(error, httpx.RemoteProtocolError):
         return "disconnected" in str(error)
     return isinstance(error, httpx.ReadError)
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause of an error, in the words of the operating system or of OpenSSL."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
-    return str(reason or error or type(error).__name__)
 
 
 _TIMEOUT = re.compile(
