@@ -277,7 +277,7 @@ def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
 
 def typed_error(error: Exception, base_url: str) -> EndpointError:
     """The error of this library for one of the `openai` package."""
-    where = public_url(base_url)
+    where, reason = public_url(base_url), redacted_remark(reason_of(error))[:_TOLD]
     if isinstance(error, ModelReplySizeError):
         return EndpointError(
             f"{where} gave an answer of {error}: is it a model's endpoint? Else raise --max-reply"
@@ -288,7 +288,6 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
             "concurrency, or allow a longer timeout"
         )
     if isinstance(error, openai.APIConnectionError):
-        reason = redacted_remark(reason_of(error))[:_TOLD]
         return EndpointDownError(
             f"no connection with {where} ({reason}): start the server, or check the base URL"
         )
@@ -296,8 +295,7 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
         return _of_status(error, where)
     if isinstance(error, CutReplyError | openai.APIError):
         return EndpointDownError(
-            f"{where} broke its reply off ({redacted_remark(reason_of(error))[:_TOLD]}): look at the server's log, and ask "
-            "again"
+            f"{where} broke its reply off ({reason}): look at the server's log, and ask again"
         )
     return EndpointError(
         f"{where} did not answer like an OpenAI-compatible endpoint "

@@ -282,8 +282,8 @@ class SparqlClient:
                     f"{url} closed the connection during its response: try again, or request less"
                 ) from error
             raise RemoteDownError(
-                f"cannot connect to {url}: {reason_of(error)}: check the URL, and that the server is "
-                "running"
+                f"cannot connect to {url}: {reason_of(error)}: check the URL, and that the server "
+                "is running"
             ) from error
         figures = len(response.content), time.monotonic() - begin
         log.debug("%s %s: %d bytes in %.3f s", request.method, url, *figures)
