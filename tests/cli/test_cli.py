@@ -782,5 +782,5 @@ def test_a_settings_file_imports_no_other_command(tmp_path: Path) -> None:
         env=environment(),
         cwd=tmp_path,
     )
-    assert "cli.documents" in done.stderr
-    assert "cli.questions" not in done.stderr
+    assert "cli.document_commands" in done.stderr
+    assert "cli.question_commands" not in done.stderr

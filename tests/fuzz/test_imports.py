@@ -187,7 +187,7 @@ def test_tables_of_links(folder: Path, data: bytes) -> None:
     with graph() as kg:
         before = evidence(kg)
         with suppress(InputError):
-            kg.links.accept_file(path, elsewhere=True)
+            kg.links.accept(path, elsewhere=True)
         kg.links.accept(rows)
         kg.links.mappings()
         assert before <= quads(kg)

@@ -22,7 +22,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.export.description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.links import accept
+from sarag_rdf.kg.linking import accept
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of

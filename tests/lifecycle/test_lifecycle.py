@@ -264,10 +264,10 @@ def test_quarantine_goes_with_its_source() -> None:
 
 
 def test_numbers_are_never_given_twice(kg: KnowledgeGraph) -> None:
-    kg.export_wikibase("wikibase-json", BytesIO())
+    kg.export("wikibase-json", BytesIO())
     before = set(quads(kg, MINTER.numbers_graph))
     kg.delete("polish/gdansk.txt")
-    kg.export_wikibase("wikibase-json", BytesIO())
+    kg.export("wikibase-json", BytesIO())
     assert before <= set(quads(kg, MINTER.numbers_graph))
     assert len({quad.object for quad in before if quad.predicate == SARAG.wikibaseId}) > 1
 

@@ -91,36 +91,49 @@ class ImportReport:
 
 
 def run_import(
-    reader: GraphReader, location: str, options: ImportOptions, progress: Progress = silent
+    reader: GraphReader,
+    location: str,
+    options: ImportOptions,
+    *,
+    name: str | None = None,
+    replaces: bool = False,
+    progress: Progress = silent,
 ) -> ImportReport:
-    """Import a file, a URL or a folder. Raises `InputError`, `UsageError`, `StoreError`."""
+    """Import a file, a URL or a folder under a name, by default one made of its own.
+
+    With `replaces`, it takes the place of another import of that name. Raises `InputError`,
+    `UsageError`, `StoreError`.
+    """
     converted = options.importer.converted
     if converted is None:
-        return _import_file(reader, location, options, progress)
+        return _import_file(reader, location, options, name, replaces, progress)
     folder = Path(location).expanduser()
-    named = replace(options, name=import_name(options.name, folder.resolve().name))
+    name = import_name(name, folder.resolve().name)
+    origin = folder.resolve().as_uri()
     with converted(folder, options.max_expansion, progress) as path:
-        return _import_file(reader, str(path), named, progress, folder.resolve().as_uri())
+        return _import_file(reader, str(path), options, name, replaces, progress, origin)
 
 
 def _import_file(
     reader: GraphReader,
     location: str,
     options: ImportOptions,
+    name: str | None,
+    replaces: bool,
     progress: Progress,
     origin: str = "",
 ) -> ImportReport:
     """`origin` is the IRI of what was converted into the file."""
     with input_file(location, options.max_expansion) as file:
         file = replace(file, origin=origin or file.origin)
-        name = import_name(options.name, file.name)
-        record = ImportRecord(name, options.kind, file.origin, file.sha256, options.settings)
+        name = import_name(name, file.name)
+        record = ImportRecord(name, options.kind, file.origin, file.sha256, options.identity)
         before = record_of(stored_quads(reader, name), name)
         graph = reader.minter.imported_graph(name)
         if before is not None and before.state == COMPLETE:
             if before.same_as(record):
                 return ImportReport(name, before.kind, graph, before.triples, already=True)
-            if not options.replace:
+            if not replaces:
                 is_same_file = before.sha256 == file.sha256
                 what = "this file with other options" if is_same_file else "another file"
                 raise UsageError(

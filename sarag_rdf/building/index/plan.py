@@ -22,10 +22,12 @@ from sarag_rdf.building.index.quarantine import (
 )
 from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.documents.format import Duplicate, InputProblem
-from sarag_rdf.documents.options import OVERLAP, WORDS, ReadOptions
 from sarag_rdf.documents.reader import (
+    OVERLAP,
     STDIN,
+    WORDS,
     Read,
+    ReadOptions,
     ReadOutcome,
     key_prefix,
     read,

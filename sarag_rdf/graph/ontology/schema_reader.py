@@ -19,8 +19,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base import vocab
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.files import MAX_EXPANSION
-from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, XSD, Namespace
 from sarag_rdf.graph.ontology.schema import (
@@ -29,12 +28,10 @@ from sarag_rdf.graph.ontology.schema import (
     Schema,
     is_datatype,
     label_datatype,
-    local_name,
     named_datatype,
     split_words,
 )
 from sarag_rdf.graph.store.input_files import (
-    MAX_SECONDS,
     RdfReadOptions,
     input_file,
     is_skolem_iri,
@@ -231,8 +228,6 @@ def read_ontology(
     options: RdfReadOptions = RdfReadOptions(),  # noqa: B008 - it is immutable
     *,
     genid: str = GENID,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
 ) -> OntologyFile:
     """Read Turtle, N-Triples, RDF/XML, JSON-LD, TriG or N-Quads from a file or an http(s) URL.
 
@@ -240,8 +235,8 @@ def read_ontology(
     blank nodes become IRIs below `genid`, the same ones for the same file. Raises `InputError` for
     a file that cannot be parsed or has no triples, and `UsageError` for an unknown format.
     """
-    with input_file(location, max_expansion) as file:
-        triples = tuple(dict.fromkeys(parse_triples(file, options, genid, max_seconds)))
+    with input_file(location, options.max_expansion) as file:
+        triples = tuple(dict.fromkeys(parse_triples(file, options, genid)))
         if not triples:
             raise InputError(f"no triples in {file.name}: check the file")
         repaired: set[str] = set()

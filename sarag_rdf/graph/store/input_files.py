@@ -27,6 +27,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, ScratchFolder
 from sarag_rdf.base.files import unpacked as decompressed
 from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.options import Options, max_expansion_option, max_seconds_option, option
 from sarag_rdf.base.ports import Advance
 from sarag_rdf.base.redaction import holds_password, public_origin, remember_url
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory
@@ -269,17 +270,29 @@ _RANDOM_LABEL: Final = re.compile(r"[0-9a-f]{24,32}")
 _SKOLEM: Final = re.compile(r"genid/[0-9a-f]{32}$")
 
 
-@dataclass(frozen=True, slots=True)
-class RdfReadOptions:
-    """Options for RDF files: the name of the format, the base of relative IRIs, languages.
+@dataclass(frozen=True, kw_only=True)
+class RdfReadOptions(Options):
+    """How RDF files are read.
 
-    `languages` selects literals by language, in lower case; literals without a language are always
+    `languages` selects literals by language, in any case; literals without a language are always
     selected. ``en`` includes ``en-GB``, but ``en-gb`` does not include ``en``. Empty means all.
     """
 
-    format: str | None = None
-    base_iri: str | None = None
-    languages: tuple[str, ...] = ()
+    name = "RDF files"
+    format: str | None = option(None, "RDF format. Default: by the suffix of the file.")
+    base_iri: str | None = option(None, "Base IRI for relative IRIs in the file.")
+    languages: tuple[str, ...] = option(
+        (),
+        "Import only texts in this language, and those without a language.",
+        flag="--language",
+    )
+    max_expansion: int = max_expansion_option()
+    max_seconds: float = max_seconds_option()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        languages = tuple(language.lower() for language in self.languages)
+        object.__setattr__(self, "languages", languages)
 
 
 def is_skolem_iri(iri: str) -> bool:
@@ -393,8 +406,6 @@ def _matches(tag: str, languages: tuple[str, ...]) -> bool:
 
 BLOCK: Final = 20_000
 """Statements per message of the child process."""
-MAX_SECONDS: Final = 120.0
-"""Default time limit until the next statement of a file, in seconds."""
 _Item = TypeVar("_Item")
 _Arguments = ParamSpec("_Arguments")
 
@@ -432,20 +443,16 @@ def run_in_child(
         raise InputError(f"{file.name} {error}: {remedy}convert it to N-Triples") from error
 
 
-def parse_quads(
-    file: InputFile, options: RdfReadOptions, seconds: float
-) -> Iterator[tuple[ox.Quad, int]]:
+def parse_quads(file: InputFile, options: RdfReadOptions) -> Iterator[tuple[ox.Quad, int]]:
     """The quads of `read_quads`, each with the number of bytes of the file read so far."""
-    for block in run_in_child(file, seconds, _quads, file, options):
+    for block in run_in_child(file, options.max_seconds, _quads, file, options):
         for quad in ox.parse(block.data, format=ox.RdfFormat.N_QUADS):
             yield quad, block.position
 
 
-def parse_triples(
-    file: InputFile, options: RdfReadOptions, genid: str, seconds: float = MAX_SECONDS
-) -> Iterator[ox.Triple]:
+def parse_triples(file: InputFile, options: RdfReadOptions, genid: str) -> Iterator[ox.Triple]:
     """The triples of `read_triples`."""
-    for block in run_in_child(file, seconds, _triples, file, options, genid):
+    for block in run_in_child(file, options.max_seconds, _triples, file, options, genid):
         for quad in ox.parse(block.data, format=ox.RdfFormat.N_TRIPLES):
             yield quad.triple
 

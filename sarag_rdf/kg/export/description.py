@@ -130,8 +130,8 @@ class Description:
         minter = self._reader.minter
         subsets = {
             "evidence": ("Evidence: what the sources say", ExportParts(documents=True)),
-            "traversed": ("The traversed graph", ExportParts(graphs=[minter.kg_graph])),
-            "links": ("Links to other data sets", ExportParts(graphs=[minter.links_graph])),
+            "traversed": ("The traversed graph", ExportParts(graphs=(minter.kg_graph,))),
+            "links": ("Links to other data sets", ExportParts(graphs=(minter.links_graph,))),
         }
         names = select_graphs(self._reader.store, minter, ExportParts()).names
         for name, (title, parts) in subsets.items():

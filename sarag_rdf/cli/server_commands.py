@@ -1,0 +1,137 @@
+"""``sarag serve`` and ``sarag token``: a graph over HTTP."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.output import is_quiet, note
+from sarag_rdf.server.serve_settings import ANONYMOUS, SCOPES, ServeSettings, new_token
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.server.openapi import Door
+
+graph_options = flags.together(
+    flags.over_option,
+    flags.facts_option,
+    flags.embedder_option,
+    flags.of(ModelEndpoint, names={"seed": "model_seed", "timeout": "model_timeout"}),
+)
+"""What a server reads, and its models; --timeout is that of its queries."""
+
+
+@click.command(name="serve", epilog="Example:  sarag serve --kg kg --port 7878")
+@flags.kg_option
+@flags.of(ServeSettings, once=True)
+@graph_options
+def serve(**options: Any) -> int:
+    """Serve an explorer, a SPARQL endpoint with an editor, a graph store, search and answers.
+
+    By default, the server is read-only and accepts connections from this machine only. Requests are
+    logged unless --quiet is given. Press Ctrl-C to stop.
+    """
+    from sarag_rdf.server.http_server import serve as run
+
+    settings = flags.chosen(
+        ServeSettings,
+        options,
+        folder=folder_of(options["kg"]),
+        over=options["over"],
+        has_model=bool(options["base_url"]),
+    )
+    if not is_quiet():
+        logging.getLogger("sarag_rdf.server").setLevel(logging.INFO)
+    open_graph = graph_opener(settings, options)
+    with suppress(KeyboardInterrupt):
+        run(settings, open_graph, lambda url, doors: _announce(url, settings, doors))
+    note("stopped")
+    return 0
+
+
+@click.command(name="token", epilog="Example:  sarag token alice --scope read --scope ask")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    default=("read",),
+    show_default=True,
+    type=click.Choice(SCOPES),
+    help="What the token permits; can be repeated.",
+)
+def token(name: str, scopes: tuple[str, ...]) -> int:
+    """Make a token for a server, and print its entry for the file of sarag serve --tokens.
+
+    The token is printed once, to standard error; only its SHA-256 is in the entry. An entry can
+    also limit the graphs that a token reads, and its requests:
+
+    \b
+      anonymous:                         # without a token; leave it out for nothing
+        scopes: [read]
+      tokens:
+        - name: alice
+          sha256: 9f86d0...
+          scopes: [read, ask, write]
+          graphs:
+            allow: [documents, wikidata]   # or deny: names of parts or IRIs of graphs
+          requests_per_minute: 600
+    """  # noqa: D301 - click reads the backspace
+    if not name.strip() or not name.isprintable() or name == ANONYMOUS:
+        raise UsageError(f"'{name}' cannot be the name of a token: choose another one")
+    secret, digest = new_token()
+    click.echo(f"Token of {name}, shown only now: {secret}", err=True)
+    click.echo(f"  - name: {json.dumps(name, ensure_ascii=False)}")
+    click.echo(f'    sha256: "{digest}"\n    scopes: [{", ".join(dict.fromkeys(scopes))}]')
+    return 0
+
+
+def graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
+    """A picklable function that opens the graph, in this process or a worker."""
+    return partial(
+        sarag_rdf.open,
+        settings.folder,
+        over=options["over"],
+        embedder=options["embedder"],
+        endpoint=flags.endpoint_of(options, timeout="model_timeout"),
+        keep_vectors=settings.writable,
+        facts=options["facts"],
+    )
+
+
+def folder_of(location: str | Path) -> Path:
+    """The folder of --kg; raises `UsageError` for the URL of an endpoint."""
+    if isinstance(location, str):
+        SparqlEndpoint(location)
+        raise UsageError(f"cannot serve {location}, which is an endpoint: --kg needs a folder")
+    return location.expanduser()
+
+
+def _announce(local: str, settings: ServeSettings, doors: Sequence[Door]) -> None:
+    """Print the URLs of the server."""
+    url = settings.public_url or local
+    if settings.public_url:
+        click.echo(f"Listening on    {local}/")
+    for title, path in (
+        ("Explorer", "/"),
+        ("SPARQL editor", "/sparql-editor"),
+        ("SPARQL endpoint", "/sparql"),
+        ("Graph store", "/rdf-graph-store"),
+        ("Search, answers", f"/search?q=...  {url}/ask?q=..."),
+        *((door.title, door.path) for door in doors if door.title),
+        ("Description", f"/docs  {url}/openapi.json"),
+    ):
+        click.echo(f"{title:<15} {url}{path}")
+    sys.stdout.flush()
