@@ -24,8 +24,7 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.base.tabular import graph_html
-from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
+from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved, graph_html
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs

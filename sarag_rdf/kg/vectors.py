@@ -21,18 +21,12 @@ from sarag_rdf.base.errors import (
     VectorStoreError,
 )
 from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Matrix, Progress, VectorStore, silent
-from sarag_rdf.graph.delta import Delta
+from sarag_rdf.graph.delta import Delta, Kind
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import is_disjoint_from_imports
-from sarag_rdf.graph.vectors.graph_vectors import (
-    EmbedTexts,
-    GraphVectors,
-    Kind,
-    carry_over,
-    in_blocks,
-)
+from sarag_rdf.graph.vectors.graph_vectors import EmbedTexts, GraphVectors, carry_over, in_blocks
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher

@@ -155,7 +155,7 @@ class TermNames:
         """The IRI of a term; raises `UsageError` for an unknown name, and as `find` does."""
         iri = self.find(name)
         if iri is None:
-            raise UsageError(f"no such {self._kind}: '{name}': sarag ontology show  lists them")
+            raise UsageError(f"no such {self._kind}: '{name}': 'sarag ontology show' lists them")
         return iri
 
     def find(self, name: str) -> str | None:
