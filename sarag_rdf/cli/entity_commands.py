@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,12 +89,11 @@ def list_or_undo(kg: KnowledgeGraph, about: Subject, action: str, options: Optio
     return emit(options, {"undone": [*map(str, removed)]}, f"{len(removed)} undone")
 
 
-def show_decisions(kg: KnowledgeGraph, decisions: Iterable[Decision], options: Options) -> int:
+def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Decision], options: Options) -> int:
     """Print decisions, one per line, each with the IRI by which it can be undone."""
-    listed = list(decisions)
-    pairs = [*zip(map(str, listed), kg.decisions.iris(listed), strict=True)]
-    data = [{"decision": text, "iri": iri} for text, iri in pairs]
-    return emit(options, data, *(f"{text}  <{iri}>" for text, iri in pairs))
+    iris = kg.decisions.iris(decisions)
+    data = [{"decision": str(d), "iri": iri} for d, iri in zip(decisions, iris, strict=True)]
+    return emit(options, data, *(f"{each['decision']}  <{each['iri']}>" for each in data))
 
 
 def _write_review(
@@ -151,12 +150,8 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
             accepted = kg.decisions.accept(options["accept"])
         elif action == "--rule":
             with progress_bars() as progress:
-                pairs = kg.decisions.propose_merges(
-                    options["rule"],
-                    least=options["least"],
-                    curate=options["curate"],
-                    progress=progress,
-                )
+                settings = {name: options[name] for name in ("least", "curate")}
+                pairs = kg.decisions.propose_merges(options["rule"], progress=progress, **settings)
             _write_review(kg, "identity", pairs, options)
             if not options["unreviewed"] or options["dry_run"]:
                 return _show_pairs(pairs, options)
