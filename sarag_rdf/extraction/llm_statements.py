@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt, string
 from sarag_rdf.base.sentences import split_sentences
@@ -32,7 +33,7 @@ from sarag_rdf.extraction.examples import Example
 from sarag_rdf.extraction.names import WordMatcher
 from sarag_rdf.extraction.statements import RangeKind, literal, range_kind, with_statements
 from sarag_rdf.extraction.values import ValueSpan
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, local_name
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""

@@ -33,9 +33,9 @@ from sarag_rdf.models.embedding_names import ModelName, effective_prompts
 from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
 
 if TYPE_CHECKING:
-    from sarag_rdf.answering.base import ReasonerStrategy
-    from sarag_rdf.retrieval.base import RetrieverStrategy
-    from sarag_rdf.retrieval.context.base import ContextStrategy
+    from sarag_rdf.answering.conversation import ReasonerStrategy
+    from sarag_rdf.retrieval.context import ContextStrategy
+    from sarag_rdf.retrieval.retriever import RetrieverStrategy
     from sarag_rdf.retrieval.view import GraphView
 
 GROUPS: Final = {
@@ -219,7 +219,7 @@ def ranking_options(chosen: str) -> RetrieverOptions:
 def make_counter(tokenizer: str | None) -> CountTokens:
     """Counts tokens as the named tokenizer does, or approximately."""
     if tokenizer is None:
-        from sarag_rdf.retrieval.context.base import approximate_tokens
+        from sarag_rdf.retrieval.context import approximate_tokens
 
         return approximate_tokens
     from sarag_rdf.models.bert import token_counter
@@ -276,7 +276,7 @@ class GraphReasoner:
     view: GraphView
 
     def answer(self, query: Query) -> Answer:
-        from sarag_rdf.answering.base import Conversation
+        from sarag_rdf.answering.conversation import Conversation
 
         strategy = self.strategy
         talk = Conversation(query, self.gather, self.llm, self.view, strategy.prompts)
