@@ -1,7 +1,7 @@
 """``sarag evaluate extraction`` and ``resolution``: against annotated sentences and mentions.
 
-The gold file of `extraction` has the format of examples (`sarag_rdf.extraction.typed_statements`): JSON
-Lines with a text and all of its statements. Names are compared without accents, brackets, quotes
+The gold file of `extraction` has the format of examples (`sarag_rdf.extraction.typed_statements`):
+JSON Lines with a text and all of its statements. Names are compared without accents, brackets, quotes
 and units; an object that is a literal, as its text or as its value.
 
 The gold file of `resolution` is a tab-separated table with one mention per row: `entity` (any
