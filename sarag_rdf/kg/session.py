@@ -22,8 +22,8 @@ from sarag_rdf.kg.vectors import Models, Vectors, recorded_model
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 if TYPE_CHECKING:
-    from sarag_rdf.building.index.plan import Request
-    from sarag_rdf.building.index.run import IndexReport
+    from sarag_rdf.building.index_run import IndexReport
+    from sarag_rdf.building.plan import Request
 
 
 class Snapshot:
@@ -146,8 +146,8 @@ class Session:
         `EntailingStore.apply` raises.
         """
         # a session that only reads does without these
-        from sarag_rdf.building.derive.entailed_graph import EntailingStore
-        from sarag_rdf.building.index.repair import repair as repair_graph
+        from sarag_rdf.building.commit import repair as repair_graph
+        from sarag_rdf.building.entailed_graph import EntailingStore
 
         if not create:
             with self.read(latest=True):  # raises if there is no graph
@@ -171,8 +171,8 @@ class Session:
 
         A graph that does not exist is created if there is something to index.
         """
-        from sarag_rdf.building.index.plan import plan
-        from sarag_rdf.building.index.run import initial_report, run
+        from sarag_rdf.building.index_run import initial_report, run
+        from sarag_rdf.building.plan import plan
 
         creates, first = request.mode != "update", None
         if creates and not self.location.exists():

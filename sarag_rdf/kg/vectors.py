@@ -224,7 +224,7 @@ class Vectors:
         embedder = self._models.embedder(recorded)
         if tries and embedder.name != recorded:
             embedder.embed(["one two three"])
-        from sarag_rdf.building.index.commit import Writer  # a search does without
+        from sarag_rdf.building.commit import Writer  # a search does without
 
         Writer(reader).write_metadata(embedder.name)
 

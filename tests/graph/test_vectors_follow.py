@@ -20,9 +20,9 @@ import sarag_rdf
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
-from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.evidence import SourceGraph
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.link_records import EXACT, Match
+from sarag_rdf.building.source_evidence import SourceGraph
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta

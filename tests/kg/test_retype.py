@@ -17,7 +17,7 @@ from sarag_rdf.base.ports import Reply, Table
 from sarag_rdf.base.tabular import read_table
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Usage
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag

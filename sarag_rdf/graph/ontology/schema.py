@@ -267,6 +267,17 @@ _DATATYPES = frozenset(
 )
 
 
+NUMBERS = frozenset(
+    XSD[name].value
+    for name in (
+        *("decimal", "integer", "double", "float", "long", "int", "short", "byte"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+    )
+)
+"""The numeric datatypes of XSD."""
+
+
 def is_datatype(range_: str) -> bool:
     """Whether a range is a datatype of RDF, XSD, OWL or GeoSPARQL."""
     return range_.startswith(XSD.base) or range_ in _DATATYPES
