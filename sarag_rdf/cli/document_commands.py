@@ -210,7 +210,7 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     if violations:
         note(
             f"{counted(len(violations), 'violation')} of the shapes, such as {violations[0]}: "
-            f"sarag validate --shapes {files[0]}  lists them"
+            f"sarag validate --shapes {files[0]} lists them"
         )
 
 

@@ -97,7 +97,7 @@ class Decisions:
             pair = minter.mention(names[0]), minter.mention(names[1])
             if pair in merges or pair[::-1] in merges:
                 raise UsageError(
-                    f"'{name}' and '{other}' were merged: undo that with  sarag merge --undo "
+                    f"'{name}' and '{other}' were merged: undo that with sarag merge --undo "
                     f"{decision.other!r}"
                 )
             record_decisions(reader, [decision])
@@ -148,7 +148,7 @@ class Decisions:
         and for several entity types.
         """
         if not classes:
-            raise UsageError("give the class of the entity: see  sarag ontology show")
+            raise UsageError("give the class of the entity: see sarag ontology show")
         with self._session.write(create=False) as reader:
             iris = proposing.classes_named(schema_in_force(reader), classes)
             entity = decided_entity(reader, name)
@@ -362,7 +362,7 @@ def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> lis
     ]
     if not undone:
         named = "" if what is None else f" about '{what}'"
-        raise UsageError(f"no decision{named}: see  sarag {_COMMANDS[about]}")
+        raise UsageError(f"no decision{named}: see sarag {_COMMANDS[about]}")
     record_decisions(reader, [], undone)
     return undone
 

@@ -203,7 +203,7 @@ def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:
         )
         iri = next((iri for iri in candidates if iri in quarantined), None)
         if iri is None:
-            raise UsageError(f"no source {source} is in quarantine: see  sarag quarantine list")
+            raise UsageError(f"no source {source} is in quarantine: see sarag quarantine list")
         iris.append(iri)
     return list(dict.fromkeys(iris)) if sources else list(quarantined)
 

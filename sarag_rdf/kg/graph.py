@@ -39,7 +39,6 @@ from sarag_rdf.kg.lookup import (
     neighbourhood,
     to_networkx,
 )
-from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import empty_graph, recorded_model
 from sarag_rdf.retrieval.retriever import question_of
 
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.linking import Links
     from sarag_rdf.kg.queries import QueryExplanation
     from sarag_rdf.kg.schemas import Ontologies
+    from sarag_rdf.kg.session import Session
 
 # Modules that a search does without are imported where they are used.
 

@@ -299,7 +299,7 @@ class Ontologies:
             if graphs and not axioms_of(reader, graphs).triples:
                 raise UsageError(
                     "nothing follows from the ontologies of this graph: add one with subclasses, "
-                    "subproperties, domains or inverses, such as  sarag ontology add common"
+                    "subproperties, domains or inverses, such as sarag ontology add common"
                 )
             before = entailment_metadata(reader)
             after = new_metadata(reader.minter, graphs) if graphs else ()
@@ -362,7 +362,7 @@ def _is_stored(
     for other in known.values():
         if other.sha256 == ontology.sha256:
             raise UsageError(
-                f"this file is already stored as '{other.name}': to rename it, run  sarag ontology "
+                f"this file is already stored as '{other.name}': to rename it, run sarag ontology "
                 f"remove {other.name}  first"
             )
     if before is not None and not replace:
@@ -396,7 +396,7 @@ def _refuse_documents(file: OntologyFile) -> None:
         if term.value.startswith(SARAG.base) and term.value not in _OWN_PROPERTIES:
             raise InputError(
                 f"{file.name} has statements about documents or entities of sarag (<{term.value}>):"
-                " restore an export with  sarag import --as sarag"
+                " restore an export with sarag import --as sarag"
             )
 
 

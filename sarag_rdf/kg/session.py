@@ -108,12 +108,11 @@ class Session:
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors, progress)
-        self._facts: str | Location = ""
-        if isinstance(facts, SparqlEndpoint) or is_url(facts):
-            remote = SparqlEndpoint(facts) if isinstance(facts, str) else facts
-            self._facts = location_of(endpoint_beside(remote, self.location))
-        elif facts:
-            self._facts = facts
+        if isinstance(facts, str) and is_url(facts):
+            facts = SparqlEndpoint(facts)
+        self._facts: str | Location = facts if isinstance(facts, str) else ""
+        if isinstance(facts, SparqlEndpoint):
+            self._facts = location_of(endpoint_beside(facts, self.location))
         self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()

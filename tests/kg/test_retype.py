@@ -140,7 +140,7 @@ def test_unknown_names_and_classes_are_refused(kg: KnowledgeGraph) -> None:
         kg.decisions.retype("Ulm", "person", "misc")
     with pytest.raises(UsageError, match="give the class"):
         kg.decisions.retype("Ulm")
-    with pytest.raises(UsageError, match="no decision: see  sarag retype --list"):
+    with pytest.raises(UsageError, match="no decision: see sarag retype --list"):
         kg.decisions.undo(None, "classes")
     with pytest.raises(UsageError, match="choose from class-in-name, by-model"):
         kg.decisions.propose_classes("guess")

@@ -18,7 +18,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import MemoryVectors
-from sarag_rdf.kg.registry import make_view
+from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 
