@@ -221,7 +221,7 @@ def _links(
     return [
         Link(
             iris.relationships[int(statements[i])],
-            *ends[at[i]],
+            *ends[int(at[i])],
             "",
             float(cosines[i]),
             float(weights[i]),
