@@ -462,6 +462,19 @@ class KgInfused(ReasonerStrategy):
         return one_line(reply["note"])
 
 
+@dataclass(frozen=True, kw_only=True)
+class WithFacts(ReasonerStrategy):
+    """A reasoner into which KG-Infused RAG can be plugged (its appendix G)."""
+
+    prompts = PROMPTS
+    facts: bool = option(
+        False, "Use statements of a knowledge graph, as kg-infused does (KG-Infused RAG)."
+    )
+    rounds: int = option(
+        2, "With facts, the maximum number of rounds that select statements.", ge=1, le=MAX_HOPS
+    )
+
+
 def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
     """The seeds with their names and descriptions."""
     labels = entity_labels(reader, (seed.node for seed in seeds))
