@@ -40,7 +40,7 @@ from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Table, Vector
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.vectors.index import ExactIndex
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex
 from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.measures import figures, mean, paired_interval
 from sarag_rdf.plugins.evaluation.questions import (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sarag_rdf.graph.vectors.files import SEGMENT, checksums
+from sarag_rdf.graph.vectors.vector_store import SEGMENT, checksums
 
 WIDTH = 384
 

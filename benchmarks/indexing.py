@@ -34,7 +34,7 @@ from sarag_rdf.building.index import commit, run
 from sarag_rdf.documents import read_paths
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.caches import SqliteCache
-from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
+from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 
 
 class Clock:

@@ -116,7 +116,7 @@ def both_ways(kb: Path, work: Path) -> None:
         kg.import_graph(file, "rdf", name="movies")
     export = work / "export.nt"
     with opened(folder) as kg, export.open("wb") as output:
-        taken = seconds(partial(kg.export_wikibase, "wikibase", output, over=["movies"]))
+        taken = seconds(partial(kg.export, "wikibase", output, over=["movies"]))
     with export.open("rb") as lines:
         triples = sum(1 for _ in lines)
     tell("Wikibase export", triples, taken)

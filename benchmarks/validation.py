@@ -32,7 +32,7 @@ from sarag_rdf.building.index import quarantine, run
 from sarag_rdf.documents import read_paths
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
-from sarag_rdf.graph.store.shacl import ENGINES, Engine, ValidationReport
+from sarag_rdf.graph.store.shacl import ENGINES, ShaclEngine, ValidationReport
 from sarag_rdf.testing.fakes import HashEmbedder
 
 CORPUS = Path(__file__).parent.parent / "examples" / "corpus"
@@ -83,7 +83,7 @@ def copies(corpus: list[Source]) -> Iterable[Source]:
 
 
 def measure(
-    sources: list[Source], extractor: Extractor, engines: Sequence[Engine] = ENGINES
+    sources: list[Source], extractor: Extractor, engines: Sequence[ShaclEngine] = ENGINES
 ) -> None:
     timed = Gate()
     next(iter(extractor.extract([])), None)

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from benchmarks.vectors import read
 from sarag_rdf.base.ports import Matrix, Vector
-from sarag_rdf.graph.vectors.index import ExactIndex
-from sarag_rdf.graph.vectors.store import FolderVectors
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex
+from sarag_rdf.graph.vectors.vector_store import FolderVectors
 
 ROOT = Path(__file__).parent.parent
 DIMENSION = 384

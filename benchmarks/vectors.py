@@ -26,8 +26,8 @@ import numpy as np
 
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Matrix, VectorIndex
-from sarag_rdf.graph.vectors.index import ExactIndex
-from sarag_rdf.graph.vectors.store import FolderVectors
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex
+from sarag_rdf.graph.vectors.vector_store import FolderVectors
 
 BLOCK = 10_000
 KIND = "document"

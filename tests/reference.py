@@ -13,9 +13,12 @@ from pathlib import Path
 
 import click
 
+from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.cli.main import cli, command_names, summary
-from sarag_rdf.cli.settings import Setting
+from sarag_rdf.cli.question_commands import _ARGUMENTS, _described, written
+from sarag_rdf.cli.settings_files import Setting
+from sarag_rdf.kg.registry import GROUPS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -211,11 +214,36 @@ def queries_part() -> str:
     return "\n".join(lines)
 
 
+def options_part() -> str:
+    """Every strategy with its options and presets."""
+    lines: list[str] = []
+    for kind, group in GROUPS.items():
+        lines.append(f"## {kind.capitalize()}s: `--{kind}`\n")
+        for plugin in plugins(group).values():
+            about = _described(plugin, plugin.load())
+            title = _ARGUMENTS.get(plugin.name, plugin.name)
+            lines.append(f"### {title}\n\n{about['summary']}\n")
+            if about["options"]:
+                lines.append("| option | default | allowed | meaning |\n| --- | --- | --- | --- |")
+            for name, of in about["options"].items():
+                default = written(of["default"]) or "none"
+                lines.append(f"| `{name}` | {default} | {of['range']} | {of['meaning']} |")
+            lines += [""] if about["options"] else []
+            presets = "; ".join(
+                f"`{preset}` is " + ", ".join(f"{k} {written(v)}" for k, v in values.items())
+                for preset, values in about["presets"].items()
+            )
+            if presets:
+                lines.append(f"Presets (`preset=NAME`; other options override it): {presets}.\n")
+    return "\n".join(lines)
+
+
 GENERATED: Mapping[tuple[Path, str], Callable[[], str]] = {
     (REFERENCE / "command-line.md", "commands"): commands_part,
     (REFERENCE / "command-line.md", "shared options"): shared_part,
     (REFERENCE / "settings.md", "settings"): settings_part,
     (REFERENCE / "queries.md", "queries"): queries_part,
+    (REFERENCE / "options.md", "options"): options_part,
 }
 """(page, name of the part) -> the function that writes it."""
 

@@ -13,8 +13,8 @@ import pyoxigraph as ox
 
 import sarag_rdf
 from sarag_rdf.base.ports import Embedder, Extractor
-from sarag_rdf.base.terms import iri
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.base.vocab import iri
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import FaultServer, send

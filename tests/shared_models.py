@@ -17,7 +17,7 @@ import pytest
 
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.extraction.spacy import pipeline
-from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -265,7 +265,7 @@ def test_outputs_are_compared() -> None:
 
 def skip_without_models() -> None:
     from sarag_rdf.extraction.spacy.pipeline import load_pipeline
-    from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, _packaged_path
+    from sarag_rdf.models.local_embedder import DEFAULT_MODEL, _packaged_path
 
     try:
         load_pipeline()

@@ -17,9 +17,10 @@ from rdflib.plugins.sparql.parserutils import CompValue
 import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.ports import Change, Table, Term, Triples
+from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.resources import QueryFile, query_file, query_names
 from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import Term
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder

@@ -16,8 +16,7 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import EndpointError, SaragError, UsageError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.models.client import endpoint_model
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder, endpoint_model
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.base.test_redaction import FORMS, is_gone

@@ -18,8 +18,7 @@ from typing import IO
 
 import numpy as np
 
-from sarag_rdf.base.exchange import Setting
-from sarag_rdf.base.options import option
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.documents.format import Format, OpenInput, Record
 from sarag_rdf.documents.text import read_text
@@ -67,13 +66,22 @@ def read_subtitles(file: OpenInput) -> Iterator[Record]:
 SUBTITLES = Format(read_subtitles, media_type="application/x-subrip")
 
 
-def write_dot(graph: ExportedGraph, output: IO[bytes], *, sentences: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DotOptions(Options):
+    """What is written about a link."""
+
+    name = "dot"
+
+    sentences: bool = option(False, "dot: label each link with its sentence.")
+
+
+def write_dot(graph: ExportedGraph, output: IO[bytes], options: DotOptions) -> None:
     """Write entities and the links between them in the language of Graphviz."""
     reader = graph.read(())
     rows = reader.rows("relationship-ends")
     links = sorted((start.value, end.value, link.value) for link, start, end in rows)
     names = entity_labels(reader, {iri for link in links for iri in link[:2]})
-    texts = relationship_texts(reader, [link for *_, link in links]) if sentences else {}
+    texts = relationship_texts(reader, [link for *_, link in links]) if options.sentences else {}
     output.write(b"digraph kg {\n")
     for iri, (name, kind) in sorted(names.items()):
         output.write(f"  {json.dumps(iri)} [label={json.dumps(name)} class={kind}];\n".encode())
@@ -83,8 +91,4 @@ def write_dot(graph: ExportedGraph, output: IO[bytes], *, sentences: bool) -> No
     output.write(b"}\n")
 
 
-DOT = Exporter(
-    write_dot,
-    (Setting("sentences", "dot: label each link with its sentence.", default=False),),
-    {".dot": {}},
-)
+DOT = Exporter(write_dot, DotOptions, {".dot": {}})

@@ -13,13 +13,19 @@ from typing import Any, ClassVar, Final
 import jiter
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, one_of, string
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import LLM, Gather, Reply, StreamingLLM
+from sarag_rdf.base.prompts import (
+    CORE_PROMPTS,
+    Prompts,
+    array_of,
+    fence_for,
+    one_of,
+    restored,
+    string,
+)
 from sarag_rdf.base.redaction import redacted_data
-from sarag_rdf.base.resources import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import (
     Activation,
     Answer,

@@ -16,8 +16,8 @@ from sarag_rdf.answering.conversation import (
 )
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.answering.single import reasoned_reply
-from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.prompts import array_of, object_of, one_of, string
 from sarag_rdf.base.types import Answer, Citation, Context
 
 

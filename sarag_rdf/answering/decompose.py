@@ -21,8 +21,8 @@ from sarag_rdf.answering.conversation import (
 from sarag_rdf.answering.single import brief_answer, brief_text, reasoned_answer, reasoned_reply
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import max_tokens_option, option
+from sarag_rdf.base.prompts import array_of, object_of, string
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section
 
 MAX_PARTS = 50

@@ -9,8 +9,8 @@ from typing import Any, Final
 from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.base.json_schema import object_of, one_of
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
+from sarag_rdf.base.prompts import object_of, one_of
 from sarag_rdf.base.types import Answer, Evidence, Excerpt, RelationPath, Section
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.paths import Paths, PathSearch

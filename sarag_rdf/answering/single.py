@@ -17,8 +17,8 @@ from sarag_rdf.answering.conversation import (
     citations_of,
     final_properties,
 )
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import max_tokens_option, option
+from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation, Context
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from sarag_rdf.base.json_schema import array_of, boolean, object_of, one_of, string
+from sarag_rdf.base.prompts import array_of, boolean, object_of, one_of, string
 
 ANSWER: Final = "?answer"
 """The variable that is asked for."""

@@ -1,39 +1,4 @@
-"""All exceptions of the library. Each message states the problem and what to do next.
-
-::
-
-    SaragError                        exit code 1
-    ├── UsageError                    exit code 2: an invalid option or argument
-    ├── PluginError                   a plug-in that cannot be imported
-    ├── InputError                    an unreadable document, table or JSON file
-    │   └── ExtractionFormatError     extraction JSON of the wrong shape
-    ├── StoreError                    the graph's store
-    │   ├── NotAGraphError            the folder does not contain a graph
-    │   ├── StoreLockedError          another process is writing
-    │   ├── DiskFullError             no space left for a write
-    │   ├── QueryError                SPARQL that does not parse or is not permitted
-    │   ├── VectorStoreError          an external vector engine
-    │   └── RemoteStoreError          a SPARQL endpoint
-    │       ├── RemoteDownError       refused, reset, no such host, 5xx
-    │       ├── RemoteTimeoutError    no complete response in time
-    │       ├── RemoteAuthError       401 or 403
-    │       ├── RemoteRateLimitError  429 or 503 after all retries
-    │       ├── RemoteRequestSizeError  the request is too large
-    │       └── RemoteTruncatedError  an incomplete response
-    ├── EmptyGraphError               nothing has been indexed yet
-    ├── EntailmentError               what follows from the statements exceeds a limit
-    ├── ModelError                    a local model
-    │   ├── MissingDependencyError    an optional package is not installed
-    │   └── ModelMismatchError        the graph was embedded with another model
-    └── EndpointError                 an OpenAI-compatible endpoint
-        ├── EndpointDownError         refused, reset, no such host
-        ├── EndpointTimeoutError      no response in time
-        ├── EndpointAuthError         401 or 403
-        ├── RateLimitError            429 after all retries
-        ├── ContextTooLongError       the prompt does not fit the model's context
-        ├── TruncatedReplyError       the reply reached the token limit
-        └── UnparsableReplyError      the reply does not match the schema
-"""
+"""All exceptions of the library. Each message states the problem and what to do next."""
 
 from __future__ import annotations
 
@@ -44,41 +9,6 @@ import re
 from pathlib import Path
 
 from sarag_rdf.base.redaction import redacted
-
-__all__ = [
-    "ContextTooLongError",
-    "DiskFullError",
-    "EmptyGraphError",
-    "EndpointAuthError",
-    "EndpointDownError",
-    "EndpointError",
-    "EndpointTimeoutError",
-    "EntailmentError",
-    "ExtractionFormatError",
-    "InputError",
-    "MissingDependencyError",
-    "ModelError",
-    "ModelMismatchError",
-    "NotAGraphError",
-    "PluginError",
-    "QueryError",
-    "RateLimitError",
-    "RemoteAuthError",
-    "RemoteDownError",
-    "RemoteRateLimitError",
-    "RemoteRequestSizeError",
-    "RemoteStoreError",
-    "RemoteTimeoutError",
-    "RemoteTruncatedError",
-    "SaragError",
-    "StoreError",
-    "StoreLockedError",
-    "TruncatedReplyError",
-    "UnparsableReplyError",
-    "UsageError",
-    "VectorStoreError",
-]
-
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 

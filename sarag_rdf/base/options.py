@@ -1,9 +1,9 @@
 """Options, each declared once: its type, default, range and meaning.
 
-Strategies (retrievers, context builders, reasoners, extractors), endpoints, servers, reading and
-imports declare their options as frozen dataclasses. The declaration validates values and labels
-results; the flags of the command line, its settings, the reference pages, the parameters of the
-REST API and their OpenAPI schemas are generated from it.
+Strategies (retrievers, context builders, reasoners, extractors), endpoints, servers, readers,
+importers and exporters declare their options as frozen dataclasses. The declaration validates
+values and labels results; the flags of the command line, its settings, the reference pages, the
+parameters of the REST API and their OpenAPI schemas are generated from it.
 
 >>> @dataclass(frozen=True, kw_only=True)
 ... class WalkOptions(Options):
@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -43,6 +43,7 @@ from typing import (
 )
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.files import MAX_EXPANSION
 
 MAX_COUNT = 1000
 """Greatest number of documents, relationships or descriptions that one question may start from."""
@@ -69,6 +70,7 @@ def option(
     choices: tuple[str, ...] = (),
     recorded: bool = True,
     harmless: Harmless = False,
+    flag: str | None = "",
 ) -> Any:
     """A field of an `Options` dataclass.
 
@@ -77,7 +79,8 @@ def option(
     inclusive and exclusive minimum, `le` and `lt` the maximum; the default may lie outside of them.
     `recorded` options are part of `Options.settings`; those that change only how much is returned
     are not. `harmless` says whether the settings file of a folder that is not trusted may set the
-    option (see `sarag_rdf.cli.settings`).
+    option (see `sarag_rdf.cli.settings_files`). `flag` is its name on the command line, by default
+    ``--name``; None if it is for Python alone.
     """
     declaration = {
         "meaning": meaning,
@@ -88,6 +91,7 @@ def option(
         "choices": choices,
         "recorded": recorded,
         "harmless": harmless,
+        "flag": flag,
     }
     return field(default=default, metadata=declaration)
 
@@ -108,6 +112,7 @@ class Option:
     choices: tuple[str, ...]
     recorded: bool
     harmless: Harmless
+    flag: str | None
 
     @property
     def allowed(self) -> str:
@@ -295,7 +300,11 @@ def _declared(options: Any) -> tuple[Option, ...]:
     for part in sorted(fields(options), key=lambda part: part.name not in own):
         if "meaning" in part.metadata:
             kind, is_optional = _kind(hints[part.name])
-            declarations.append(Option(part.name, kind, is_optional, part.default, **part.metadata))
+            declaration = Option(part.name, kind, is_optional, part.default, **part.metadata)
+            flag = (
+                f"--{part.name.replace('_', '-')}" if declaration.flag == "" else declaration.flag
+            )
+            declarations.append(replace(declaration, flag=flag))
     return tuple(declarations)
 
 
@@ -328,6 +337,21 @@ class RetrieverOptions(Options):
 def budget_option(default: int | None) -> Any:
     """The size of a context."""
     return option(default, "Maximum size of the context, in tokens.", ge=1, le=MAX_TOKENS)
+
+
+def max_expansion_option() -> Any:
+    """The limit of what a compressed file may become."""
+    meaning = "Maximum ratio of unpacked to packed size, for compressed files and archives."
+    return option(MAX_EXPANSION, meaning, ge=1)
+
+
+def max_seconds_option() -> Any:
+    """The time limit of a parser."""
+    return option(
+        MAX_SECONDS,
+        "Time limit for reading a document, or for the next statement of RDF, in seconds.",
+        gt=0,
+    )
 
 
 def max_tokens_option(default: int) -> Any:

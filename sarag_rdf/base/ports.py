@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import Quad, Triple
 
 from sarag_rdf.base.errors import MissingDependencyError
-from sarag_rdf.base.notebook import SHOWN, more, table_html
+from sarag_rdf.base.tabular import SHOWN, more, table_html
 from sarag_rdf.base.types import (
     Answer,
     Context,
@@ -28,6 +28,7 @@ from sarag_rdf.base.types import (
     Retrieved,
     Usage,
 )
+from sarag_rdf.base.vocab import XSD
 
 if TYPE_CHECKING:
     import pandas
@@ -46,10 +47,6 @@ Progress = Callable[[str, int], Advance]
 def silent(what: str, total: int) -> Advance:  # noqa: ARG001
     """A Progress that shows nothing."""
     return lambda done: None  # noqa: ARG005
-
-
-Term = NamedNode | Literal
-"""An RDF term of stored data, which contains no blank nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +91,13 @@ class Table:
         return pandas.DataFrame(rows, columns=list(self.variables))
 
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGERS = ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger")
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    **{_XSD + name: int for name in _INTEGERS},
-    **{_XSD + name: float for name in ("decimal", "double", "float")},
-    _XSD + "boolean": lambda text: text in ("true", "1"),
-    _XSD + "dateTime": datetime.fromisoformat,
-    _XSD + "date": date.fromisoformat,
+    **{XSD[name].value: int for name in _INTEGERS},
+    **{XSD[name].value: float for name in ("decimal", "double", "float")},
+    XSD.boolean.value: lambda text: text in ("true", "1"),
+    XSD.dateTime.value: datetime.fromisoformat,
+    XSD.date.value: date.fromisoformat,
 }
 
 

@@ -1,4 +1,4 @@
-"""Access to packaged files: ontology, queries, prompts, page templates.
+"""Access to packaged files: ontology, queries, page templates.
 
 A wheel contains `queries/` and `ontology/` as ``sarag_rdf/_data``; in a checkout they are at the
 top level.
@@ -6,7 +6,6 @@ top level.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,7 @@ import jinja2
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.base.fence import defused
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.vocab import RDFS, SKOS
+from sarag_rdf.base.vocab import RDFS, SKOS, Term
 
 _PACKAGE = Path(__file__).parents[1]
 _PATHS = {
@@ -163,55 +160,6 @@ def _query_templates() -> jinja2.Environment:
 def render_query(name: str, **values: Any) -> str:
     """Render ``queries/<name>.rq.j2``; values must be serialized RDF terms or trusted names."""
     return _query_templates().get_template(f"{name}.rq.j2").render(**values)
-
-
-@dataclass(frozen=True, slots=True)
-class Prompts:
-    """The prompt templates of a folder, ``NAME.j2``: a plug-in has a folder of its own.
-
-    A template may include the core's, such as ``_evidence.j2``; a template of the folder comes
-    first.
-    """
-
-    folder: Path
-
-    def render(self, name: str, **values: Any) -> str:
-        """Render a template with special tokens defused; a missing variable raises."""
-        return defused(_prompt_templates(self.folder).get_template(f"{name}.j2").render(**values))
-
-    def has(self, name: str) -> bool:
-        """Whether the folder itself has a template of that name."""
-        return (self.folder / f"{name}.j2").is_file()
-
-    def digest(self, *names: str) -> str:
-        """SHA-256 of templates, which is part of the identity of what a model was asked for.
-
-        The core's are read where the folder has none of that name.
-        """
-        digest = hashlib.sha256()
-        for name in names:
-            folder = self.folder if self.has(name) else CORE_PROMPTS.folder
-            digest.update((folder / f"{name}.j2").read_bytes() + b"\0")
-        return digest.hexdigest()
-
-
-CORE_PROMPTS = Prompts(_PACKAGE / "models" / "prompts")
-render_prompt = CORE_PROMPTS.render
-"""`Prompts.render` of the core's templates."""
-prompt_hash = CORE_PROMPTS.digest
-"""`Prompts.digest` of the core's templates."""
-
-
-@cache
-def _prompt_templates(folder: Path) -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader([folder, CORE_PROMPTS.folder]),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 - prompts are plain text
-        keep_trailing_newline=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def template_text(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from sarag_rdf.base.notebook import SHOWN, more, table_html
+from sarag_rdf.base.tabular import SHOWN, more, table_html
 
 EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
 """The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""

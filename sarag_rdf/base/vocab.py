@@ -1,10 +1,15 @@
-"""Vocabularies used by the library. A test compares SARAG with `ontology/sarag.ttl`."""
+"""The vocabularies of the library, and conversion of RDF terms of stored data to Python values.
+
+A test compares SARAG with `ontology/sarag.ttl`.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from sarag_rdf.base.errors import StoreError
 
 
 class Namespace:
@@ -71,3 +76,36 @@ TYPE_CLASSES: Final[dict[str, NamedNode]] = {
     "misc": SARAG.MiscEntity,
 }
 """`sarag:entityType` of mentions -> class of their entity."""
+
+
+Term = NamedNode | Literal
+"""An RDF term of stored data, which contains no blank nodes."""
+DEEPEST_TERM = 100
+"""The maximum nesting of triple terms, because the engine processes them recursively."""
+
+
+def is_deep(statement: Quad | Triple) -> bool:
+    """Whether triple terms are nested more than `DEEPEST_TERM` deep in a statement."""
+    term, depth = statement.object, 0
+    while isinstance(term, Triple) and depth <= DEEPEST_TERM:
+        term, depth = term.object, depth + 1
+    return depth > DEEPEST_TERM
+
+
+def iri(term: object) -> str:
+    """The IRI of a named node; raises `StoreError` for other terms, such as a blank node."""
+    if isinstance(term, NamedNode):
+        return term.value
+    raise StoreError(f"invalid term in the graph: {term} is not an IRI")
+
+
+def iri_or_literal(term: object) -> Term:
+    """The term itself; raises `StoreError` for a blank node or a triple term."""
+    if isinstance(term, NamedNode | Literal):
+        return term
+    raise StoreError(f"invalid term in the graph: {term} is neither an IRI nor a literal")
+
+
+def text_of(term: object) -> str:
+    """The text of an IRI or a literal; raises `StoreError` for other terms."""
+    return iri_or_literal(term).value

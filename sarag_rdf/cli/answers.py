@@ -23,7 +23,7 @@ from sarag_rdf.base.types import (
     Stage,
     Step,
 )
-from sarag_rdf.cli.output import counted
+from sarag_rdf.cli.output import counted, usage_line
 from sarag_rdf.graph.store.results import plain_text
 from sarag_rdf.kg.key_sentences import key_sentences_of
 from sarag_rdf.kg.report import names_of, path_in_words, source_name
@@ -284,12 +284,8 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
             f"  [{number}] {_name(citation.title or citation.source)}  <{citation.document}> "
             f"{citation.begin}-{citation.end} of <{citation.source}>"
         )
-    usage = answer.usage
     click.echo()
-    click.echo(
-        f"{usage.calls} calls, {usage.cached_calls} from the cache, {usage.tokens_in} tokens in, "
-        f"{usage.tokens_out} out, ${usage.cost:.4f}"
-    )
+    click.echo(usage_line(answer.usage))
     if explain:
         show_trace(answer.trace)
         click.echo()

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from keyword import iskeyword
 from pathlib import Path
 from types import TracebackType
 
@@ -19,34 +20,33 @@ from sarag_rdf.base.errors import FirstOnly, PluginError, SaragError, lack_of_ro
 from sarag_rdf.base.plugins import find, load, plugins
 from sarag_rdf.base.redaction import redacted
 from sarag_rdf.cli.output import add_verbosity_options
-from sarag_rdf.cli.settings import set_defaults, settings_files, settings_message
-from sarag_rdf.cli.trust import is_trusted
+from sarag_rdf.cli.settings_files import FILES, refuse_unknown, settings_files, settings_message
 
 _COMMANDS = {
-    "index": ("documents", "index documents into a knowledge graph"),
-    "update": ("documents", "re-index documents that have changed"),
-    "delete": ("documents", "delete documents from the graph"),
-    "sync": ("documents", "make the graph match a folder"),
-    "import": ("import_", "import a knowledge graph: Wikibase, SKOS, any RDF"),
-    "ontology": ("ontology", "manage the ontologies that extraction follows"),
-    "search": ("questions", "find documents and relationships for a question"),
-    "ask": ("questions", "answer a question from the graph"),
-    "strategies": ("strategies", "list retrievers, reasoners and others with their options"),
-    "query": ("query", "run SPARQL"),
-    "export": ("export", "write the graph as RDF"),
-    "describe": ("query", "describe the dataset: VoID, DCAT, provenance"),
-    "link": ("decisions", "link entities to items of an imported graph"),
-    "mappings": ("decisions", "write the links as an SSSOM table"),
-    "merge": ("decisions", "declare two entities the same, by hand or by rule"),
-    "split": ("decisions", "declare that names refer to different entities"),
-    "retype": ("decisions", "decide the class of an entity"),
-    "serve": ("server", "serve a SPARQL endpoint, search and answers over HTTP"),
-    "token": ("server", "make a token for a server"),
-    "trust": ("trust", "let the settings file of a folder set everything"),
-    "validate": ("checks", "validate the graph against its SHACL shapes"),
-    "fsck": ("checks", "check the consistency of a graph, and repair it"),
-    "quarantine": ("checks", "manage sources that do not conform to the shapes"),
-    "stats": ("query", "print counts of the graph's contents"),
+    "index": ("document_commands", "index documents into a knowledge graph"),
+    "update": ("document_commands", "re-index documents that have changed"),
+    "delete": ("document_commands", "delete documents from the graph"),
+    "sync": ("document_commands", "make the graph match a folder"),
+    "import": ("exchange_commands", "import a knowledge graph: Wikibase, SKOS, any RDF"),
+    "ontology": ("ontology_commands", "manage the ontologies that extraction follows"),
+    "search": ("question_commands", "find documents and relationships for a question"),
+    "ask": ("question_commands", "answer a question from the graph"),
+    "strategies": ("question_commands", "list retrievers, reasoners and others with their options"),
+    "query": ("query_commands", "run SPARQL"),
+    "export": ("exchange_commands", "write the graph as RDF"),
+    "describe": ("query_commands", "describe the dataset: VoID, DCAT, provenance"),
+    "link": ("entity_commands", "link entities to items of an imported graph"),
+    "mappings": ("entity_commands", "write the links as an SSSOM table"),
+    "merge": ("entity_commands", "declare two entities the same, by hand or by rule"),
+    "split": ("entity_commands", "declare that names refer to different entities"),
+    "retype": ("entity_commands", "decide the class of an entity"),
+    "serve": ("server_commands", "serve a SPARQL endpoint, search and answers over HTTP"),
+    "token": ("server_commands", "make a token for a server"),
+    "trust": ("settings_files", "let the settings file of a folder set everything"),
+    "validate": ("check_commands", "validate the graph against its SHACL shapes"),
+    "fsck": ("check_commands", "check the consistency of a graph, and repair it"),
+    "quarantine": ("check_commands", "manage sources that do not conform to the shapes"),
+    "stats": ("query_commands", "print counts of the graph's contents"),
 }
 """Name -> module, and what the command does."""
 _RESUMABLE = ("index", "update", "sync", "import", "evaluate")
@@ -63,7 +63,7 @@ def _load(name: str) -> click.Command:
     """Import the module of a command."""
     if name in _COMMANDS:
         module = importlib.import_module(f"sarag_rdf.cli.{_COMMANDS[name][0]}")
-        command: click.Command = getattr(module, "command", None) or getattr(module, name)
+        command: click.Command = getattr(module, f"{name}_" if iskeyword(name) else name)
     else:
         command = load("commands", name)
     add_verbosity_options(command)
@@ -96,11 +96,11 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary(name)) for name in command_names()])
 
 
-def _lazily(names: Iterable[str]) -> Iterator[tuple[str, click.Command]]:
+def _lazily(names: Iterable[str]) -> Iterator[click.Command]:
     """Commands, each imported when it is asked for, but those that cannot be imported."""
     for name in names:
         with suppress(PluginError):
-            yield name, _load(name)
+            yield _load(name)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -124,11 +124,10 @@ def cli(ctx: click.Context, config: Path | None) -> None:
       sarag index docs/ --kg kg
       sarag search "Which river flows through the birthplace of Marie Curie?"
     """  # noqa: D301 - click reads the backspace
-    files = settings_files(config, is_trusted)
-    if files and ctx.invoked_subcommand != "trust":  # which no file sets
-        invoked = ctx.invoked_subcommand or ""
-        names = command_names()
-        set_defaults(ctx, files, _lazily(sorted(names, key=lambda name: name != invoked)))
+    files, invoked = settings_files(config), ctx.invoked_subcommand
+    if files and invoked != "trust":  # which no file sets
+        ctx.meta[FILES] = files
+        refuse_unknown(files, _lazily(sorted(command_names(), key=lambda name: name != invoked)))
 
 
 def main(arguments: list[str] | None = None) -> None:

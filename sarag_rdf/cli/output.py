@@ -7,14 +7,15 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
 from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.files import replacing
 from sarag_rdf.base.ports import Advance, Progress
-from sarag_rdf.base.temporary import replacing
 
 _QUIET = "sarag_rdf.quiet"
 _NOT_WRITABLE = (PermissionError, FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -41,7 +42,12 @@ def is_quiet() -> bool:
 def note(text: str) -> None:
     """Write a note to standard error, unless the command is quiet."""
     if not is_quiet():
-        click.echo(f"sarag: {text}", err=True)
+        problem(text)
+
+
+def problem(text: object) -> None:
+    """Write a line about a problem to standard error."""
+    click.echo(f"sarag: {text}", err=True)
 
 
 def _flag(short: str, long: str, callback: Any, text: str) -> click.Option:
@@ -62,14 +68,17 @@ def _set_verbose(context: click.Context, _: click.Parameter, value: bool) -> Non
         logger.setLevel(logging.DEBUG)
 
 
-def emit(options: Mapping[str, Any], data: Any, *lines: str) -> int:
-    """Print `data` as JSON if the command was called with --json, else lines of text; returns 0."""
+def emit(options: Mapping[str, Any], data: Any, *lines: str, failed: bool = False) -> int:
+    """Print `data` as JSON if the command was called with --json, else lines of text.
+
+    Dataclasses have the keys that their fields name. Returns the exit code: 1 if it `failed`.
+    """
     if options["as_json"]:
         echo_json(data)
     else:
         for line in lines:
             click.echo(line)
-    return 0
+    return int(failed)
 
 
 def counted(number: int, noun: str) -> str:
@@ -79,6 +88,15 @@ def counted(number: int, noun: str) -> str:
     if noun.endswith("y"):
         return f"{number} {noun[:-1]}ies"
     return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
+
+
+def usage_line(usage: Any) -> str:
+    """Calls, tokens and cost of a language model."""
+    cached = f"{usage.cached_calls} from the cache, " if usage.cached_calls else ""
+    return (
+        f"{usage.calls} calls, {cached}{usage.tokens_in} tokens in, {usage.tokens_out} out, "
+        f"${usage.cost:.4f}"
+    )
 
 
 def columns(
@@ -101,7 +119,13 @@ def columns(
 
 def json_text(data: Any) -> str:
     """Data as the command line prints and writes it, without a line break at the end."""
-    return json.dumps(data, ensure_ascii=False, indent=2)
+    return json.dumps(data, ensure_ascii=False, indent=2, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return dict(value)
 
 
 def echo_json(data: Any) -> None:
@@ -119,6 +143,12 @@ def open_output(output: Path | None) -> Iterator[IO[bytes]]:
     with _replace_atomically(output) as stream:
         yield stream
     note(f"written to {output}")
+
+
+def write_output(output: Path | None, text: str) -> None:
+    """Write a text as `open_output` does."""
+    with open_output(output) as stream:
+        stream.write(text.encode())
 
 
 @contextmanager

@@ -4,9 +4,10 @@ Formats are found by entry points of the group ``sarag_rdf.formats``.
 """
 
 from sarag_rdf.documents.format import Duplicate, InputProblem
-from sarag_rdf.documents.options import MAX_CHARS, ReadOptions
 from sarag_rdf.documents.reader import (
+    MAX_CHARS,
     Read,
+    ReadOptions,
     ReadOutcome,
     read,
     read_paths,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import one_line
+from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.compression import expands
+from sarag_rdf.base.files import expands
 from sarag_rdf.documents.format import Format, OpenInput, Record, UnreadableError, run_sandboxed
 from sarag_rdf.documents.markdown import split_title
 from sarag_rdf.documents.text import EMPTY, check_length, check_size, clean, clean_line

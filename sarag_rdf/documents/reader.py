@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.options import Options, max_expansion_option, max_seconds_option, option
 from sarag_rdf.base.plugins import find, loadable, plugins
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents.format import (
@@ -27,9 +28,7 @@ from sarag_rdf.documents.format import (
     Record,
     UnreadableError,
 )
-from sarag_rdf.documents.language import is_tag, language_of
-from sarag_rdf.documents.options import MAX_CHARS as MAX_CHARS
-from sarag_rdf.documents.options import ReadOptions
+from sarag_rdf.documents.language import AUTO, is_tag, language_of, parse_language
 from sarag_rdf.documents.text import clean, clean_line, text_problem
 from sarag_rdf.documents.walk import (
     display_path,
@@ -40,9 +39,42 @@ from sarag_rdf.documents.walk import (
 )
 
 ReadOutcome = Source | InputProblem | Duplicate
-
-
 STDIN = Path("-")
+WORDS = 500
+OVERLAP = 200
+MAX_CHARS = 5_000_000
+
+
+@dataclass(frozen=True)
+class ReadOptions(Options):
+    """How files are read and cut.
+
+    Without `root` a folder is its own root, and the root of a file is its folder. `max_chars` is
+    for one text, and for the whole file in formats that are not read line by line, `max_file` for
+    files that are. `stdin` is a stream to read instead of standard input. Raises `UsageError`.
+    """
+
+    name = "reading"
+    words: int = option(WORDS, "Words per chunk.", ge=1, harmless=True)
+    overlap: int = option(OVERLAP, "Words shared by consecutive chunks.", ge=0, harmless=True)
+    root: Path | None = option(None, "Folder that source IRIs are relative to.")
+    language: str = option(AUTO, "BCP 47 tag of the documents, or auto.", harmless=True)
+    max_chars: int = option(MAX_CHARS, "Maximum document size, in characters.", ge=1)
+    max_file: int = option(
+        512, "Maximum size of a file of records (.jsonl, .csv, .tsv), in MiB.", ge=1
+    )
+    max_expansion: int = max_expansion_option()
+    max_seconds: float = max_seconds_option()
+    stdin_format: str = option(
+        "txt",
+        "Format of standard input: txt, md, html, json, jsonl, csv or tsv.",
+        harmless=True,
+    )
+    stdin: BinaryIO | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "language", parse_language(self.language))
 
 
 @dataclass(frozen=True, slots=True)

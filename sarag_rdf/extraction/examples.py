@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.tables import read_text
+from sarag_rdf.base.files import read_text
 from sarag_rdf.graph.ontology.schema import Schema
 
 

@@ -23,12 +23,19 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.fence import fence_for, restored
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Embedder, Services
-from sarag_rdf.base.resources import prompt_hash, render_prompt
+from sarag_rdf.base.prompts import (
+    array_of,
+    fence_for,
+    object_of,
+    one_of,
+    prompt_hash,
+    render_prompt,
+    restored,
+    string,
+)
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import (

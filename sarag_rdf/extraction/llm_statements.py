@@ -23,10 +23,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.ports import Embedder, Matrix
-from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Relation, Value
 from sarag_rdf.extraction.binding import BoundArgument, TextBinder
@@ -34,8 +32,7 @@ from sarag_rdf.extraction.examples import Example
 from sarag_rdf.extraction.names import WordMatcher
 from sarag_rdf.extraction.statements import RangeKind, literal, range_kind, with_statements
 from sarag_rdf.extraction.values import ValueSpan
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.ontology.triples import local_name
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, local_name
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""

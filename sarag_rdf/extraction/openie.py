@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.base.errors import ExtractionFormatError, InputError, UsageError
+from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Services
 from sarag_rdf.base.sentences import split_sentences
-from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,

@@ -17,8 +17,13 @@ from sarag_rdf.base.types import EntityType, Extraction, Mention, Relation, Valu
 from sarag_rdf.base.vocab import RDFS, XSD
 from sarag_rdf.extraction.names import build_descriptions
 from sarag_rdf.extraction.values import WKT, parse_value
-from sarag_rdf.graph.ontology.literals import label_datatype, named_datatype, value_datatype
-from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema import (
+    OntologyProperty,
+    Schema,
+    label_datatype,
+    named_datatype,
+    value_datatype,
+)
 
 RangeKind = Literal[
     "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported"

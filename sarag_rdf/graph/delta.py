@@ -15,8 +15,7 @@ from pyoxigraph import Quad
 
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, GraphStore
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import RDF, SARAG, SKOS
+from sarag_rdf.base.vocab import RDF, SARAG, SKOS, iri
 
 Kind = Literal["description", "relationship", "document", "entity"]
 KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")

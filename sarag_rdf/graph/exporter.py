@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import IO, Any, Protocol
 
-from sarag_rdf.base.exchange import Setting
+from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class ExportReport(Protocol):
 class Exporter:
     """A format of exports.
 
-    `write` is called with the graph, a binary stream, and all `settings` as keywords. `suffixes`
-    are the settings that the suffix of an output file implies.
+    `write` is called with the graph, a binary stream, and the values of its `options`. `suffixes`
+    are the options that the suffix of an output file implies.
     """
 
-    write: Callable[..., ExportReport | None]
-    settings: tuple[Setting, ...] = ()
+    write: Callable[[ExportedGraph, IO[bytes], Any], ExportReport | None]
+    options: type[Options]
     suffixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

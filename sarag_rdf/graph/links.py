@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable
 
 from pyoxigraph import NamedNode, Quad
 
-from sarag_rdf.base.ports import Change, Term
-from sarag_rdf.base.terms import iri, iri_or_literal, text_of
-from sarag_rdf.base.vocab import OWL, PROV, SARAG
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.vocab import OWL, PROV, SARAG, Term, iri, iri_or_literal, text_of
+from sarag_rdf.graph.graph_reader import GraphReader
 
 _Node = list[tuple[NamedNode, Term]]
 """What the node with the provenance of a link states."""

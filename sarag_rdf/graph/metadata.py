@@ -11,10 +11,9 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import Minter, sha256_hex
-from sarag_rdf.base.ports import Change, GraphStore, Term
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import DCTERMS, FOAF, PROV, RDF, SARAG, XSD
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.base.ports import Change, GraphStore
+from sarag_rdf.base.vocab import DCTERMS, FOAF, PROV, RDF, SARAG, XSD, Term, text_of
+from sarag_rdf.graph.graph_reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True)

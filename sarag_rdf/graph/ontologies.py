@@ -7,11 +7,22 @@ from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.base.ports import Change, Term
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, VOID, XSD
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.vocab import (
+    DCTERMS,
+    OWL,
+    PROV,
+    RDF,
+    RDFS,
+    SARAG,
+    VOID,
+    XSD,
+    Term,
+    iri,
+    iri_or_literal,
+)
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads
-from sarag_rdf.graph.reader import GraphReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from pyoxigraph import Quad
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import OWL
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
+from sarag_rdf.base.vocab import OWL, text_of
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 
 ALL = "all"
 """The name that selects all parts."""

@@ -23,11 +23,11 @@ from sarag_rdf.building.derive.entailed_graph import ADVICE, entailment_errors, 
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.building.index.quarantine import read_contents, read_quarantine
 from sarag_rdf.building.index.repair import repair as complete_change
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.vectors.store import RecordingVectorStore
-from sarag_rdf.kg.models import DATABASES
+from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore
 from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
 
 _IN_PROGRESS = ("description", "revision", "imports")

@@ -1,19 +1,17 @@
-"""One knowledge graph: the public interface, whose methods each call one module."""
+"""One knowledge graph: the public interface."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
 from sarag_rdf.answering.conversation import FollowedLLM
-from sarag_rdf.base.compression import MAX_EXPANSION
-from sarag_rdf.base.errors import EmptyGraphError, UsageError
-from sarag_rdf.base.exchange import values_of
-from sarag_rdf.base.notebook import graph_html
-from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_SECONDS, Options, Spec
-from sarag_rdf.base.plugins import load
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import DEFAULT_LIMIT, Options
+from sarag_rdf.base.plugins import load, loadable
 from sarag_rdf.base.ports import (
     LLM,
     Embedder,
@@ -26,22 +24,23 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
+from sarag_rdf.base.tabular import graph_html
 from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
-from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.entities import (
+from sarag_rdf.kg.lookup import (
     MAX_NODES,
     MAX_STATEMENTS,
+    EntityDescription,
+    Neighbourhood,
     describe_entity,
     neighbourhood,
-    part_to_networkx,
     to_networkx,
 )
-from sarag_rdf.kg.facets import Facets
 from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.vectors import empty_graph, recorded_model
 from sarag_rdf.retrieval.retriever import question_of
 
 if TYPE_CHECKING:
@@ -54,19 +53,22 @@ if TYPE_CHECKING:
     from sarag_rdf.building.index.run import IndexReport
     from sarag_rdf.graph.exporter import Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
-    from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
-    from sarag_rdf.graph.store.shacl import ValidationReport
-    from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
-    from sarag_rdf.kg.query import QueryExplanation
+    from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
+    from sarag_rdf.kg.deciding import Decisions
+    from sarag_rdf.kg.gate import Quarantine
+    from sarag_rdf.kg.linking import Links
+    from sarag_rdf.kg.queries import QueryExplanation
+    from sarag_rdf.kg.schemas import Ontologies
 
 # Modules that a search does without are imported where they are used.
 
-_MODES: Mapping[str, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
+How = Literal["index", "update", "sync"]
+_MODES: Mapping[How, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
 
 log = logging.getLogger(__name__)
 
 
-class KnowledgeGraph(Facets):
+class KnowledgeGraph:
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
     `sarag_rdf.open` opens one. Reading takes a snapshot, which a writer elsewhere may overtake.
@@ -75,7 +77,45 @@ class KnowledgeGraph(Facets):
     """
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session)
+        self.session = session
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """Which names refer to the same entity, classes of entities, what phrases state."""
+        from sarag_rdf.kg.deciding import Decisions
+
+        return Decisions(self.session)
+
+    @cached_property
+    def links(self) -> Links:
+        """Links from entities to items of other graphs."""
+        from sarag_rdf.kg.linking import Links
+
+        return Links(self.session)
+
+    @cached_property
+    def ontologies(self) -> Ontologies:
+        """The ontologies of the graph, and what follows from them."""
+        from sarag_rdf.kg.schemas import Ontologies
+
+        return Ontologies(self.session)
+
+    @cached_property
+    def quarantine(self) -> Quarantine:
+        """Sources and statements that do not conform to shapes."""
+        from sarag_rdf.kg.gate import Quarantine
+
+        return Quarantine(self.session)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all files; the graph itself stays."""
+        self.session.close()
 
     def __repr__(self) -> str:
         return f"<KnowledgeGraph {self.session.location}>"
@@ -112,19 +152,14 @@ class KnowledgeGraph(Facets):
         that cannot be read. A run that is interrupted keeps what it has committed. A source whose
         evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
         """
-        from sarag_rdf.building.index.plan import Request
-        from sarag_rdf.kg.indexing import run_request
-
-        return run_request(
-            self.session, Request.of(inputs, "add", **reading), self.extractor(extractor), progress
-        )
+        return self._change("index", inputs, extractor, progress, reading)
 
     def plan(
         self,
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        how: Literal["index", "update", "sync"] = "index",
+        how: How = "index",
         **options: Any,
     ) -> Plan:
         """What `index`, `update` or `sync` would do; nothing is written and no model is called.
@@ -153,15 +188,7 @@ class KnowledgeGraph(Facets):
         and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
         confirms it.
         """
-        from sarag_rdf.building.index.plan import Request
-        from sarag_rdf.kg.indexing import run_request
-
-        return run_request(
-            self.session,
-            Request.of(inputs, "update", **options),
-            self.extractor(extractor),
-            progress,
-        )
+        return self._change("update", inputs, extractor, progress, options)
 
     def sync(
         self,
@@ -178,15 +205,20 @@ class KnowledgeGraph(Facets):
         Raises `InputError`, before anything is written, if more than a third of these sources would
         be deleted, unless `yes` confirms it.
         """
-        from sarag_rdf.building.index.plan import Request
-        from sarag_rdf.kg.indexing import run_request
+        return self._change("sync", folder, extractor, progress, options)
 
-        return run_request(
-            self.session,
-            Request.of(folder, "mirror", **options),
-            self.extractor(extractor),
-            progress,
-        )
+    def _change(
+        self,
+        how: How,
+        inputs: Inputs | Iterable[Inputs],
+        extractor: str | Extractor,
+        progress: Progress,
+        options: Mapping[str, Any],
+    ) -> IndexReport:
+        from sarag_rdf.building.index.plan import Request
+
+        request = Request.of(inputs, _MODES[how], **options)
+        return self.session.carry_out(request, self.extractor(extractor), progress)
 
     def delete(
         self, sources: str | Iterable[str], *, progress: Progress = silent
@@ -242,6 +274,8 @@ class KnowledgeGraph(Facets):
         where: str | Path,
         kind: str,
         *,
+        name: str | None = None,
+        replace: bool = False,
         embed: bool = True,
         progress: Progress = silent,
         **options: Any,
@@ -249,17 +283,19 @@ class KnowledgeGraph(Facets):
         """Import a file or URL as a read-only graph beside the documents.
 
         `kind` is ``wikibase``, ``skos``, ``rdf``, ``table``, or ``wikidata5m`` for the folder of
-        its files; `options` are those of
-        `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
-        once, else by the first search.
+        its files. `name` is that of the graph, by default made from the file name; `replace`
+        permits replacing a graph of that name. `options` are those of the importer (`ImportOptions`
+        and its own). With `embed` the vectors are computed at once, else by the first search.
         """
-        from sarag_rdf.building.imports.importer import ImportOptions
+        from sarag_rdf.building.imports.importer import importer_of
         from sarag_rdf.building.imports.run import run_import
 
-        order = ImportOptions.of(kind, options)
+        chosen = importer_of(kind).options.of(options, kind=kind)
         with self.session.write() as reader:
             self.session.vectors.record_model(reader, tries=embed)
-            report = run_import(reader, str(where), order, progress)
+            report = run_import(
+                reader, str(where), chosen, name=name, replaces=replace, progress=progress
+            )
             if embed:
                 self.session.vectors.build(reader, progress)
             return report
@@ -268,13 +304,20 @@ class KnowledgeGraph(Facets):
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
 
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
-        should be checked by a person.
+        should be checked by a person. Raises `UsageError` for a kind without mappings.
         """
-        from sarag_rdf.graph.store.files import input_file
-        from sarag_rdf.kg.exchange import suggesting
-        from sarag_rdf.kg.ontologies import phrase_schema
+        from sarag_rdf.building.imports.importer import importer_of
+        from sarag_rdf.graph.store.input_files import input_file
+        from sarag_rdf.kg.schemas import phrase_schema
 
-        suggest = suggesting(kind)
+        suggest = importer_of(kind).suggest
+        if suggest is None:
+            kinds = [
+                plugin.name
+                for plugin, importer in loadable("importers")
+                if getattr(importer, "suggest", None) is not None
+            ]
+            raise UsageError(f"--suggest-mapping needs --as {' or '.join(kinds)}, not --as {kind}")
         with self.session.read(missing_ok=True) as snapshot:
             schema, base = phrase_schema(snapshot.own), snapshot.own.minter.base
         with input_file(str(where)) as file:
@@ -293,26 +336,20 @@ class KnowledgeGraph(Facets):
             forget_import(reader, name)
 
     def restore(
-        self,
-        where: str | Path,
-        *,
-        format: str | None = None,  # noqa: A002 - as `ImportOptions` calls it
-        embed: bool = True,
-        progress: Progress = silent,
-        max_expansion: int = MAX_EXPANSION,
-        max_seconds: float = MAX_SECONDS,
+        self, where: str | Path, *, embed: bool = True, progress: Progress = silent, **options: Any
     ) -> int:
         """Load the TriG or N-Quads export of a graph into this empty one; the number of quads.
 
-        The graph can be indexed further. `format` is needed where the file name has no suffix for
-        it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
+        The graph can be indexed further. `options` are those of `RdfReadOptions`: `format` is
+        needed where the file name has no suffix for it.
         """
         from sarag_rdf.building.imports import restore as restoring
+        from sarag_rdf.graph.store.input_files import RdfReadOptions
 
-        limits, file = (max_expansion, max_seconds), str(where)
-        exported = restoring.exported_meta(file, format, *limits)
+        chosen = RdfReadOptions.of(options)
+        exported = restoring.exported_meta(str(where), chosen)
         with self.session.write() as reader:
-            count = restoring.restore(reader.store, file, exported, format, progress, *limits)
+            count = restoring.restore(reader.store, str(where), exported, chosen, progress)
         if embed:  # a block of its own: the base of the graph is now that of the export
             with self.session.write() as reader:
                 self.session.vectors.build(reader, progress)
@@ -340,8 +377,8 @@ class KnowledgeGraph(Facets):
         """
         query = self._query(question, weights, retriever)
         with self.session.read() as snapshot:
-            limited = _with_default_limit(retriever, options)
-            return registry.make_retriever(retriever, snapshot.view, limited).retrieve(query)
+            chosen = _limited(retriever, options)
+            return registry.make_retriever(chosen, snapshot.view).retrieve(query)
 
     def _query(
         self, question: str, weights: Mapping[str, float] | None, retriever: str | Options
@@ -350,7 +387,7 @@ class KnowledgeGraph(Facets):
         query = question_of(question)
         if not weights:
             return query
-        from sarag_rdf.kg.weights import with_weights
+        from sarag_rdf.kg.schemas import with_weights
 
         return with_weights(query, weights, retriever, self.session)
 
@@ -386,10 +423,8 @@ class KnowledgeGraph(Facets):
         """
         query = self._query(question, weights, retriever)
         strategy = registry.options_of("reasoner", reasoner)
-        limited = _with_default_limit(retriever, options)
-        gather = self.gather(
-            retriever, context=context, budget=budget, tokenizer=tokenizer, **limited
-        )
+        limited = _limited(retriever, options)
+        gather = self.gather(limited, context=context, budget=budget, tokenizer=tokenizer)
         if not self.session.models.has_llm:
             evidence = gather(query)
             return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
@@ -441,16 +476,11 @@ class KnowledgeGraph(Facets):
         for a query that does not parse or uses SERVICE without `allow_service`,
         `QueryTimeoutError`.
         """
-        from sarag_rdf.kg.query import run_query
+        from sarag_rdf.kg.queries import run_query
 
-        prologue = self.prologue(text) if prefixes else ""
+        declared = self.ontologies.prefixes if prefixes else None
         return run_query(
-            self.session,
-            text,
-            over=over,
-            allow_service=allow_service,
-            prologue=prologue,
-            timeout=timeout,
+            self.session, text, over, declared, allow_service=allow_service, timeout=timeout
         )
 
     def explain_query(
@@ -462,21 +492,14 @@ class KnowledgeGraph(Facets):
         `prefixes` are those of `query`. Raises `QueryError` for a query that does not parse, other
         than for a prefix without a declaration.
         """
-        from sarag_rdf.kg.query import explain_query
+        from sarag_rdf.kg.queries import explain_query
 
-        known = self.ontologies.vocabulary()
-        prologue = self.prologue(text) if prefixes else ""
-        return explain_query(self.session, text, over=over, known=known, prologue=prologue)
+        declared = self.ontologies.prefixes if prefixes else None
+        return explain_query(self.session, text, over, declared, self.ontologies.vocabulary())
 
     def prefixes(self) -> dict[str, str]:
         """The prefixes that queries know: common ones, and those that the ontologies declare."""
         return {**self.ontologies.prefixes(), **PREFIXES}
-
-    def prologue(self, text: str) -> str:
-        """Declarations of those `prefixes` that occur in a query, on one line before it."""
-        from sarag_rdf.kg.query import prologue_for
-
-        return prologue_for(text, self.ontologies.prefixes)
 
     # Entities
 
@@ -505,10 +528,8 @@ class KnowledgeGraph(Facets):
         With names or IRIs of entities it is their neighbourhood (see `neighbours`), else the whole
         graph. Nodes have ``name`` and ``type``, edges ``phrase``, ``predicate`` and ``text``.
         """
-        if names:
-            return part_to_networkx(self.neighbours(*names, hops=hops, limit=limit))
         with self.session.read() as snapshot:
-            return to_networkx(snapshot.searched)
+            return to_networkx(snapshot.searched, names, hops=hops, limit=limit)
 
     def rdflib(self) -> rdflib.Dataset:
         """The graph as it is now, as an `rdflib.Dataset` over the same store, without a copy.
@@ -517,7 +538,7 @@ class KnowledgeGraph(Facets):
         graph is closed or changed: then call this method again. Needs the extra ``rdflib``; raises
         `MissingDependencyError` without it, `UsageError` for the graph of a SPARQL endpoint.
         """
-        from sarag_rdf.kg.exchange import read_only_dataset
+        from sarag_rdf.kg.queries import read_only_dataset
 
         with self.session.read() as snapshot:
             return read_only_dataset(snapshot.reader.store)
@@ -539,66 +560,48 @@ class KnowledgeGraph(Facets):
     ) -> Extractor:
         """The extractor of that name with options; an object as it is.
 
-        It follows `schema`, by default that of the ontologies.
+        It follows `schema`, by default that of the graph's ontologies except the packaged one,
+        which is the default of extractors.
         """
-        from sarag_rdf.kg.ontologies import extractor_of
-
-        if isinstance(extractor, str) and options:
-            chosen = registry.options_of("extractor", extractor, options)
-            return extractor_of(self.session, chosen, schema)
-        return extractor_of(self.session, extractor, schema)
+        if not isinstance(extractor, str | Options):
+            return extractor
+        with self.session.read(missing_ok=True) as snapshot:
+            recorded = recorded_model(snapshot.own)
+        models = self.session.models
+        return registry.make_extractor(
+            registry.options_of("extractor", extractor, options),
+            models.llm,
+            concurrency=models.concurrency,
+            schema=self.ontologies.own_schema() if schema is None else schema,
+            embedder=lambda: models.embedder(recorded),
+        )
 
     # Export and description
 
     def export(
-        self,
-        format_: str,
-        output: IO[bytes],
-        *,
-        progress: Progress = silent,
-        **parts: Any,
+        self, format_: str, output: IO[bytes], *, progress: Progress = silent, **options: Any
     ) -> ExportReport | None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
-        `parts` are those of `ExportParts`; by default, everything but imported graphs. With
+        `options` are those of `ExportParts`; by default, everything but imported graphs. With
         `rdf12`, relationships are reifiers of the links that they state. Other formats have
-        options of their own, and may return a report.
+        options of their own, and may return a report. Those of ``wikibase``, ``wikibase-json`` and
+        ``quickstatements`` are `over`, `typed`, `namespace` and, for QuickStatements, `table`, a
+        file or a mapping of own ids to those of the target; new numbers are written to the graph.
+        ``articles`` writes a text about each entity of the parts in `over`, to be indexed, with
+        `rewrite` by the language model; its report counts statements in articles.
         """
-        from sarag_rdf.kg.exchange import exported_graph
+        from sarag_rdf.graph.exporter import ExportedGraph
 
         exporter: Exporter = load("exporters", format_)
-        values = values_of(f"the format {format_}", exporter.settings, parts)
-        return exporter.write(exported_graph(self.session, progress), output, **values)
-
-    def export_wikibase(
-        self,
-        format_: str,
-        output: IO[bytes],
-        *,
-        over: Sequence[str] = (DOCUMENTS,),
-        **settings: Any,
-    ) -> None:
-        """Write the parts in `over` as wikibase, wikibase-json or quickstatements; see `export`.
-
-        Phrases of at least `typed` statements get properties of their own (0: none). `table` has
-        own ids and ids in the target, for quickstatements: a file or a mapping. New numbers are
-        written to the graph, under its lock.
-        """
-        self.export(format_, output, over=over, **settings)
-
-    def export_articles(
-        self,
-        output: IO[bytes],
-        *,
-        over: Sequence[str] = (DOCUMENTS,),
-        rewrite: bool = False,
-        progress: Progress = silent,
-    ) -> Any:
-        """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
-
-        With `rewrite`, the language model writes them. The report counts statements in articles.
-        """
-        return self.export("articles", output, progress=progress, over=over, rewrite=rewrite)
+        graph = ExportedGraph(
+            self.session.own_parts,
+            self.session.parts,
+            self.session.write,
+            self.session.models.llm,
+            progress,
+        )
+        return exporter.write(graph, output, exporter.options.of(options))
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.
@@ -611,12 +614,7 @@ class KnowledgeGraph(Facets):
         with self.session.read() as snapshot:
             return activation_trig(found, snapshot.reader.minter)
 
-    def describe(
-        self,
-        dumps: Sequence[str] = (),
-        endpoint: str = "",
-        **description: Any,
-    ) -> bytes:
+    def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **description: Any) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.
 
         Values in `description` are stored first, as `say` does.
@@ -649,7 +647,7 @@ class KnowledgeGraph(Facets):
         ``shacl``, the default where it is installed, or ``pyshacl``.
         """
         from sarag_rdf.building.check.validate import validate
-        from sarag_rdf.kg.quarantine import read_shapes_files, validate_statements
+        from sarag_rdf.kg.gate import read_shapes_files, validate_statements
 
         with self.session.read() as snapshot:
             if shapes:
@@ -679,17 +677,15 @@ class KnowledgeGraph(Facets):
         with self.session.read() as snapshot:
             meta = read_meta(snapshot.reader.store)
         if meta is None:
-            raise EmptyGraphError("the graph is empty: index something first, with sarag index")
+            raise empty_graph()
         return meta
 
 
-def _with_default_limit(retriever: str | Options, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options of a question; 10 documents unless they or the retriever name a limit."""
-    if isinstance(retriever, Options):
-        has_limit = getattr(retriever, "limit", None) is not None
-    else:
-        has_limit = "limit" in Spec.parse(retriever).options
-    return options if has_limit else {"limit": DEFAULT_LIMIT, **options}
+def _limited(retriever: str | Options, options: Mapping[str, Any]) -> Any:
+    """The options of a retriever; 10 documents unless it or `options` name a limit."""
+    chosen = registry.options_of("retriever", retriever, options)
+    has_limit = chosen.limit is not None or "limit" in options
+    return chosen if has_limit else chosen.replaced({"limit": DEFAULT_LIMIT})
 
 
 def _names(sources: str | Iterable[str]) -> list[str]:

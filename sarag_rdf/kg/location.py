@@ -7,56 +7,64 @@ caches of a graph behind an endpoint are in the user's cache folder.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Protocol
 
 from sarag_rdf.base.endpoints import SparqlEndpoint, is_url
-from sarag_rdf.base.errors import (
-    EmptyGraphError,
-    NotAGraphError,
-    UsageError,
-    shown_path,
-)
+from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, shown_path
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.redaction import masked
+from sarag_rdf.graph.graph_reader import Part
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import Part
-from sarag_rdf.graph.store import writer_lock
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.writer_lock import Holder, remove_leftovers
+from sarag_rdf.graph.store.oxigraph import (
+    WRITER_FILE,
+    Holder,
+    OxigraphStore,
+    holder_of,
+    record_holder,
+    remove_holder,
+    remove_leftovers,
+)
 
 
-class Location(Protocol):
+class Location(ABC):
     """Opens the store of one graph."""
 
+    @abstractmethod
     def exists(self) -> bool:
         """Whether a graph is stored here; always in memory."""
 
+    @abstractmethod
     def open(self, *, missing_ok: bool = False) -> GraphStore:
         """Open the store for reading; with `missing_ok`, an empty one if there is no graph.
 
         Raises `NotAGraphError`, `EmptyGraphError`, `StoreError`.
         """
 
+    @abstractmethod
     def open_locked(self) -> AbstractContextManager[GraphStore]:
         """Open the store for one writer, and create it if there is none.
 
         Raises `StoreLockedError` while another process is writing, `StoreError`.
         """
 
+    @abstractmethod
+    def cache(self, name: str) -> Path | None:
+        """Path of the cache of that name; None in memory."""
+
     def excluding_writers(self) -> AbstractContextManager[object]:
         """Keep writers of other threads out where a reader would see their unfinished changes."""
+        return nullcontext()
 
     def writer(self) -> Holder | None:
         """The process that is writing to the graph, where this is known."""
+        return None
 
-    def foreign_part(self, store: GraphStore) -> Part | None:
+    def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
         """The graph in `store`, if it is one that sarag did not write."""
-
-    def cache(self, name: str) -> Path | None:
-        """Path of the cache of that name; None in memory."""
+        return None
 
 
 def location_of(location: str | Path | SparqlEndpoint | None) -> Location:
@@ -75,7 +83,7 @@ def endpoint_beside(remote: SparqlEndpoint, graph: Location) -> SparqlEndpoint:
     return remote.beside(graph.endpoint) if isinstance(graph, EndpointLocation) else remote
 
 
-class MemoryLocation:
+class MemoryLocation(Location):
     """A graph in memory: readers and writers use the same store and take turns."""
 
     def __init__(self) -> None:
@@ -99,17 +107,11 @@ class MemoryLocation:
     def excluding_writers(self) -> AbstractContextManager[object]:
         return self._lock
 
-    def writer(self) -> Holder | None:
-        return None
-
-    def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
-        return None
-
     def cache(self, name: str) -> Path | None:  # noqa: ARG002
         return None
 
 
-class FolderLocation:
+class FolderLocation(Location):
     """A graph in a folder: readers have snapshots, and one process at a time writes.
 
     A folder that holds other files is never written to.
@@ -141,7 +143,7 @@ class FolderLocation:
                 f"{shown_path(self._folder)} holds no graph: give the graph's folder with --kg"
             )
         raise NotAGraphError(
-            f"no graph at {shown_path(self._folder)}: create one with  sarag index PATH --kg "
+            f"no graph at {shown_path(self._folder)}: create one with sarag index PATH --kg "
             f"{shown_path(self._folder)}"
         )
 
@@ -150,24 +152,18 @@ class FolderLocation:
         self._refuse_other_folder()
         store = OxigraphStore.create(self._folder / "store")
         try:
-            writer_lock.record_holder(self._folder)
+            record_holder(self._folder)
             remove_leftovers(self._folder)
             yield store
         finally:
-            writer_lock.remove_holder(self._folder)
+            remove_holder(self._folder)
             store.close()
 
-    def excluding_writers(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
     def writer(self) -> Holder | None:
-        return writer_lock.holder_of(self._folder)
-
-    def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
-        return None
+        return holder_of(self._folder)
 
     def cache(self, name: str) -> Path | None:
-        """Path of the cache of that name; raises `NotAGraphError` if the folder is no graph's."""
+        """Path of the cache of that name; raises `NotAGraphError` in a folder of other files."""
         self._refuse_other_folder()
         return self._folder / "cache" / name
 
@@ -180,7 +176,7 @@ class FolderLocation:
             return False
         if not self._folder.is_dir():
             return True
-        ours = ("store", "cache", writer_lock.NAME)
+        ours = ("store", "cache", WRITER_FILE)
         return any(entry.name not in ours for entry in self._folder.iterdir())
 
     def _refuse_other_folder(self) -> None:
@@ -191,7 +187,7 @@ class FolderLocation:
             )
 
 
-class EndpointLocation:
+class EndpointLocation(Location):
     """A graph behind a SPARQL endpoint, which isolates readers from writers itself."""
 
     def __init__(self, endpoint: SparqlEndpoint) -> None:
@@ -209,7 +205,7 @@ class EndpointLocation:
             url = self.endpoint.query_url
             raise EmptyGraphError(
                 f"{url} holds no graph written by sarag: give the kind of its graph with "
-                "--graph-kind (wikibase, skos or rdf), or index into it with  "
+                "--graph-kind (wikibase, skos or rdf), or index into it with "
                 f"sarag index PATH --kg {url}"
             )
         return store
@@ -221,12 +217,6 @@ class EndpointLocation:
             kind = self.endpoint.kind
             raise UsageError(f"a graph of kind {kind} is read-only: omit --graph-kind")
         yield self._connect(writable=True)
-
-    def excluding_writers(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
-    def writer(self) -> Holder | None:
-        return None
 
     def foreign_part(self, store: GraphStore) -> Part | None:
         if not self._is_foreign():

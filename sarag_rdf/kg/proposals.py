@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,11 +17,10 @@ from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.plugins import load
-from sarag_rdf.base.ports import LLM, Embedder, Progress
-from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
-from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.ports import LLM, Embedder, Progress, silent
+from sarag_rdf.base.tabular import DECISION, TableRow, raise_for_rows, read_table, write_table
 from sarag_rdf.base.types import ENTITY_TYPES
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES, iri, text_of
 from sarag_rdf.building.derive.curation import Member, curated, relabelled, remarks
 from sarag_rdf.building.derive.decisions import (
     ANY_TYPE,
@@ -30,6 +29,7 @@ from sarag_rdf.building.derive.decisions import (
     VALUE_TYPE,
     Decision,
     Decisions,
+    Kind,
     PhraseSignature,
     read_decisions,
 )
@@ -38,12 +38,12 @@ from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phras
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.parts import select_parts
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
-from sarag_rdf.kg.entities import decided_entity
+from sarag_rdf.kg.lookup import decided_entity
 from sarag_rdf.kg.session import Snapshot
 
 log = logging.getLogger(__name__)
@@ -149,54 +149,60 @@ class ClassProposal:
     rule: str = CLASS_IN_NAME
 
 
-def propose_classes(reader: GraphReader, schema: Schema) -> list[ClassProposal]:
-    """The classes whose labels are the head of the name of an entity ("University of Lund").
+def propose_classes(
+    reader: GraphReader, schema: Schema, llm: LLM | None = None, progress: Progress = silent
+) -> list[ClassProposal]:
+    """The classes of entities, by their names ("University of Lund") or by a model.
 
     Those of entities in most documents come first. Omitted are entities that belong to the class,
-    and those whose classes were decided. Classes of persons are not proposed.
+    and those whose classes were decided. By their names, classes of persons are not proposed. Of a
+    model, replies are omitted that no class fits, and those that are not valid, whose number is
+    logged. Raises `UnparsableReplyError` if no reply is valid.
     """
     entities, classes = _undecided(reader)
-    matcher = PhraseMatcher(schema)
-    labels = entity_labels(reader, entities)
     documents = documents_of(reader, entities)
-    proposals = [
-        ClassProposal(entity, name, class_, type_, len(documents.get(entity, ())))
-        for entity, (name, type_) in labels.items()
-        if (class_ := matcher.class_of_name(name)) and not schema.belongs(classes[entity], [class_])
+    if llm is None:
+        labels = entity_labels(reader, entities)
+        members = {iri: Member(iri, name, type_) for iri, (name, type_) in labels.items()}
+    else:
+        members = _members(reader, entities)
+    order = sorted(members, key=lambda entity: (-len(documents.get(entity, ())), entity))
+    listed = [members[entity] for entity in order]
+    named: Iterable[tuple[Member, str | None]]
+    if llm is None:
+        class_of_name = PhraseMatcher(schema).class_of_name
+        named = ((member, class_of_name(member.name)) for member in listed)
+    else:
+        named = _classes_by_model(listed, schema, llm, progress)
+    return [
+        ClassProposal(
+            member.iri,
+            member.name,
+            class_,
+            member.type,
+            len(documents.get(member.iri, ())),
+            CLASS_IN_NAME if llm is None else BY_MODEL,
+        )
+        for member, class_ in named
+        if class_ and not schema.belongs(classes[member.iri], [class_])
     ]
-    return sorted(proposals, key=lambda p: (-p.documents, p.entity))
 
 
-def relabel_classes(
-    reader: GraphReader, schema: Schema, llm: LLM, progress: Progress
-) -> list[ClassProposal]:
-    """The classes that a model gives entities, those in most documents first.
-
-    Omitted are entities that belong to the class, those whose classes were decided, those of which
-    the model says that no class fits, and those without a valid reply, whose number is logged.
-    Raises `UnparsableReplyError` if no entity has a valid reply.
-    """
-    entities, classes = _undecided(reader)
+def _classes_by_model(
+    members: Sequence[Member], schema: Schema, llm: LLM, progress: Progress
+) -> Iterator[tuple[Member, str | None]]:
+    """Each entity with the class that a model gives it, if any."""
     names = TermNames("class", schema.classes)
     by_label = {names.name(class_): class_ for class_ in schema.classes}
     if not by_label:
-        raise UsageError("the graph has no ontology with classes: see  sarag ontology add")
-    documents = documents_of(reader, entities)
-    members = _members(reader, entities)
-    order = sorted(members, key=lambda entity: (-len(documents.get(entity, ())), entity))
-    advance = progress("relabelling entities", len(order))
-    proposals = []
+        raise UsageError("the graph has no ontology with classes: see sarag ontology add")
+    advance = progress("relabelling entities", len(members))
     unanswered = 0
-    for member, label in relabelled([members[entity] for entity in order], sorted(by_label), llm):
+    for member, label in relabelled(members, sorted(by_label), llm):
         unanswered += label is None
-        class_ = by_label.get(label or "")
-        if class_ and not schema.belongs(classes[member.iri], [class_]):
-            count = len(documents.get(member.iri, ()))
-            proposals.append(
-                ClassProposal(member.iri, member.name, class_, member.type, count, BY_MODEL)
-            )
+        yield member, by_label.get(label or "")
         advance(1)
-    if unanswered and unanswered == len(order):
+    if unanswered and unanswered == len(members):
         raise UnparsableReplyError(
             f"no reply of {llm.model} about the classes of {unanswered} entities could be used: "
             "try another model"
@@ -204,9 +210,8 @@ def relabel_classes(
     if unanswered:
         log.warning(
             "no usable reply of %s about %d of %d entities: they are left out",
-            llm.model, unanswered, len(order),
+            llm.model, unanswered, len(members),
         )  # fmt: skip
-    return proposals
 
 
 def _undecided(reader: GraphReader) -> tuple[set[str], defaultdict[str, set[str]]]:
@@ -228,17 +233,7 @@ def _undecided(reader: GraphReader) -> tuple[set[str], defaultdict[str, set[str]
 def class_table(proposals: Sequence[ClassProposal], schema: Schema, delimiter: str = "\t") -> str:
     """Proposals as a table for review, with a column `decision` for ``accept``."""
     names = TermNames("class", schema.classes)
-    rows = (
-        {
-            "name": proposal.name,
-            "class": names.name(proposal.class_iri),
-            "type": proposal.type,
-            "documents": proposal.documents,
-            "rule": proposal.rule,
-            "entity": proposal.entity,
-        }
-        for proposal in proposals
-    )
+    rows = (asdict(each) | {"class": names.name(each.class_iri)} for each in proposals)
     return write_table(CLASS_COLUMNS, rows, delimiter)
 
 
@@ -281,17 +276,9 @@ FORWARD, INVERSE = "forward", "inverse"
 _PHRASE, _SUBJECT, _OBJECT = "phrase", "subject type", "object type"
 _PROPERTY, _DIRECTION = "property", "direction"
 PHRASE_COLUMNS = (
-    *(
-        DECISION,
-        _PHRASE,
-        _SUBJECT,
-        _OBJECT,
-        _PROPERTY,
-        _DIRECTION,
-        "confidence",
-        "other properties",
-    ),
-    *("count", "names", "stated", "example 1", "example 2", "example 3", "note"),
+    *(DECISION, _PHRASE, _SUBJECT, _OBJECT, _PROPERTY, _DIRECTION, "confidence"),
+    *("other properties", "count", "names", "stated"),
+    *("example 1", "example 2", "example 3", "note"),
 )
 _TYPES = frozenset((*ENTITY_TYPES, ANY_TYPE, VALUE_TYPE))
 
@@ -375,8 +362,30 @@ def phrase_decision(
     """
     if row.decision() is False or not row[_PROPERTY]:
         return None
-    decision = _phrase_decision(row, schema)
-    if earlier.setdefault(PhraseSignature(decision.name, *decision.ends), decision) != decision:
+    phrase = phrase_key(row[_PHRASE])
+    if not phrase:
+        raise ValueError(f"column {_PHRASE}: the phrase is missing")
+    subject, object_ = _end(row, _SUBJECT), _end(row, _OBJECT)
+    direction = row[_DIRECTION].casefold() or FORWARD
+    if direction not in (FORWARD, INVERSE):
+        raise ValueError(
+            f"column {_DIRECTION}: unknown direction '{row[_DIRECTION]}': use {FORWARD} or "
+            f"{INVERSE}"
+        )
+    kind: Kind = "property"
+    property_ = NO_PROPERTY
+    if row[_PROPERTY].casefold() != NONE:
+        try:
+            property_ = TermNames("property", schema.properties).resolve(row[_PROPERTY])
+        except UsageError as error:
+            raise ValueError(f"column {_PROPERTY}: {error}") from error
+        is_inverse = direction == INVERSE
+        kind = "inverse property" if is_inverse else "property"
+        object_ = _object_type(schema, property_, object_, is_inverse=is_inverse)
+    decision = Decision(
+        kind, phrase, property_, ends=(subject, object_), date=today(), note=row["note"]
+    )
+    if earlier.setdefault(PhraseSignature(phrase, subject, object_), decision) != decision:
         raise ValueError(
             f"column {_PROPERTY}: an earlier row has another property for this phrase: keep one of "
             "them"
@@ -384,38 +393,14 @@ def phrase_decision(
     return decision
 
 
-def _phrase_decision(row: TableRow, schema: Schema) -> Decision:
-    phrase = phrase_key(row[_PHRASE])
-    if not phrase:
-        raise ValueError(f"column {_PHRASE}: the phrase is missing")
-    ends = []
-    for column in (_SUBJECT, _OBJECT):
-        type_ = row[column].casefold() or ANY_TYPE
-        if type_ not in _TYPES or (type_ == VALUE_TYPE and column == _SUBJECT):
-            types = ", ".join((*ENTITY_TYPES, ANY_TYPE))
-            more = f" or {VALUE_TYPE}" if column == _OBJECT else ""
-            raise ValueError(f"column {column}: unknown type '{row[column]}': use {types}{more}")
-        ends.append(type_)
-    direction = row[_DIRECTION].casefold() or FORWARD
-    if direction not in (FORWARD, INVERSE):
-        raise ValueError(
-            f"column {_DIRECTION}: unknown direction '{row[_DIRECTION]}': use {FORWARD} or "
-            f"{INVERSE}"
-        )
-    if row[_PROPERTY].casefold() == NONE:
-        return Decision(
-            "property", phrase, NO_PROPERTY, ends=(ends[0], ends[1]), date=today(), note=row["note"]
-        )
-    try:
-        property_ = TermNames("property", schema.properties).resolve(row[_PROPERTY])
-    except UsageError as error:
-        raise ValueError(f"column {_PROPERTY}: {error}") from error
-    is_inverse = direction == INVERSE
-    object_type = _object_type(schema, property_, ends[1], is_inverse=is_inverse)
-    return Decision(
-        "inverse property" if is_inverse else "property",
-        phrase, property_, ends=(ends[0], object_type), date=today(), note=row["note"],
-    )  # fmt: skip
+def _end(row: TableRow, column: str) -> str:
+    """The entity type in a column; raises `ValueError`."""
+    type_ = row[column].casefold() or ANY_TYPE
+    if type_ not in _TYPES or (type_ == VALUE_TYPE and column == _SUBJECT):
+        types = ", ".join((*ENTITY_TYPES, ANY_TYPE))
+        more = f" or {VALUE_TYPE}" if column == _OBJECT else ""
+        raise ValueError(f"column {column}: unknown type '{row[column]}': use {types}{more}")
+    return type_
 
 
 def _object_type(schema: Schema, property_: str, type_: str, *, is_inverse: bool) -> str:
@@ -431,7 +416,7 @@ def _object_type(schema: Schema, property_: str, type_: str, *, is_inverse: bool
         return "time" if type_ == VALUE_TYPE else type_
     if is_inverse:
         raise ValueError(
-            f"column {_DIRECTION}: the values of '{known.label}' are literals, which are no "
+            f"column {_DIRECTION}: the values of '{known.label}' are literals, which cannot be "
             f"subjects: use {FORWARD}"
         )
     if type_ not in (VALUE_TYPE, ANY_TYPE, "time"):

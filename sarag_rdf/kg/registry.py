@@ -26,14 +26,14 @@ from sarag_rdf.base.ports import (
     Reasoner,
     Retriever,
 )
-from sarag_rdf.base.resources import CORE_PROMPTS, Prompts
+from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.models.names import ModelName, effective_prompts
-from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.models.embedding_names import ModelName, effective_prompts
+from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.retrieval.context import ContextStrategy, approximate_tokens
 from sarag_rdf.retrieval.retriever import RetrieverStrategy
 from sarag_rdf.retrieval.view import Engine, GraphView
@@ -129,7 +129,7 @@ def make_embedder(
     """
     given = ModelName.parse(name or DEFAULT_MODEL)
     if given.model.startswith("openai:"):
-        from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+        from sarag_rdf.models.client import OpenAIEmbedder
 
         if endpoint is None:
             raise UsageError(f"--embedder {given.model} needs an endpoint: set OPENAI_BASE_URL")
@@ -191,7 +191,7 @@ def make_view(
     facts: GraphView | None = None,
 ) -> GraphView:
     """What retrievers read; see `GraphView`."""
-    from sarag_rdf.graph.vectors.word_index import Bm25Index
+    from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 
     return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
-from sarag_rdf.base.errors import DiskFullError, SaragError, UsageError
+from sarag_rdf.base.errors import DiskFullError, InputError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
-from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress, silent
+from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Extractor, Progress, silent
 from sarag_rdf.graph.delta import Journal
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
-from sarag_rdf.kg.models import Models
-from sarag_rdf.kg.vectors import Vectors
+from sarag_rdf.kg.vectors import Models, Vectors, recorded_model
 from sarag_rdf.retrieval.view import Engine, GraphView
+
+if TYPE_CHECKING:
+    from sarag_rdf.building.index.plan import Request
+    from sarag_rdf.building.index.run import IndexReport
 
 
 class Snapshot:
@@ -30,13 +34,18 @@ class Snapshot:
         reader: GraphReader,
         over: Sequence[str],
         vectors: Vectors,
-        facts: Facts | None = None,
+        facts: Callable[[GraphReader], GraphView] | None = None,
+        facts_part: str = "",
     ) -> None:
-        """`over` names the parts that are searched; none means all but that of the `facts`."""
+        """`over` names the parts that are searched; none means all but `facts_part`.
+
+        `facts` gives the view of the graph whose statements are activated, if it is another one.
+        """
         self.reader = reader
         self._over = over
         self._vectors = vectors
         self._facts = facts
+        self._facts_part = facts_part
         self._view: GraphView | None = None
         self._lock = threading.Lock()
 
@@ -54,8 +63,7 @@ class Snapshot:
         """The reader of the parts that are searched; raises `UsageError` for an unknown part."""
         if self.reader.over is not None:
             return self.reader
-        without = self._facts.part if self._facts is not None else ""
-        return select_parts(self.reader, self._over, without=without)
+        return select_parts(self.reader, self._over, without=self._facts_part)
 
     @property
     def view(self) -> GraphView:
@@ -65,46 +73,9 @@ class Snapshot:
         """
         with self._lock:
             if self._view is None:
-                facts = self._facts.view(self.reader) if self._facts is not None else None
+                facts = self._facts(self.reader) if self._facts is not None else None
                 self._view = self._vectors.view(self.searched, facts)
             return self._view
-
-
-class Facts:
-    """The graph whose statements are activated: a part of the graph, or a SPARQL endpoint."""
-
-    def __init__(self, where: str | SparqlEndpoint, vectors: Vectors, graph: Location) -> None:
-        """`where` is a part's name, an endpoint or its URL; `vectors` are those of the graph."""
-        self.part = ""
-        self._location: Location | None = None
-        if isinstance(where, str) and not is_url(where):
-            self.part = where
-        else:
-            remote = SparqlEndpoint(where) if isinstance(where, str) else where
-            self._location = location_of(endpoint_beside(remote, graph))
-        self._vectors = vectors
-
-    def view(self, reader: GraphReader) -> GraphView:
-        """What is read of it beside the graph of `reader`, with the embedding model of that graph.
-
-        Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
-        """
-        meta = read_meta(reader.store)
-        model = meta.embedding_model if meta else ""
-        if self._location is None:
-            if reader.over is not None:
-                raise UsageError(
-                    f"no such graph at the endpoint: '{self.part}': name another endpoint's URL "
-                    "with --facts, or none"
-                )
-            return self._vectors.facts(select_parts(reader, [self.part]), model)
-        store = self._location.open()
-        foreign = self._location.foreign_part(store)
-        meta = read_meta(store) if foreign is None else None
-        minter = Minter(meta.base) if meta else Minter()
-        over = (foreign,) if foreign is not None else None
-        vectors = self._vectors.elsewhere(self._location.cache)
-        return vectors.facts(GraphReader(store, minter, over), model)
 
 
 class Session:
@@ -137,7 +108,12 @@ class Session:
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors, progress)
-        self.facts = Facts(facts, self.vectors, self.location) if facts else None
+        self._facts: str | Location = ""
+        if isinstance(facts, SparqlEndpoint) or is_url(facts):
+            remote = SparqlEndpoint(facts) if isinstance(facts, str) else facts
+            self._facts = location_of(endpoint_beside(remote, self.location))
+        elif facts:
+            self._facts = facts
         self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()
@@ -191,6 +167,42 @@ class Session:
         finally:
             self.invalidate()
 
+    def carry_out(self, request: Request, extractor: Extractor, progress: Progress) -> IndexReport:
+        """Carry out the plan of a request to index documents, under one lock.
+
+        A graph that does not exist is created if there is something to index.
+        """
+        from sarag_rdf.building.index.plan import plan
+        from sarag_rdf.building.index.run import initial_report, run
+
+        creates, first = request.mode != "update", None
+        if creates and not self.location.exists():
+            with self.read(missing_ok=True, latest=True) as snapshot:
+                first = plan(snapshot.reader, request, extractor.method)
+            if not first.todo:
+                return initial_report(first)
+        with self.write(create=creates) as reader:
+            is_still_new = first is not None and read_meta(reader.store) is None
+            todo = first if first and is_still_new else plan(reader, request, extractor.method)
+            if todo.refused:
+                raise InputError(todo.refused)
+            self.vectors.record_model(reader)
+            with closing(self.vectors.prefetcher(reader)) as prefetcher:
+                report = run(reader, todo, extractor, progress=progress, written=prefetcher.take)
+            self.vectors.build(reader, progress)
+            return report
+
+    def parts(self, over: Sequence[str]) -> GraphReader:
+        """The reader of the parts in `over`, or of a graph that sarag did not write as it is."""
+        with self.read() as snapshot:
+            reader = snapshot.reader
+            return select_parts(reader, over) if reader.over is None else reader
+
+    def own_parts(self, over: Sequence[str]) -> GraphReader:
+        """The reader of the parts in `over`, or of all of a graph that sarag wrote."""
+        with self.read() as snapshot:
+            return select_parts(snapshot.own, over) if over else snapshot.own
+
     def invalidate(self) -> None:
         """Drop the snapshot and everything computed from it; the next read opens a new one.
 
@@ -216,10 +228,33 @@ class Session:
                 meta = read_meta(store)
                 reader = GraphReader(store, self._minter(meta), readable=self._readable)
                 missing_ok &= meta is None
-            snapshot = Snapshot(reader, self.over, self.vectors, self.facts)
+            part = self._facts if isinstance(self._facts, str) else ""
+            facts = self._facts_view if self._facts else None
+            snapshot = Snapshot(reader, self.over, self.vectors, facts, part)
             if not missing_ok:  # else the graph may be created meanwhile
                 self._snapshot = snapshot
             return snapshot
+
+    def _facts_view(self, reader: GraphReader) -> GraphView:
+        """What is read of the graph of facts, with the embedding model of the graph of `reader`.
+
+        Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
+        """
+        model, facts = recorded_model(reader), self._facts
+        if isinstance(facts, str):
+            if reader.over is not None:
+                raise UsageError(
+                    f"no such graph at the endpoint: '{facts}': name another endpoint's URL with "
+                    "--facts, or none"
+                )
+            return self.vectors.view(select_parts(reader, [facts]), model=model)
+        store = facts.open()
+        foreign = facts.foreign_part(store)
+        meta = read_meta(store) if foreign is None else None
+        other = GraphReader(
+            store, Minter(meta.base) if meta else Minter(), (foreign,) if foreign else None
+        )
+        return self.vectors.elsewhere(facts.cache).view(other, model=model)
 
     def _minter(self, meta: Meta | None) -> Minter:
         """Mints the IRIs of the graph; a new one has the base that was given."""

@@ -1,4 +1,4 @@
-"""The vector indexes of a graph's texts, and the other arrays that are searched."""
+"""The models of a graph, the vectors of its texts, and the other arrays that are searched."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import logging
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import (
     EmptyGraphError,
     EndpointError,
@@ -20,11 +20,11 @@ from sarag_rdf.base.errors import (
     UsageError,
     VectorStoreError,
 )
-from sarag_rdf.base.ports import ChooseVectors, Matrix, Progress, VectorStore, silent
+from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Matrix, Progress, VectorStore, silent
 from sarag_rdf.graph.delta import Delta
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import (
     EmbedTexts,
@@ -33,13 +33,119 @@ from sarag_rdf.graph.vectors.graph_vectors import (
     carry_over,
     in_blocks,
 )
-from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
+from sarag_rdf.models.embedding_names import ModelName
+from sarag_rdf.models.local_embedder import QuestionEmbedder, SentenceTransformerEmbedder
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 log = logging.getLogger(__name__)
+
+EMBEDDING_CACHE = "embeddings.sqlite"
+REPLY_CACHE = "replies.sqlite"
+DATABASES = (EMBEDDING_CACHE, REPLY_CACHE)
+"""Caches whose keys are digests of their content: valid for any revision of a graph."""
+
+
+def _is_same_model(named: str, recorded: str) -> bool:
+    """Whether a model was named without prompts that is recorded with them."""
+    given, known = ModelName.parse(named), ModelName.parse(recorded)
+    model = given.model.removeprefix("sentence-transformers/")
+    return model == known.model and known.prompts.are_given and not given.prompts.are_given
+
+
+class Models:
+    """The embedder and the language model of one graph, with their caches."""
+
+    def __init__(
+        self,
+        cache: Callable[[str], Path | None],
+        embedder: str | Embedder | None = None,
+        endpoint: ModelEndpoint | None = None,
+        llm: LLM | None = None,
+        *,
+        writable_cache: bool = True,
+    ) -> None:
+        """`cache` gives the path of a cache by its name; None keeps it in memory.
+
+        Without `writable_cache` the vectors of questions are not written to the cache; those of
+        the graph's own texts always are.
+        """
+        self._cache = cache
+        self._named = embedder
+        self._endpoint = endpoint
+        self._llm = llm
+        self._writable_cache = writable_cache
+        self._model: Embedder | None = None
+        self._embedder: CachedEmbedder | None = None
+        self._question_embedder: CachedEmbedder | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def has_llm(self) -> bool:
+        """Whether a language model is configured."""
+        return self._llm is not None or self._endpoint is not None
+
+    @property
+    def concurrency(self) -> int:
+        """The number of concurrent calls of the language model."""
+        return self._endpoint.concurrency if self._endpoint else 4
+
+    def embedder(self, recorded: str) -> CachedEmbedder:
+        """The embedder that was named; else the `recorded` one of the graph; else the default.
+
+        Loaded once: later calls return the same one. Raises `ModelError`, `UsageError`.
+        """
+        with self._lock:
+            if self._embedder is None:
+                model = self._load(recorded)
+                path, keep = self._cache(EMBEDDING_CACHE), self._writable_cache
+                self._embedder = CachedEmbedder(model, path)
+                questions = self._embedder if keep else CachedEmbedder(model, path, keep=False)
+                self._model, self._question_embedder = model, questions
+                if isinstance(model, SentenceTransformerEmbedder):
+                    self._model = QuestionEmbedder(model, questions)
+                    self._question_embedder = CachedEmbedder(self._model, path, keep=keep)
+            return self._embedder
+
+    def question_embedder(self, recorded: str) -> CachedEmbedder:
+        """The same model for questions, which may be encoded by a faster engine."""
+        self.embedder(recorded)
+        assert self._question_embedder is not None  # noqa: S101 - loaded with the embedder
+        return self._question_embedder
+
+    def uncached_embedder(self, recorded: str) -> Embedder:
+        """The embedder of questions without its cache."""
+        self.embedder(recorded)
+        assert self._model is not None  # noqa: S101 - loaded with its cache
+        return self._model
+
+    def prepare_questions(self) -> None:
+        """Check the engine for questions against the model; later processes need not load it."""
+        if isinstance(self._model, QuestionEmbedder):
+            self._model.prepare()
+
+    def _load(self, recorded: str) -> Embedder:
+        if self._named is not None and not isinstance(self._named, str):
+            return self._named
+        if self._named and not _is_same_model(self._named, recorded):
+            return registry.make_embedder(self._named, self._endpoint)
+        return registry.make_embedder(recorded or None, self._endpoint, bool(recorded))
+
+    def llm(self) -> LLM:
+        """The language model, with a cache of its replies; raises `UsageError` without one."""
+        with self._lock:
+            if self._llm is None:
+                self._llm = registry.make_llm(self._endpoint, self._cache(REPLY_CACHE))
+            return self._llm
+
+    def close(self) -> None:
+        """Close the file of the embedding cache; the next use opens it again."""
+        with self._lock:
+            for embedder in (self._embedder, self._question_embedder):
+                if embedder is not None:
+                    embedder.close()
 
 
 class Vectors:
@@ -71,65 +177,50 @@ class Vectors:
         self._progress = progress
         self._lock = threading.RLock()
 
-    def view(self, reader: GraphReader, facts: GraphView | None = None) -> GraphView:
+    def view(
+        self, reader: GraphReader, facts: GraphView | None = None, *, model: str | None = None
+    ) -> GraphView:
         """Everything that retrievers read of the parts that `reader` reads.
 
         `facts` is the view of the graph that statements are selected from, by default the same.
-        Raises `EmptyGraphError`, `ModelMismatchError`, `ModelError`, `VectorStoreError`.
+        `model` names the embedding model if this is a graph of such facts, by default that of the
+        graph. Raises `EmptyGraphError`, `ModelMismatchError`, `ModelError`, `VectorStoreError`.
         """
         meta = read_meta(reader.store)
-        if meta is None and reader.over is None:
-            raise _empty()
+        if meta is None and reader.over is None and model is None:
+            raise empty_graph()
         meta = meta or Meta("")
+        recorded = meta.embedding_model if model is None else model
         with self._lock:
-            embedder = self._models.embedder(meta.embedding_model)
-            if meta.embedding_model and embedder.name != meta.embedding_model:
+            embedder = self._models.embedder(recorded)
+            if model is None and recorded and embedder.name != recorded:
                 raise ModelMismatchError(
-                    f"the graph was embedded with '{meta.embedding_model}', not with "
-                    f"'{embedder.name}': omit --embedder, or re-embed the graph with "
+                    f"the graph was embedded with '{recorded}', not with '{embedder.name}': omit "
+                    "--embedder, or re-embed the graph with "
                     f"sarag index --embedder {shlex.quote(embedder.name)}"
                 )
-            questions = self._models.question_embedder(meta.embedding_model)
             vectors = GraphVectors(
                 reader,
                 embedder,
                 self.store(reader),
                 meta.revision,
-                questions=questions,
+                questions=self._models.question_embedder(recorded),
                 embed=_with_progress(embedder, self._progress),
             )
-            if not len(vectors.nodes("document")):
-                raise _empty()
+            if model is None and not len(vectors.nodes("document")):
+                raise empty_graph()
             return registry.make_view(reader, vectors, self._engine, facts)
 
     def elsewhere(self, cache: Callable[[str], Path | None]) -> Vectors:
         """The same for another graph, with its cache and with the same models."""
         return Vectors(cache, self._models, self._engine, self._choose, self._progress)
 
-    def facts(self, reader: GraphReader, model: str) -> GraphView:
-        """The view of a graph whose statements are activated, with vectors of the named model.
-
-        Raises `ModelError`, `UsageError`.
-        """
-        meta = read_meta(reader.store) or Meta("")
-        with self._lock:
-            embedder = self._models.embedder(model)
-            vectors = GraphVectors(
-                reader,
-                embedder,
-                self.store(reader),
-                meta.revision,
-                questions=self._models.question_embedder(model),
-                embed=_with_progress(embedder, self._progress),
-            )
-            return registry.make_view(reader, vectors, self._engine)
-
     def record_model(self, reader: GraphReader, *, tries: bool = True) -> None:
         """Record the embedder in the graph; a new one is tried on one text first, if `tries`.
 
         Raises `ModelError`, `EndpointError`, `StoreError`.
         """
-        recorded = _model_of(reader)
+        recorded = recorded_model(reader)
         embedder = self._models.embedder(recorded)
         if tries and embedder.name != recorded:
             embedder.embed(["one two three"])
@@ -137,14 +228,9 @@ class Vectors:
 
         Writer(reader).write_metadata(embedder.name)
 
-    @contextmanager
-    def prefetching(self, reader: GraphReader) -> Iterator[EmbeddingPrefetcher]:
-        """Embed texts while the graph is being written; `build` takes them from the cache."""
-        prefetcher = EmbeddingPrefetcher(self._models.embedder(_model_of(reader)).embed)
-        try:
-            yield prefetcher
-        finally:
-            prefetcher.close()
+    def prefetcher(self, reader: GraphReader) -> EmbeddingPrefetcher:
+        """Embeds texts while the graph is being written; `build` takes them from the cache."""
+        return EmbeddingPrefetcher(self._models.embedder(recorded_model(reader)).embed)
 
     def build(self, writer: GraphReader, progress: Progress) -> None:
         """Embed new texts, and build or update everything that the default retriever reads.
@@ -232,8 +318,8 @@ class RecordedModel:
         raise ModelError(f"{len(texts)} texts would have to be embedded: search the graph once")
 
 
-def _model_of(reader: GraphReader) -> str:
-    """Name of the model that is recorded in the graph, or an empty string."""
+def recorded_model(reader: GraphReader) -> str:
+    """Name of the embedding model that is recorded in the graph, or an empty string."""
     meta = read_meta(reader.store)
     return meta.embedding_model if meta else ""
 
@@ -250,5 +336,6 @@ def _with_progress(embedder: CachedEmbedder, progress: Progress) -> EmbedTexts:
     return embed
 
 
-def _empty() -> EmptyGraphError:
+def empty_graph() -> EmptyGraphError:
+    """The error for a graph without documents."""
     return EmptyGraphError("the graph is empty: index something first, with sarag index")

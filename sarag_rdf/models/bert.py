@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 
 from sarag_rdf.base.errors import ModelError
 from sarag_rdf.base.ports import CountTokens, Matrix, Vector
-from sarag_rdf.models.names import Prompts
+from sarag_rdf.models.embedding_names import Prompts
 
 _LOG = logging.getLogger(__name__)
 

@@ -38,22 +38,22 @@ from sarag_rdf.base.ports import (
 )
 from sarag_rdf.base.redaction import redacted_data
 from sarag_rdf.base.types import Usage
-from sarag_rdf.models.names import Prompts
+from sarag_rdf.models.embedding_names import Prompts
 
 OnEmbedded = Callable[[int], None]
-"""Called with the number of texts that were done since the last call."""
+"""Called with the number of texts that were embedded since the last call."""
 
 
 _SLICE = 128
 LATEST = 4096
-"""Vectors that are held in memory where they are not kept."""
+"""Vectors that are held in memory where the file is only read."""
 
 
 class CachedEmbedder:
     """A QueryEmbedder in front of an Embedder; its cache can be deleted at any time.
 
-    A vector is found again under the SHA-256 of the model's name and the text; with a prompt also
-    of the prompt, so that the vectors of a text as query and as passage are two.
+    The key of a vector is the SHA-256 of the model's name and the text, and of the prompt if there
+    is one, so that a text has one vector as query and another as passage.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CachedEmbedder:
         slice_size: int | None = None,
         keep: bool = True,
     ) -> None:
-        """What is done is kept slice by slice: by default what the embedder takes in one call.
+        """Vectors are stored after each slice of texts, by default a batch of the embedder.
 
         Unless `keep`, the file is only read, and the latest `LATEST` vectors are held in memory.
         """
@@ -85,7 +85,7 @@ class CachedEmbedder:
         return prompts
 
     def embed(self, texts: Sequence[str], progress: OnEmbedded | None = None) -> Matrix:
-        """Embed texts, each distinct one once; what is done is kept if the rest is interrupted."""
+        """Embed texts, each distinct one once; complete slices survive an interruption."""
         return self._embed(texts, self.prompts.passage, self._embedder.embed, progress)
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
@@ -104,7 +104,7 @@ class CachedEmbedder:
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in values}
         if progress:
             progress(len(texts) - len(missing))
-        # Texts of like length in one slice: less padding, several times faster.
+        # Texts of similar length in one slice need less padding: several times faster.
         pending = iter(sorted(missing.items(), key=lambda item: (-len(item[1]), item[0])))
         while batch := list(islice(pending, self._slice_size)):
             vectors = embed([text for _, text in batch])
@@ -137,7 +137,7 @@ class CachedEmbedder:
             self._latest.popitem(last=False)
 
     def _key(self, text: str, prompt: str | None) -> bytes:
-        """Without a prompt the digest of name and text; with one, name and prompt are one too."""
+        """The digest of name and text; with a prompt that of (digest of name and prompt), text."""
         model = str(getattr(self._embedder, "model", self.name))
         if prompt is None:
             return sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()
@@ -153,34 +153,34 @@ log = logging.getLogger(__name__)
 WAITING = 32
 """The maximum number of batches in the queue; further ones are not prefetched."""
 _AT_ONCE = 128
-"""Texts that are embedded between two checks whether to stop."""
+"""Texts that are embedded before the thread checks whether it is closed."""
 
 
 class EmbeddingPrefetcher:
-    """One thread that calls `embed` for its effect: what it has embedded is kept in a cache.
+    """One thread that calls `embed`, whose results are cached, before they are needed.
 
-    Nothing depends on it. It takes what it is given if it has time for it; what is left when it is
-    closed, or what cannot be embedded, is for those who need it to embed.
+    Nothing depends on it: texts that remain when it is closed, or that cannot be embedded, are
+    embedded where they are needed.
     """
 
     def __init__(self, embed: Callable[[Sequence[str]], object]) -> None:
         self._embed = embed
-        self._lots: Queue[list[str]] = Queue(WAITING)
+        self._batches: Queue[list[str]] = Queue(WAITING)
         self._closed = Event()
         self._thread: Thread | None = None
 
     def take(self, texts: Iterable[str]) -> None:
-        """Take a lot of texts, unless too many wait."""
+        """Add texts to the queue, unless it is full."""
         if self._thread is None:
             self._thread = Thread(target=self._work, name="embedding ahead", daemon=True)
             self._thread.start()
         try:
-            self._lots.put_nowait(list(dict.fromkeys(texts)))
+            self._batches.put_nowait(list(dict.fromkeys(texts)))
         except Full:
-            log.debug("texts are left for later: too many wait to be embedded")
+            log.debug("texts are embedded later: the queue is full")
 
     def close(self) -> None:
-        """Drop what waits; return when nothing is embedded any more."""
+        """Empty the queue, and wait for the batch that is being embedded."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
@@ -188,30 +188,26 @@ class EmbeddingPrefetcher:
     def _work(self) -> None:
         while not self._closed.is_set():
             try:
-                lot = self._lots.get(timeout=0.1)
+                texts = self._batches.get(timeout=0.1)
             except Empty:
                 continue
-            # Texts of like length together: less padding.
-            pending = iter(sorted(lot, key=lambda text: (-len(text), text)))
+            # Texts of similar length in one batch need less padding.
+            pending = iter(sorted(texts, key=lambda text: (-len(text), text)))
             while not self._closed.is_set() and (batch := list(islice(pending, _AT_ONCE))):
                 try:
                     self._embed(batch)
-                except Exception as error:  # noqa: BLE001 - those who need the texts will see it
-                    log.debug("texts are left for later: %s", error)
+                except Exception as error:  # noqa: BLE001 - raised where the texts are needed
+                    log.debug("texts are embedded later: %s", error)
                     return
 
 
-_ENTRY: Final = {"data", "usage", "seconds"}
-"""Keys of a stored reply."""
-
-
 class CachedLLM:
-    """An `sarag_rdf.base.ports.LLM` that asks another one only what it has not asked before.
+    """An `sarag_rdf.base.ports.LLM` with a cache of the replies of another one.
 
-    A reply is found again under the SHA-256 of endpoint, model, settings (temperature, seed),
-    call name, prompt, schema and max_tokens. The file has that hash, the reply without secrets
-    that the model repeats, and what the call cost. Errors are not stored. The usage of a cached
-    reply is ``Usage(cached_calls=1)``.
+    The key of a reply is the SHA-256 of endpoint, model, settings (temperature, seed), call name,
+    prompt, schema and max_tokens; its value is the reply, without secrets that the model repeats,
+    and the usage of the call. Errors are not stored. The usage of a cached reply is
+    ``Usage(cached_calls=1)``.
     """
 
     def __init__(self, llm: LLM, path: Path | str) -> None:
@@ -229,44 +225,31 @@ class CachedLLM:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """Those of the model that is asked, if it tells them."""
+        """The settings of the model; empty if it has none."""
         settings: Mapping[str, str] = getattr(self._llm, "settings", {})
         return settings
 
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
-        """Answer from the file, or ask and keep the answer; raises what the model raises."""
-        return self._reply(
-            prompt,
-            schema,
-            name,
-            max_tokens,
-            lambda: self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens),
-        )
+        """The cached reply, or that of the model; raises what the model raises."""
+        return self._reply(self._llm.complete, prompt, schema, name, max_tokens)
 
     def stream(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
     ) -> Reply:
-        """The same; what is not in the file is seen while it is written, if the model can."""
+        """The same; a reply that is not cached is streamed if the model can do so."""
         llm = self._llm
-        if not isinstance(llm, StreamingLLM):
-            return self.complete(prompt, schema, name=name, max_tokens=max_tokens)
-        return self._reply(
-            prompt,
-            schema,
-            name,
-            max_tokens,
-            lambda: llm.stream(prompt, schema, name=name, max_tokens=max_tokens, seen=seen),
-        )
+        ask = partial(llm.stream, seen=seen) if isinstance(llm, StreamingLLM) else llm.complete
+        return self._reply(ask, prompt, schema, name, max_tokens)
 
     def _reply(
         self,
+        ask: Callable[..., Reply],
         prompt: str,
         schema: Mapping[str, Any],
         name: str,
         max_tokens: int,
-        ask: Callable[[], Reply],
     ) -> Reply:
         shape = json.dumps(schema, ensure_ascii=False)
         key = sha256_hex(*self._identity, name, prompt, shape, str(max_tokens)).encode()
@@ -274,7 +257,7 @@ class CachedLLM:
         if known is not None:
             return known
         begin = perf_counter()
-        reply = ask()
+        reply = ask(prompt, schema, name=name, max_tokens=max_tokens)
         seconds = round(perf_counter() - begin, 3)
         reply = replace(reply, data=redacted_data(reply.data))
         entry = {"data": reply.data, "usage": astuple(reply.usage), "seconds": seconds}
@@ -282,7 +265,7 @@ class CachedLLM:
         return reply
 
     def close(self) -> None:
-        """Close the file; it is opened again if it is needed again."""
+        """Close the file; the next use opens it again."""
         self._cache.close()
 
     def _look_up(self, key: bytes) -> Reply | None:
@@ -292,7 +275,7 @@ class CachedLLM:
             entry = json.loads(value) if value is not None else None
             if not isinstance(entry, dict):
                 return None
-            if entry.keys() != _ENTRY:  # of a version that stored the data alone
+            if entry.keys() != {"data", "usage", "seconds"}:  # an earlier version stored the data
                 return Reply(redacted_data(entry), Usage(cached_calls=1))
             data, seconds = redacted_data(entry["data"]), float(entry["seconds"])
             return Reply(data, Usage(cached_calls=1), Usage(*entry["usage"]), seconds)
@@ -305,7 +288,7 @@ _DAMAGED: Final = (
     *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT),
     *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_IOERR_SHORT_READ),
 )
-"""Primary codes, and extended ones; SQLITE_ERROR is a table that is not as it was made."""
+"""Primary codes, and extended ones; SQLITE_ERROR means a table with other columns."""
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 _KEPT: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'"
 _BATCH: Final = 500
@@ -314,10 +297,9 @@ _SUM: Final = 4
 
 
 def fault_of(path: Path) -> str:
-    """What is wrong with a cache's file, as SQLite's integrity check and the checksums tell.
+    """The fault of a cache file, by SQLite's integrity check and the checksums; empty if none.
 
-    Nothing if it is sound. A file that another process holds, or that may not be read, is not
-    called broken.
+    A file that is locked, or may not be read, counts as sound.
     """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where it may not look
         return "is not a file" if os.path.exists(path) else ""  # noqa: PTH110
@@ -327,7 +309,7 @@ def fault_of(path: Path) -> str:
             if row == ("ok",) and database.execute(_KEPT).fetchone():
                 rows = database.execute("SELECT key, value FROM kept")
                 spoiled = sum(not _is_whole(key, value) for key, value in rows)
-                row = (f"{spoiled} values are not what was written" if spoiled else "ok",)
+                row = (f"{spoiled} values do not match their checksums" if spoiled else "ok",)
     except sqlite3.DatabaseError as error:
         return str(error) if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED else ""
     return "" if row == ("ok",) else str(row[0]).replace("\n", " ")
@@ -346,7 +328,7 @@ class SqliteCache:
     def __init__(self, path: Path | str, *, what: str, writable: bool = True) -> None:
         """`what` names the cache in warnings: "reply cache".
 
-        One that is not `writable` is read if it is there, and otherwise left alone.
+        Unless `writable`, the file is only read, and need not exist.
         """
         self._writable = writable
         self._path = Path(path)
@@ -356,7 +338,7 @@ class SqliteCache:
         self._warned = False
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The entries there are for the keys."""
+        """The stored entries of these keys."""
         values: dict[bytes, bytes] = {}
         if not self._writable and not self._path.is_file():
             return values
@@ -371,18 +353,18 @@ class SqliteCache:
         return values
 
     def put_many(self, entries: Mapping[bytes, bytes]) -> None:
-        """Keep entries; those of the same key are replaced."""
+        """Store entries; those of the same key are replaced."""
         with self._lock:
             rows = [(key, value + _sum(key, value)) for key, value in entries.items()]
             self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
 
     def set_aside(self) -> None:
-        """Rename the file, which is damaged; a new one is begun when it is needed."""
+        """Rename the file, which is damaged; the next use creates a new one."""
         with self._lock:
             self._set_aside()
 
     def close(self) -> None:
-        """Close the file; it is opened again if it is needed again."""
+        """Close the file; the next use opens it again."""
         with self._lock:
             self._disconnect()
 
@@ -408,7 +390,7 @@ class SqliteCache:
             return []
 
     def _is_damaged(self, error: Exception) -> bool:
-        """Whether an error comes of what is in the file."""
+        """Whether an error is due to the content of the file."""
         code = getattr(error, "sqlite_errorcode", None)
         if code is None:
             return not isinstance(error, sqlite3.Error)
@@ -451,7 +433,7 @@ class SqliteCache:
             with suppress(FileNotFoundError):
                 self._path.with_name(self._path.name + suffix).unlink()
         _LOG.warning(
-            "the %s %s is damaged: it was renamed to %s, and a new one is begun",
+            "the %s %s is damaged: it was renamed to %s, and a new one is created",
             self._what,
             shown_path(self._path),
             aside.name,

@@ -11,7 +11,7 @@ import json_repair
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from sarag_rdf.base.fence import restored
+from sarag_rdf.base.prompts import restored
 
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)

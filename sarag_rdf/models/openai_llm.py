@@ -1,8 +1,8 @@
 """Chat models behind any OpenAI-compatible endpoint: OpenAI, vLLM, llama.cpp, Ollama, LM Studio.
 
-Work is bounded: one `OpenAILLM.complete` makes at most four completions (a second try with twice
-the room if the reply was cut, and one repair of a reply that violates the schema) after at most
-five adaptations to what the endpoint refuses, and each is sent at most ``max_retries + 1`` times.
+Work is bounded: one `OpenAILLM.complete` makes at most four completions (one more with twice the
+tokens if the reply was cut, and one repair of a reply that violates the schema) after at most five
+adaptations to what the endpoint refuses, and each is sent at most ``max_retries + 1`` times.
 Between tries the `openai` package waits as long as Retry-After says, up to a limit of its own
 (60 s before its version 3, 120 s since; beyond that it waits its usual time, or gives up), and
 else 0.5 s doubling up to 8 s. While a server says that it is loading its model (503), the request
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import httpx
@@ -27,9 +28,9 @@ from sarag_rdf.base.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.base.fence import defused
-from sarag_rdf.base.http import DeadlineError, ReplySizeError
+from sarag_rdf.base.http_client import DeadlineError, ReplySizeError
 from sarag_rdf.base.ports import Reply, Seen
+from sarag_rdf.base.prompts import defused
 from sarag_rdf.base.redaction import redacted_data, redacted_remark
 from sarag_rdf.base.types import Usage
 from sarag_rdf.models.client import (
@@ -50,6 +51,16 @@ _BOUNDS: Final = frozenset(
     {"maxLength", "minLength", "maxItems", "minItems", "maximum", "minimum", "pattern"}
 )
 _Message = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The arguments of a call of the model, apart from the messages."""
+
+    schema: Mapping[str, Any]
+    name: str
+    max_tokens: int
+    seen: Seen | None = None
 
 
 class OpenAILLM:
@@ -114,35 +125,26 @@ class OpenAILLM:
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
-        """Answer with an object that satisfies `schema`; its usage counts every try.
+        """Answer with an object that satisfies `schema`, in which secrets are masked.
 
-        Secrets that the model repeats are masked in it.
-
-        Raises `EndpointError` or one of its kinds; see the module for how much may be tried.
+        The usage counts all completions (see the module). Raises `EndpointError`.
         """
-        return self._complete(prompt, schema, name, max_tokens)
+        return self._complete(prompt, _Call(schema, name, max_tokens))
 
     def stream(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
     ) -> Reply:
         """The same; `seen` is called with the text so far, if the endpoint can stream."""
-        return self._complete(prompt, schema, name, max_tokens, seen)
+        return self._complete(prompt, _Call(schema, name, max_tokens, seen))
 
-    def _complete(
-        self,
-        prompt: str,
-        schema: Mapping[str, Any],
-        name: str,
-        max_tokens: int,
-        seen: Seen | None = None,
-    ) -> Reply:
+    def _complete(self, prompt: str, call: _Call) -> Reply:
         messages: list[_Message] = [{"role": "user", "content": prompt}]
-        text, usage = self._text(messages, schema, name, max_tokens, seen)
+        text, usage = self._text(messages, call)
         try:
-            return Reply(redacted_data(parse_reply(text, schema)), usage)
+            return Reply(redacted_data(parse_reply(text, call.schema)), usage)
         except ValueError as error:
             problem = str(error)
-        _LOG.info("%s: a reply to be repaired, %s", name, problem)
+        _LOG.info("%s: asking for a valid reply: %s", call.name, problem)
         messages += [
             {"role": "assistant", "content": text or "{}"},
             {
@@ -152,36 +154,31 @@ class OpenAILLM:
             },
         ]
         try:
-            text, more = self._text(messages, schema, name, max_tokens, seen)
-            return Reply(redacted_data(parse_reply(text, schema)), usage + more)
+            text, more = self._text(messages, call)
+            return Reply(redacted_data(parse_reply(text, call.schema)), usage + more)
         except ContextTooLongError:
             pass
         except ValueError as error:
             problem = str(error)
         raise UnparsableReplyError(
-            f"{self._model} at {self.base_url} gave no valid reply to '{name}', even when told "
-            f"what was wrong ({problem}): use a larger model, or a server that enforces json_schema"
+            f"{self._model} at {self.base_url} gave no valid reply to '{call.name}', even when "
+            f"told what was wrong ({problem}): use a larger model, or a server that enforces "
+            "json_schema"
         )
 
-    def _text(
-        self,
-        messages: list[_Message],
-        schema: Mapping[str, Any],
-        name: str,
-        max_tokens: int,
-        seen: Seen | None,
-    ) -> tuple[str, Usage]:
-        """The reply's text, given twice the room if it does not fit at first."""
-        completion = self._send(messages, schema, name, max_tokens, seen)
+    def _text(self, messages: list[_Message], call: _Call) -> tuple[str, Usage]:
+        """The text of the reply; one that was cut is requested again with twice the tokens."""
+        completion = self._send(messages, call)
         usage = self._usage(completion)
         if completion.choices[0].finish_reason == "length":
+            longer = replace(call, max_tokens=2 * call.max_tokens)
             cut = TruncatedReplyError(
-                f"{self._model} at {self.base_url} did not finish its reply to '{name}' within "
-                f"{2 * max_tokens} tokens: allow more tokens, use smaller chunks, or serve the "
-                "model with a larger context"
+                f"{self._model} at {self.base_url} did not finish its reply to '{call.name}' "
+                f"within {longer.max_tokens} tokens: allow more tokens, use smaller chunks, or "
+                "serve the model with a larger context"
             )
             try:
-                completion = self._send(messages, schema, name, 2 * max_tokens, seen)
+                completion = self._send(messages, longer)
             except EndpointError as error:
                 if type(error) in (EndpointError, ContextTooLongError):
                     raise cut from None
@@ -192,31 +189,24 @@ class OpenAILLM:
         message = completion.choices[0].message
         if message.content is None and message.refusal:
             raise UnparsableReplyError(
-                f"{self._model} at {self.base_url} refused to answer '{name}': "
+                f"{self._model} at {self.base_url} refused to answer '{call.name}': "
                 f"{redacted_remark(message.refusal)[:200]}"
             )
         return message.content or "", usage
 
-    def _send(
-        self,
-        messages: list[_Message],
-        schema: Mapping[str, Any],
-        name: str,
-        max_tokens: int,
-        seen: Seen | None,
-    ) -> ChatCompletion:
+    def _send(self, messages: list[_Message], call: _Call) -> ChatCompletion:
         """Send; and once for each option that the endpoint refuses, send again without it."""
         refused = self._refused
         while True:
-            request = self._request(messages, schema, name, max_tokens, refused)
+            request = self._request(messages, call, refused)
             try:
-                if seen is None or "stream" in refused:
+                if call.seen is None or "stream" in refused:
                     completion = self._client.chat.completions.create(**request)
                 else:
                     request["stream"] = True
                     if "stream_options" not in refused:
                         request["stream_options"] = {"include_usage": True}
-                    completion = self._streamed(request, seen)
+                    completion = self._streamed(request, call.seen)
             except openai.APIStatusError as error:
                 refusal = "" if is_context_error(error) else is_refusal(error, request)
                 if not refusal or refusal in refused:
@@ -259,15 +249,10 @@ class OpenAILLM:
         )
 
     def _request(
-        self,
-        messages: list[_Message],
-        schema: Mapping[str, Any],
-        name: str,
-        max_tokens: int,
-        refused: frozenset[str],
+        self, messages: list[_Message], call: _Call, refused: frozenset[str]
     ) -> dict[str, Any]:
         room = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
-        request: dict[str, Any] = {"model": self._model, room: max_tokens}
+        request: dict[str, Any] = {"model": self._model, room: call.max_tokens}
         if "temperature" not in refused:
             request["temperature"] = self._temperature
         if self._top_p != 1.0 and "top_p" not in refused:
@@ -276,12 +261,13 @@ class OpenAILLM:
             request["seed"] = self._seed
         if "json_schema" in refused:
             request["response_format"] = {"type": "json_object"}
-            request["messages"] = _defused([_with_schema(messages[0], schema), *messages[1:]])
+            request["messages"] = _defused([_with_schema(messages[0], call.schema), *messages[1:]])
             return request
-        wire = _without_bounds(schema) if "schema bounds" in refused else schema
+        has_bounds = "schema bounds" not in refused
+        schema = call.schema if has_bounds else _without_bounds(call.schema)
         request["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": name, "strict": True, "schema": wire},
+            "json_schema": {"name": call.name, "strict": True, "schema": schema},
         }
         request["messages"] = _defused(messages)
         return request
@@ -326,7 +312,7 @@ def collected(stream: Iterable[ChatCompletionChunk], seen: Seen) -> ChatCompleti
 
 
 def _defused(messages: list[_Message]) -> list[_Message]:
-    """Replies and schemas that are sent along may hold special tokens, too."""
+    """The messages without special tokens, which replies and schemas may contain."""
     return [{**message, "content": defused(message["content"])} for message in messages]
 
 

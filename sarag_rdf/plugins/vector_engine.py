@@ -13,8 +13,8 @@ import numpy as np
 from sarag_rdf.base.arrays import IriList, Merge, Rows, find_all
 from sarag_rdf.base.errors import VectorStoreError
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, VectorStore
-from sarag_rdf.graph.vectors.index import ROUNDING, AnyIndex
-from sarag_rdf.graph.vectors.store import iri_list
+from sarag_rdf.graph.vectors.search_indexes import ROUNDING, AnyIndex
+from sarag_rdf.graph.vectors.vector_store import iri_list
 
 BATCH = 512
 """Vectors per request to send, fetch or delete them."""

@@ -23,13 +23,12 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.tables import read_text
-from sarag_rdf.base.terms import iri as iri_of
-from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import PropertyUse
-from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part, term_reader
+from sarag_rdf.base.vocab import SARAG, text_of
+from sarag_rdf.base.vocab import iri as iri_of
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
 

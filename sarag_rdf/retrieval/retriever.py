@@ -27,8 +27,8 @@ from sarag_rdf.base.types import (
     Seed,
     Subgraph,
 )
-from sarag_rdf.graph.ontology.activation import weights_text
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema import weights_text
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network import DESCRIBES, SAME_AS

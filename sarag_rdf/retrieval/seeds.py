@@ -13,7 +13,7 @@ from sarag_rdf.base.arrays import find
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Seed
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.retrieval.network import ABOUT
 from sarag_rdf.retrieval.view import GraphView, Names

@@ -16,8 +16,8 @@ import numpy as np
 from sarag_rdf.base.arrays import Floats, find_all
 from sarag_rdf.base.iris import statement_of
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.ontology.activation import MAX_WEIGHT, ActivationRule, Rules
-from sarag_rdf.graph.reader import GraphReader, term_reader
+from sarag_rdf.graph.graph_reader import GraphReader, term_reader
+from sarag_rdf.graph.ontology.schema import MAX_WEIGHT, ActivationRule, Rules
 from sarag_rdf.retrieval.network import EdgeKind, Edges, Iris
 
 

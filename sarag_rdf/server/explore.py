@@ -20,11 +20,10 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sarag_rdf.base.files import replacing
 from sarag_rdf.base.iris import sha256_hex
-from sarag_rdf.base.ports import Term
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.temporary import replacing
-from sarag_rdf.base.vocab import OWL, RDFS, SARAG
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG, Term
 from sarag_rdf.server.graphs import Fingerprint
 from sarag_rdf.server.http import check_iri, run
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError

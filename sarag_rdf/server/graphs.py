@@ -17,6 +17,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
 from sarag_rdf.base.ports import Advance
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import (
     ALL,
@@ -25,7 +26,6 @@ from sarag_rdf.graph.parts import (
     imported_graphs,
     part_graphs,
 )
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.jobs import AccessibleGraphs, RequestError

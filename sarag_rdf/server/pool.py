@@ -17,8 +17,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Self
 
+from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.sandbox import process_memory
-from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.server.graphs import OpenGraph
 from sarag_rdf.server.jobs import (
     AccessibleGraphs,

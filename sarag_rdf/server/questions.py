@@ -21,7 +21,7 @@ from sarag_rdf.base.options import (
 from sarag_rdf.base.types import AnswerEvent
 from sarag_rdf.kg.registry import context_options, options_of, strategy
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.kg.weights import parse_weights, split_weights
+from sarag_rdf.kg.schemas import parse_weights
 from sarag_rdf.server.http import job_events, run, to_response
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
 from sarag_rdf.server.parameters import Ask, Search
@@ -174,11 +174,7 @@ def job_of(asked: Search) -> QuestionJob:
     weights = asked.weights
     if weights or weights == "":
         texts = [weights] if isinstance(weights, str) else weights
-        options["weights"] = (
-            weights
-            if isinstance(weights, dict)
-            else parse_weights(part for text in texts for part in split_weights(text))
-        )
+        options["weights"] = weights if isinstance(weights, dict) else parse_weights(texts)
     if not isinstance(asked, Ask):
         return QuestionJob("search", asked.q, options, trace=asked.trace, over=asked.over)
     spec = Spec.parse(asked.context)

@@ -13,13 +13,17 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.vocab import COMMON, PREFIXES
-from sarag_rdf.graph.skolem import Unskolemizer
-from sarag_rdf.graph.store.query_guard import dataset_clauses, inspect_query, refuse_network
+from sarag_rdf.graph.store.input_files import Unskolemizer
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
-from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
+from sarag_rdf.graph.store.sparql_syntax import (
+    dataset_clauses,
+    inspect_query,
+    refuse_network,
+    undeclared_prefix,
+)
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.kg.export.rdf import check_rdfxml
-from sarag_rdf.kg.query import prologue_for
+from sarag_rdf.kg.queries import prologue_for
 from sarag_rdf.server.graphs import StoreSnapshot
 from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
 from sarag_rdf.server.jobs import JobReply, RequestError, Spool

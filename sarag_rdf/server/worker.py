@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.graph.store.writer_lock import remove_holder
+from sarag_rdf.graph.store.oxigraph import remove_holder
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.graphs import ClientGraphs, OpenGraph, StoreSnapshot
 from sarag_rdf.server.jobs import (

@@ -16,20 +16,17 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import EntailmentError, InputError, QueryError, SaragError
 from sarag_rdf.base.iris import MANAGED_GRAPHS, Minter
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.safe_xml import PlainXml
-from sarag_rdf.base.terms import DEEPEST_TERM, is_deep, text_of
-from sarag_rdf.base.vocab import RDF, SARAG
+from sarag_rdf.base.vocab import DEEPEST_TERM, RDF, SARAG, is_deep, text_of
 from sarag_rdf.building.derive.decisions import Decisions, decisions_of
 from sarag_rdf.building.derive.entailed_graph import EntailingStore
 from sarag_rdf.building.derive.incremental import recompute, refresh
 from sarag_rdf.building.index.quarantine import validate_evidence
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.graph.store.oxigraph import OxigraphStore, open_store
+from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer, has_blank_node
+from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, open_store
 from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.graph.store.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
-from sarag_rdf.graph.store.writer_lock import COPY
 from sarag_rdf.kg.session import Session
 from sarag_rdf.server.http import RDF_TYPES
 from sarag_rdf.server.jobs import JobReply, RequestError

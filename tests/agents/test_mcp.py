@@ -438,7 +438,7 @@ async def over_pipes(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]
 @pytest.mark.parametrize("connect", [over_pipes, over_http])
 def test_the_command_serves_over_both_transports(connect: Any, tmp_path: Path) -> None:
     with playing(embeddings) as model:
-        from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+        from sarag_rdf.models.client import OpenAIEmbedder
 
         folder = make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(model.base_url, "hash"))
         env = environment(SARAG_BASE_URL=model.base_url, SARAG_EMBEDDER="openai:hash")

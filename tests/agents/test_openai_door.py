@@ -12,7 +12,7 @@ from typing import Any
 import openai
 import pytest
 
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.agents.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
 from tests.sample_graph import embeddings, make_graph

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.base.temporary import LOCK
+from sarag_rdf.base.files import LOCK
 from tests.sample_graph import insert, make_graph
 from tests.server.running import Got, Running, all_end, serving
 from tests.server.test_query import HEAVY

@@ -11,8 +11,14 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.graph.store.query_guard import SAFE_LENGTH, STACK, check_size, try_query
-from sarag_rdf.graph.store.sparql_tokens import tokens, undeclared_prefix
+from sarag_rdf.graph.store.sparql_syntax import (
+    SAFE_LENGTH,
+    STACK,
+    check_size,
+    tokens,
+    try_query,
+    undeclared_prefix,
+)
 from tests.command import environment, run_sarag
 from tests.fuzz.hostile import graph
 from tests.sample_graph import make_graph

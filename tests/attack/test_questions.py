@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, hang, playing
 from tests.sample_graph import embeddings, files_of, make_graph
 from tests.server.running import Got, Running, all_end, serving

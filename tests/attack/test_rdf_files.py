@@ -13,7 +13,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import InputError, RemoteStoreError
-from sarag_rdf.base.safe_xml import PlainXml
+from sarag_rdf.graph.store.input_files import PlainXml
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import run_sarag

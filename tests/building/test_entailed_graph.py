@@ -23,9 +23,9 @@ from sarag_rdf.building.derive.entailed_graph import (
 )
 from sarag_rdf.building.derive.entailment import Axioms
 from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontologies import StoredOntology, ontology_added
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
 EX = "https://example.org/x#"

@@ -4,47 +4,47 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.exchange import Setting, values_of
+from sarag_rdf.base.options import option
 from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.building.derive.merge_rules import MergeRule
-from sarag_rdf.building.imports.importer import Importer
+from sarag_rdf.building.imports.importer import Importer, ImportOptions
 from sarag_rdf.documents.format import Format
 from sarag_rdf.graph.exporter import Exporter
 from sarag_rdf.plugins.tables.mapping import MappingLanguage
 
-SETTINGS = (
-    Setting("size", "How many.", 3),
-    Setting("names", "Which.", (), "--name"),
-    Setting("kind", "Of which kind.", "full", choices=("full", "short")),
-    Setting("length", "Of a text.", read=lambda text: len(text)),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class ThingOptions(ImportOptions):
+    name = "things"
+    size: int = option(3, "How many.", ge=0)
+    names: tuple[str, ...] = option((), "Which.", flag="--thing")
+    sort: str = option("full", "Of which kind.", choices=("full", "short"))
 
 
-def test_settings_have_defaults_names_and_values() -> None:
-    assert values_of("it", SETTINGS, {}) == {
-        "size": 3, "names": (), "kind": "full", "length": None,
-    }  # fmt: skip
-    given = {"names": ["a", "b"], "kind": "short", "length": "four"}
-    assert values_of("it", SETTINGS, given) == {
-        "size": 3, "names": ("a", "b"), "kind": "short", "length": 4,
-    }  # fmt: skip
-    assert [setting.option for setting in SETTINGS] == ["--size", "--name", "--kind", "--length"]
+def test_own_options_are_beside_the_common_ones() -> None:
+    assert ThingOptions.of({}).own() == {}
+    given = ThingOptions.of({"names": ["a", "b"], "sort": "short", "languages": ["EN"]}, kind="rdf")
+    assert given.own() == {"--thing": ("a", "b"), "--sort": "short"}
+    assert given.given == {"--language": ("en",), **given.own()}
+    assert given.identity == "as=rdf; format=; base=; --language=en; --sort=short; --thing=a,b"
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"sise": 1}, "'sise' does not apply to it: its own options are size, names, kind, length"),
-        ({"kind": "long"}, "--kind is 'long': choose from full, short"),
+        ({"sise": 1}, "unknown option 'sise' of things: choose from size, names, sort, "),
+        ({"sort": "long"}, "sort of things must be one of full, short, not 'long'"),
+        ({"base_iri": "here"}, "'here' is not an absolute IRI"),
     ],
 )
-def test_settings_that_are_not_there(given: dict[str, object], message: str) -> None:
+def test_options_that_are_not_there(given: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        values_of("it", SETTINGS, given)
+        ThingOptions.of(given)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from sarag_rdf.base.ports import Change
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.base.vocab import OWL, SKOS
 from sarag_rdf.cli.answers import show_retrieved
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import with_revision
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.picture import drawing

@@ -22,7 +22,7 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, PROV, SEMAPV, SKOS
 from sarag_rdf.building.link.match import EXACT, NO_MAPPING, SAME_AS, Match
 from sarag_rdf.building.link.sssom import read_table, review_table, write_table
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -251,7 +251,7 @@ def test_undo_by_iri(kg: KnowledgeGraph, folder: Path, what: str) -> None:
     removed = kg.links.undo(iri).removed
     assert (removed, len(links(folder))) == ((3, 0) if what == "all" else (1, 2))
     assert ada not in links(folder)
-    with pytest.raises(UsageError, match="no such link: list all links with  sarag mappings"):
+    with pytest.raises(UsageError, match="no such link: list all links with sarag mappings"):
         kg.links.undo(iri)
 
 
@@ -545,7 +545,7 @@ def test_items_of_an_endpoint(folder: Path, tmp_path: Path, sarag: Sarag, server
         running.load(ox.serialize(quads, format=ox.RdfFormat.N_QUADS))
         remote = SparqlEndpoint(running.query_url, "", "", "skos", graph.value)
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-            found = kg.links.remote_candidates(remote)
+            found = kg.links.candidates(remote)
             review.write_text(kg.links.table(found, "candidates"), encoding="utf-8")
     proposed = {(m.subject, m.object) for m in found if m.is_link}
     assert proposed == {(entity("danube"), f"{T}danube")}  # By a further name of the item.
@@ -554,7 +554,7 @@ def test_items_of_an_endpoint(folder: Path, tmp_path: Path, sarag: Sarag, server
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.forget_import("places")
         with pytest.raises(UsageError, match="items with --elsewhere"):
-            kg.links.accept_file(review)
-        assert kg.links.accept_file(review, elsewhere=True).added == 1
+            kg.links.accept(review)
+        assert kg.links.accept(review, elsewhere=True).added == 1
         assert "exactMatch" in kg.links.mappings()
         assert kg.search("Where is Ulm?").documents

@@ -21,8 +21,8 @@ from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.building.index.plan import Plan, Request, compared
 from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.documents import Duplicate, InputProblem
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.testing.fakes import HashEmbedder

@@ -12,11 +12,11 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import default_graphs
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.sparql_tokens import uses_graph
+from sarag_rdf.graph.store.sparql_syntax import uses_graph
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag

@@ -27,9 +27,9 @@ from sarag_rdf.building.derive.decisions import (
 from sarag_rdf.building.derive.incremental import rebuild, refresh
 from sarag_rdf.building.derive.retained import VoteCounts
 from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.decisions import record_decisions
+from sarag_rdf.kg.deciding import record_decisions
 from tests.building.test_derive import (
     BORN_IN,
     CITY,

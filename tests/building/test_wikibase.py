@@ -44,7 +44,7 @@ def facts(folder: Path, name: str) -> tuple[set[str], set[tuple[str, str, str]]]
 def exported(folder: Path, format_: str, *over: str) -> Path:
     path = folder / f"export.{'json' if format_ == 'wikibase-json' else 'nt'}"
     with opened(folder) as kg, path.open("wb") as output:
-        kg.export_wikibase(format_, output, over=over or ["documents"])
+        kg.export(format_, output, over=over or ["documents"])
     return path
 
 

@@ -29,7 +29,7 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.export.rdf import FORMATS, rdf_bytes
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
 from tests.reference import commands
@@ -782,5 +782,5 @@ def test_a_settings_file_imports_no_other_command(tmp_path: Path) -> None:
         env=environment(),
         cwd=tmp_path,
     )
-    assert "cli.documents" in done.stderr
-    assert "cli.questions" not in done.stderr
+    assert "cli.document_commands" in done.stderr
+    assert "cli.question_commands" not in done.stderr

@@ -11,7 +11,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.ports import Table
-from sarag_rdf.kg import query as kg_query
+from sarag_rdf.kg import queries as kg_query
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.typed_graph import EX, index_people

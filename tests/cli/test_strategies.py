@@ -18,7 +18,6 @@ from tests.command import Sarag
 from tests.sample_graph import make_graph
 from tests.strategies import STRATEGIES
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
 QUESTION = "Who founded Orbis?"
 
 
@@ -29,12 +28,6 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sarag_rdf.kg.registry.make_embedder", lambda *_: HashEmbedder())
     return tmp_path
-
-
-def test_the_reference_page_is_up_to_date(sarag: Sarag) -> None:
-    page = sarag("strategies", "--markdown").out
-    stale = "run: sarag strategies --markdown > docs/reference/options.md"
-    assert PAGE.read_text("utf-8") == page, stale
 
 
 def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
@@ -55,7 +48,6 @@ def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
 
 def test_an_unknown_strategy_is_one_line(sarag: Sarag) -> None:
     sarag("strategies", "sorag").fails(2, "unknown strategy 'sorag'", "sarag-paper", "graph-walk")
-    sarag("strategies", "--json", "--markdown").fails(2, "--json and --markdown")
 
 
 def test_a_broken_strategy_is_one_line_and_stops_nothing(

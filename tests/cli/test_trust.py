@@ -11,7 +11,7 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import RemoteDownError
 from sarag_rdf.base.options import Harmless
 from sarag_rdf.cli.main import _load, command_names
-from sarag_rdf.cli.settings import Setting, SettingsFile, settings_of
+from sarag_rdf.cli.settings_files import Setting, SettingsFile, settings_of
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.location import endpoint_beside, location_of
 from tests import reference
@@ -220,11 +220,11 @@ def test_facts_and_items_elsewhere_get_no_credentials(monkeypatch: pytest.Monkey
         beside.append(f"{remote.query_url} beside {graph}")
         return remote
 
-    for module in ("session", "links"):
+    for module in ("session", "linking"):
         monkeypatch.setattr(f"sarag_rdf.kg.{module}.endpoint_beside", recorded)
     here, there = "http://127.0.0.1:9/q", "http://127.0.0.2:9/q"
     with sarag_rdf.open(here, facts=there) as kg, pytest.raises(RemoteDownError):
-        kg.links.remote_candidates(SparqlEndpoint(there))
+        kg.links.candidates(SparqlEndpoint(there))
     assert beside == [f"{there} beside at {here}"] * 2
 
 

@@ -12,7 +12,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.resources import query_header
-from sarag_rdf.cli.query import prologue_of
+from sarag_rdf.cli.query_commands import prologue_of
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.competency import (
     CompetencyResult,

@@ -21,9 +21,8 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.ports import Extractor, Reply
-from sarag_rdf.base.resources import prompt_hash
+from sarag_rdf.base.prompts import fence_for, prompt_hash
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Relation, Usage
 from sarag_rdf.extraction.llm import (
     REPLY_ALLOWANCE,

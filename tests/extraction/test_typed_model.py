@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode
 import sarag_rdf
 from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError, UsageError
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.resources import prompt_hash
+from sarag_rdf.base.prompts import prompt_hash
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
 from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema

@@ -15,7 +15,7 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.building.derive.incremental import rebuild
 from sarag_rdf.building.index import run
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor

@@ -23,8 +23,7 @@ import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import RDF, SARAG
+from sarag_rdf.base.vocab import RDF, SARAG, iri
 from sarag_rdf.building.check.fsck import Finding
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph

@@ -22,9 +22,9 @@ _LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/l
 _WALL_CLOCK = {"time.time", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 _MAY_ASK = {
     "graph/metadata.py": "when a run began and ended, and the day of a decision or a link",
-    "rdf/writer_lock.py": "since when a graph is being written",
-    "http.py": "how long it is until the moment that a Retry-After names",
-    "serve/audit.py": "when a request was recorded",
+    "graph/store/oxigraph.py": "since when a graph is being written",
+    "base/http_client.py": "how long it is until the moment that a Retry-After names",
+    "server/audit.py": "when a request was recorded",
     "plugins/agents/openai_door.py": "when a reply was made, as OpenAI's clients expect it",
 }
 """Modules that ask what time it is, and for what."""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sarag_rdf
-from sarag_rdf.graph.vectors import files
+from sarag_rdf.graph.vectors import vector_store
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.caches import SqliteCache, fault_of
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -24,7 +24,7 @@ QUESTION = "Whom did Ada meet in Ulm?"
 
 def found(folder: Path, retriever: str = "sarag") -> str:
     """What searching finds in a graph, with every figure of the report."""
-    files.forget_verified()  # as in a new process
+    vector_store._verified.clear()  # as in a new process
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         return json.dumps(retrieved_to_dict(kg.search(QUESTION, retriever=retriever)))
 
@@ -165,8 +165,8 @@ def test_a_forged_entry_deletes_nothing(
     (tmp_path / "precious" / "file").touch()
     path = folder / "cache" / "vectors" / "document.arrays"
     line, _, rest = path.read_bytes().partition(b"\n")
-    head = files._head(line + b"\n")
-    path.write_bytes(files._head_line({**head, "table": {**head["table"], **said}}) + rest)
+    head = vector_store._head(line + b"\n")
+    path.write_bytes(vector_store._head_line({**head, "table": {**head["table"], **said}}) + rest)
     assert found(folder) == found(clean)
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         assert kg.fsck(repair=True).in_order
@@ -232,48 +232,49 @@ def test_values_that_are_spoiled_are_found_by_looking(tmp_path: Path) -> None:
     cache.close()
     data = path.read_bytes()
     path.write_bytes(data.replace(b"valuevalue", b"valuevolue", 1))
-    assert fault_of(path) == "1 values are not what was written"
+    assert fault_of(path) == "1 values do not match their checksums"
 
 
 # ---------------------------------------------------------------------------- Checksums
 
 
-def table_of(rows: int, folder: Path) -> files.Table:
-    writer = files.TableWriter(folder / "table")
-    writer.extend([np.arange(5 * rows, dtype=np.float32).reshape(rows, 5)])
-    return writer.table()
+def table_of(rows: int, folder: Path) -> vector_store.Table:
+    vectors = np.arange(5 * rows, dtype=np.float32).reshape(rows, 5)
+    _, table = vector_store.write_rows(folder / "table", [vectors])
+    assert isinstance(table, vector_store.Table)
+    return table
 
 
 def test_checksums_of_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SEGMENT", 100)
+    monkeypatch.setattr(vector_store, "SEGMENT", 100)
     table = table_of(52, tmp_path)
     path = tmp_path / "table"
     data = path.read_bytes()
     assert (len(data), len(table.checksums)) == (1040, 11)
-    files.map_table(tmp_path, table)
+    vector_store.map_table(tmp_path, table)
     for place in (0, 99, 100, 555, 1039):
-        files.forget_verified()
+        vector_store._verified.clear()
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(ValueError, match="wrong checksum of table"):
-            files.map_table(tmp_path, table)
+            vector_store.map_table(tmp_path, table)
     path.write_bytes(data[:-1])
     with pytest.raises(ValueError, match="table is truncated"):
-        files.map_table(tmp_path, table)
+        vector_store.map_table(tmp_path, table)
     path.unlink()
     with pytest.raises(OSError, match="table"):
-        files.map_table(tmp_path, table)
+        vector_store.map_table(tmp_path, table)
 
 
 def test_what_is_appended_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SEGMENT", 100)
+    monkeypatch.setattr(vector_store, "SEGMENT", 100)
     table = table_of(12, tmp_path)
-    files.map_table(tmp_path, table)
+    vector_store.map_table(tmp_path, table)
     with (tmp_path / "table").open("r+b") as file:  # verified bytes are not read again
         file.write(b"other")
-    first, longer = files.append_rows(tmp_path, table, [np.ones((8, 5), dtype=np.float32)])
+    first, longer = vector_store.append_rows(tmp_path, table, [np.ones((8, 5), dtype=np.float32)])
     assert (first, longer.slots) == (12, 20)
     assert longer.checksums[:2] == table.checksums[:2]
-    files.map_table(tmp_path, longer)
-    files.forget_verified()
+    vector_store.map_table(tmp_path, longer)
+    vector_store._verified.clear()
     with pytest.raises(ValueError, match="wrong checksum of table"):
-        files.map_table(tmp_path, longer)
+        vector_store.map_table(tmp_path, longer)

@@ -17,7 +17,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import StoreLockedError
-from sarag_rdf.graph.store import writer_lock
+from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT, Result, environment, run_sarag
 from tests.fault_server import hang, playing
@@ -66,13 +66,13 @@ def second(work: Path) -> Result:
 def test_a_second_writer_is_told_who_holds_the_graph(work: Path) -> None:
     with writing(work) as first:
         done = run_sarag("import", "--drop", "nothing", cwd=work)
-        done.fails(1, "kg is locked by `sarag index docs` (process ", str(first.pid))
+        done.fails(1, "kg is locked by 'sarag index docs' (process ", str(first.pid))
         assert re.search(r", since \d\d:\d\d\): wait until it has finished, or stop it$", done.err)
         assert run_sarag("stats", cwd=work).code == 0
-    assert (work / "kg" / writer_lock.NAME).exists(), "a process that is killed leaves its note"
+    assert (work / "kg" / oxigraph.WRITER_FILE).exists(), "a process that is killed leaves its note"
     with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([source(1)], extractor=CapitalExtractor())
-    assert not (work / "kg" / writer_lock.NAME).exists()
+    assert not (work / "kg" / oxigraph.WRITER_FILE).exists()
 
 
 def test_what_a_killed_writer_left_goes_with_the_next(work: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_server_tells_who_is_writing_and_is_named_itself(work: Path) -> None:
     with serving(work / "kg", "--writable") as server:
         with writing(work) as first:
             got = server.update("CLEAR GRAPH <a:b>")
-            got.is_line(503, "is locked by `sarag index docs`", str(first.pid))
+            got.is_line(503, "is locked by 'sarag index docs'", str(first.pid))
         lines = "\n".join(f"<a:{number}> <a:b> <a:c> ." for number in range(200_000))
 
         def put() -> Got:
@@ -143,24 +143,24 @@ def test_a_server_tells_who_is_writing_and_is_named_itself(work: Path) -> None:
             told = run_sarag("import", "--drop", "nothing", cwd=work)
             assert answer.result().status in (200, 201, 204)
         if "nothing" not in told.err:  # else the server was done before
-            told.fails(1, "kg is locked by `sarag serve` (process ")
+            told.fails(1, "kg is locked by 'sarag serve' (process ")
         assert not note(work)
 
 
 def note(work: Path) -> str:
     try:
-        return (work / "kg" / writer_lock.NAME).read_text()
+        return (work / "kg" / oxigraph.WRITER_FILE).read_text()
     except FileNotFoundError:
         return ""
 
 
 def test_options_of_a_command_are_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/bin/sarag", "index", "docs", "--base-url", "http://secret"])
-    writer_lock.record_holder(tmp_path)
-    found = writer_lock.holder_of(tmp_path)
+    oxigraph.record_holder(tmp_path)
+    found = oxigraph.holder_of(tmp_path)
     assert found is not None
     assert (found.command, found.pid) == ("sarag index docs", os.getpid())
-    assert "secret" not in (tmp_path / writer_lock.NAME).read_text()
+    assert "secret" not in (tmp_path / oxigraph.WRITER_FILE).read_text()
 
 
 READERS, READS, WRITES = 3, 70, 120

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sarag_rdf
 from sarag_rdf.base.iris import DEFAULT_BASE
-from sarag_rdf.base.terms import iri
+from sarag_rdf.base.vocab import iri
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fuzz.cases import RAN

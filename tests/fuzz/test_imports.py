@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.building.link.sssom import read_table
-from sarag_rdf.graph.vectors.files import forget_verified
+from sarag_rdf.graph.vectors import vector_store
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fuzz.cases import case
@@ -187,7 +187,7 @@ def test_tables_of_links(folder: Path, data: bytes) -> None:
     with graph() as kg:
         before = evidence(kg)
         with suppress(InputError):
-            kg.links.accept_file(path, elsewhere=True)
+            kg.links.accept(path, elsewhere=True)
         kg.links.accept(rows)
         kg.links.mappings()
         assert before <= quads(kg)
@@ -219,7 +219,7 @@ def test_caches(kept: RemainingEvidence, place: int, edit: Edits, whole: bytes |
     """A cache may hold anything: the answer is the same as without it."""
     kg_folder, caches, expected = kept
     shutil.rmtree(kg_folder / "cache")
-    forget_verified()
+    vector_store._verified.clear()
     for name, content in caches.items():
         path = kg_folder / "cache" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.ports import Table, Triples
-from sarag_rdf.graph.store.query_guard import inspect_query
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.graph.store.sparql_syntax import inspect_query
 from sarag_rdf.graph.store.update_guard import inspect_update
 from sarag_rdf.kg.graph import KnowledgeGraph
 from tests.fuzz.cases import case

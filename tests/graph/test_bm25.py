@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import IriList, Merge
-from sarag_rdf.graph.vectors.word_index import K1, B, Bm25Index
+from sarag_rdf.graph.vectors.search_indexes import K1, B, Bm25Index
 
 TEXTS = ["Ulm lies on the Danube.", "The Danube", "Ada, ADA & ada!"]
 

@@ -11,8 +11,7 @@ import pytest
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import SH
 from sarag_rdf.graph.ontology.check import check
-from sarag_rdf.graph.ontology.read import read_ontology
-from sarag_rdf.graph.ontology.triples import TripleIndex
+from sarag_rdf.graph.ontology.schema_reader import TripleIndex, read_ontology
 from tests.data_folder import data_folder
 from tests.graph.museum import MUSEUM
 

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.base.temporary import LOCK
+from sarag_rdf.base.files import LOCK
 from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from tests.command import ROOT, environment

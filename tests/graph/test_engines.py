@@ -18,7 +18,7 @@ from sarag_rdf.base.vocab import SH
 from sarag_rdf.graph.store import shacl as engines
 from sarag_rdf.graph.store.shacl import (
     ENGINES,
-    Engine,
+    ShaclEngine,
     parse_shapes,
     read_shapes,
     validate,
@@ -239,7 +239,7 @@ PATHS = {
 EACH_ENGINE = pytest.mark.parametrize("engine", ENGINES)
 
 
-def components(engine: Engine, shapes: str, data: str) -> list[str]:
+def components(engine: ShaclEngine, shapes: str, data: str) -> list[str]:
     compiled = parse_shapes((PREFIXES + shapes).encode())
     report = validate(compiled, read((PREFIXES + data).encode()), engine=engine)
     assert report.conforms is (report.violations == ())
@@ -249,7 +249,7 @@ def components(engine: Engine, shapes: str, data: str) -> list[str]:
 
 @EACH_ENGINE
 @pytest.mark.parametrize("component", CORE)
-def test_every_component_of_shacl_core(engine: Engine, component: str) -> None:
+def test_every_component_of_shacl_core(engine: ShaclEngine, component: str) -> None:
     constraint, valid, invalid = CORE[component]
     shapes = f":s sh:targetNode :a ; sh:property [ sh:path :p ; {constraint} ] ."
     data = ":a a :c ; :other 1 ; :p "
@@ -260,7 +260,7 @@ def test_every_component_of_shacl_core(engine: Engine, component: str) -> None:
 
 @EACH_ENGINE
 @pytest.mark.parametrize("path", PATHS)
-def test_every_path_of_shacl_core(engine: Engine, path: str) -> None:
+def test_every_path_of_shacl_core(engine: ShaclEngine, path: str) -> None:
     shapes = f":s sh:targetNode :a ; sh:property [ sh:path [ {path} ] ; sh:hasValue :y ] ."
     assert components(engine, shapes, PATHS[path]) == []
     assert components(engine, shapes, ":a :other :y .") == ["HasValueConstraintComponent"]
@@ -271,14 +271,14 @@ def test_every_path_of_shacl_core(engine: Engine, path: str) -> None:
     "target",
     ["sh:targetNode :a", "sh:targetClass :c", "sh:targetSubjectsOf :p", "sh:targetObjectsOf :q"],
 )
-def test_every_target_of_shacl_core(engine: Engine, target: str) -> None:
+def test_every_target_of_shacl_core(engine: ShaclEngine, target: str) -> None:
     shapes, data = f":s {target} ; sh:maxLength 1 .", ":a a :c ; :p 1 . :b :q :a ."
     assert components(engine, shapes, data) == ["MaxLengthConstraintComponent"]
     assert components(engine, f":s {target} ; sh:deactivated true ; sh:maxLength 1 .", data) == []
 
 
 @EACH_ENGINE
-def test_a_closed_shape(engine: Engine) -> None:
+def test_a_closed_shape(engine: ShaclEngine) -> None:
     shapes = (
         ":s sh:targetNode :a ; sh:closed true ; sh:property [ sh:path :p ] ; "
         "sh:ignoredProperties (:q) ."
@@ -288,7 +288,7 @@ def test_a_closed_shape(engine: Engine) -> None:
 
 
 @EACH_ENGINE
-def test_the_report_keeps_paths_and_severities(engine: Engine) -> None:
+def test_the_report_keeps_paths_and_severities(engine: ShaclEngine) -> None:
     shapes = parse_shapes(
         (
             PREFIXES + ":s sh:targetNode :a ; sh:property [ sh:severity sh:Warning ; "

@@ -19,8 +19,8 @@ from examples.qdrant_vectors import Qdrant, in_qdrant
 from sarag_rdf.base.errors import VectorStoreError
 from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector, VectorStore
 from sarag_rdf.graph.delta import KINDS
-from sarag_rdf.graph.vectors import index
-from sarag_rdf.graph.vectors.store import FolderVectors
+from sarag_rdf.graph.vectors import search_indexes
+from sarag_rdf.graph.vectors.vector_store import FolderVectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.vector_engine import EngineVectors
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -273,7 +273,7 @@ def test_changes_that_are_made_do_not_fail_for_an_engine_that_is_down(
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "SAMPLE", 4)
+    monkeypatch.setattr(search_indexes, "SAMPLE", 4)
     monkeypatch.setattr("sarag_rdf.plugins.vector_engine.BATCH", 3)
 
 

@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.graph.store.query_guard import QueryTraits, inspect_query, refuse_network
+from sarag_rdf.graph.store.sparql_syntax import QueryTraits, inspect_query, refuse_network
 
 # Oxigraph's own client refuses this port before it opens a connection.
 URL = "<http://127.0.0.1:9/>"

@@ -11,11 +11,9 @@ import pytest
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS, XSD
-from sarag_rdf.graph.ontology.literals import value_datatype
-from sarag_rdf.graph.ontology.read import header_of, read_ontology, schema_of
-from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.ontology.triples import split_words
-from sarag_rdf.graph.store.parse import RdfReadOptions
+from sarag_rdf.graph.ontology.schema import Schema, split_words, value_datatype
+from sarag_rdf.graph.ontology.schema_reader import header_of, read_ontology, schema_of
+from sarag_rdf.graph.store.input_files import RdfReadOptions
 from tests.data_folder import data_folder
 from tests.graph.museum import EX, MUSEUM
 

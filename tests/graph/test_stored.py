@@ -18,7 +18,7 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.ontology.read import common_schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.vectors.graph_vectors import index_key
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import IriList, rows_of
 from sarag_rdf.base.ports import Matrix, VectorIndex
-from sarag_rdf.graph.vectors import index
-from sarag_rdf.graph.vectors.index import ExactIndex
-from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors import search_indexes
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
 
 Angles = dict[str, int]
 """IRI -> where its vector points to; few directions, so that many are equally near."""
@@ -52,7 +52,7 @@ def same(found: VectorIndex, angles: Angles) -> None:
 
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "SAMPLE", 4)
+    monkeypatch.setattr(search_indexes, "SAMPLE", 4)
 
 
 names = st.integers(0, 20).map(lambda number: f"http://example.org/{number:02}")

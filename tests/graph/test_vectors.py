@@ -24,9 +24,9 @@ from qdrant_client import QdrantClient
 from examples.qdrant_vectors import Qdrant
 from sarag_rdf.base.arrays import IriList, rows_of
 from sarag_rdf.base.ports import Matrix, VectorIndex, VectorStore
-from sarag_rdf.graph.vectors import files
-from sarag_rdf.graph.vectors.index import BLOCK, SAMPLE, ExactIndex
-from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors import vector_store
+from sarag_rdf.graph.vectors.search_indexes import BLOCK, SAMPLE, ExactIndex
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
 from sarag_rdf.plugins.vector_engine import EngineVectors
 
 IRIS = ["http://example.org/a", "http://example.org/b", "http://example.org/c"]
@@ -181,8 +181,8 @@ def test_damaged_files_count_as_absent(tmp_path: Path) -> None:
     def head(**changes: object) -> bytes:
         """The file with other values in its first line, and the checksum of that line."""
         line, _, rest = whole[rows].partition(b"\n")
-        read = files._head(line + b"\n")
-        return files._head_line({**read, "table": {**read["table"], **changes}}) + rest
+        read = vector_store._head(line + b"\n")
+        return vector_store._head_line({**read, "table": {**read["table"], **changes}}) + rest
 
     damages: list[tuple[Path, bytes | None]] = [
         *((file, None) for file in whole),

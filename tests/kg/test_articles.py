@@ -42,7 +42,7 @@ def articles(
     kg: KnowledgeGraph, *over: str, rewrite: bool = False
 ) -> tuple[dict[str, str], ArticleReport]:
     output = io.BytesIO()
-    report = kg.export_articles(output, over=over, rewrite=rewrite)
+    report = kg.export("articles", output, over=over, rewrite=rewrite)
     records = [json.loads(line) for line in output.getvalue().splitlines()]
     assert [record["id"] for record in records] == sorted(record["id"] for record in records)
     assert report.articles == len(records)

@@ -20,7 +20,7 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.types import Source
 from sarag_rdf.building.derive.entailed_graph import entailment_errors
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.settings import ServeSettings

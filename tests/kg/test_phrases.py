@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.tables import read_table, write_table
+from sarag_rdf.base.tabular import read_table, write_table
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.derive.decisions import NO_PROPERTY
 from sarag_rdf.building.derive.incremental import rebuild

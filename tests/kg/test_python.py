@@ -17,6 +17,7 @@ from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.queries import prologue_for
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import BASE, CapitalExtractor, make_graph
 
@@ -115,7 +116,7 @@ def test_queries_know_the_prefixes_of_the_command_line(kg: KnowledgeGraph) -> No
     with pytest.raises(QueryError, match="at 1:25"):
         kg.query("ASK { ?e a sarag: skos }")
     assert kg.explain_query("ASK { ?e a sarag:Entity }").undeclared == ()
-    assert kg.prologue("ASK { ?e a skos:Concept }").startswith("PREFIX skos: <http")
+    assert prologue_for("ASK { ?e a skos:Concept }", kg.prefixes).startswith("PREFIX skos: <http")
 
 
 def test_prefixes_of_ontologies_are_known(tmp_path: Path) -> None:

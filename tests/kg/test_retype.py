@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.ports import Reply, Table
-from sarag_rdf.base.tables import read_table
+from sarag_rdf.base.tabular import read_table
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Usage
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.building.derive.incremental import rebuild

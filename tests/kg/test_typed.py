@@ -12,8 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import RDF, SARAG, XSD
+from sarag_rdf.base.vocab import RDF, SARAG, XSD, iri, text_of
 from sarag_rdf.kg.graph import KnowledgeGraph
 from tests.command import Sarag
 from tests.typed_graph import EX, add_ontology, typed_graph

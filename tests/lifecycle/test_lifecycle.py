@@ -16,9 +16,8 @@ import sarag_rdf
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import InputError, NotAGraphError, UsageError
 from sarag_rdf.base.iris import Minter, normalize_name
-from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import Source
-from sarag_rdf.base.vocab import PROV, SARAG, SKOS
+from sarag_rdf.base.vocab import PROV, SARAG, SKOS, text_of
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -265,10 +264,10 @@ def test_quarantine_goes_with_its_source() -> None:
 
 
 def test_numbers_are_never_given_twice(kg: KnowledgeGraph) -> None:
-    kg.export_wikibase("wikibase-json", BytesIO())
+    kg.export("wikibase-json", BytesIO())
     before = set(quads(kg, MINTER.numbers_graph))
     kg.delete("polish/gdansk.txt")
-    kg.export_wikibase("wikibase-json", BytesIO())
+    kg.export("wikibase-json", BytesIO())
     assert before <= set(quads(kg, MINTER.numbers_graph))
     assert len({quad.object for quad in before if quad.predicate == SARAG.wikibaseId}) > 1
 

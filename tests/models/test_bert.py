@@ -14,8 +14,7 @@ import pytest
 
 from sarag_rdf.base.errors import ModelError
 from sarag_rdf.models.bert import BertEncoder
-from sarag_rdf.models.questions import PROBES, TOLERANCE, WITNESS
-from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
+from sarag_rdf.models.local_embedder import PROBES, TOLERANCE, WITNESS, SentenceTransformerEmbedder
 
 SENTENCE = "How many of the towns on the river have a bridge built before 1850? "
 RANGES = ((0x20, 0x7F), (0xA0, 0x250), (0x370, 0x600), (0x900, 0x980), (0x4E00, 0x4F00))

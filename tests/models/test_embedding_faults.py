@@ -18,7 +18,7 @@ from sarag_rdf.base.errors import (
     RateLimitError,
     SaragError,
 )
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
 from tests.fault_server import FaultServer, Play, data, failure, hang, playing, raw, reset
 from tests.sample_graph import embeddings

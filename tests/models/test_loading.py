@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.errors import EndpointDownError
-from sarag_rdf.models.client import endpoint_model
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder, endpoint_model
 from sarag_rdf.models.openai_llm import OpenAILLM
 from tests.command import Sarag, environment
 from tests.fault_server import FaultServer, Play, data, failure, playing, raw

@@ -22,9 +22,13 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_embedder
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.names import ModelName, Prompts, effective_prompts
-from sarag_rdf.models.questions import TOLERANCE, QuestionEmbedder
-from sarag_rdf.models.sentence_transformer import CONFIG, SentenceTransformerEmbedder
+from sarag_rdf.models.embedding_names import ModelName, Prompts, effective_prompts
+from sarag_rdf.models.local_embedder import (
+    CONFIG,
+    TOLERANCE,
+    QuestionEmbedder,
+    SentenceTransformerEmbedder,
+)
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import playing
 from tests.sample_graph import embeddings

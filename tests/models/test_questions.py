@@ -14,10 +14,15 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.ports import Matrix
-from sarag_rdf.models import questions
+from sarag_rdf.models import local_embedder
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.questions import MOST, TOLERANCE, WITNESS, QuestionEmbedder
-from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
+from sarag_rdf.models.local_embedder import (
+    MOST,
+    TOLERANCE,
+    WITNESS,
+    QuestionEmbedder,
+    SentenceTransformerEmbedder,
+)
 from tests.command import environment
 
 QUESTION = "Which river flows through the birthplace of Marie Curie?"
@@ -149,7 +154,7 @@ def test_a_model_without_a_folder_or_of_another_architecture(
     embedder.embed([QUESTION])
     assert model.texts == [QUESTION]
     assert not caplog.records
-    monkeypatch.setattr(questions, "BertEncoder", lambda *_: _refused(tmp_path))
+    monkeypatch.setattr(local_embedder, "BertEncoder", lambda *_: _refused(tmp_path))
     embedder, model = question_embedder(path)
     embedder.embed([QUESTION])
     assert model.texts == [QUESTION]

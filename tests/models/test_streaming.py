@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from sarag_rdf.base.errors import EndpointDownError, EndpointTimeoutError
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import StreamingLLM
+from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
 from tests.fault_server import FaultServer, completion, failure, playing, streamed

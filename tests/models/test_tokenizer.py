@@ -8,7 +8,7 @@ import pytest
 
 from sarag_rdf.base.errors import ModelError
 from sarag_rdf.models.bert import token_counter
-from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, _packaged_path
+from sarag_rdf.models.local_embedder import DEFAULT_MODEL, _packaged_path
 
 
 @pytest.fixture

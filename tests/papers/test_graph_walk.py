@@ -15,7 +15,7 @@ import pytest
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Context, Extraction, Mention, RankedDocument, Relation, Retrieved
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.kg.registry import make_context
 from sarag_rdf.plugins.papers.graph_walk import (
     Contents,

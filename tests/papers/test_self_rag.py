@@ -9,7 +9,7 @@ import pytest
 
 from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
-from sarag_rdf.base.fence import BREAK
+from sarag_rdf.base.prompts import BREAK
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers.self_rag import Reflection, SelfRag
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM

@@ -5,8 +5,7 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from sarag_rdf.base.fence import defused
-from sarag_rdf.base.resources import Prompts, prompt_hash, render_prompt
+from sarag_rdf.base.prompts import Prompts, defused, prompt_hash, render_prompt
 
 
 def test_a_plug_in_renders_its_own_templates(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.answering.conversation import NOTHING, prompt_text
-from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.building.derive.curation import Member
 from sarag_rdf.extraction.examples import Example, ExampleStatement

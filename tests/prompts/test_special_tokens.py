@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sarag_rdf
 from sarag_rdf.answering.conversation import prompt_text
-from sarag_rdf.base.fence import BREAK, defused, restored
+from sarag_rdf.base.prompts import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationships_prompt
 from sarag_rdf.models.json_reply import parse_reply

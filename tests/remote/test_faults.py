@@ -26,7 +26,7 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.store import sparql_client
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from tests.command import Sarag

@@ -6,7 +6,7 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.vocab import text_of
 from sarag_rdf.graph.store.sparql_endpoint import (
     beyond,
     page,

@@ -23,8 +23,8 @@ import pytest
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.cli.answers import show_retrieved
-from sarag_rdf.cli.questions import search as command
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.cli.question_commands import search as command
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieval.ppr import Walk, walk_of

@@ -9,7 +9,7 @@ from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Query
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
-from sarag_rdf.graph.vectors.store import MemoryVectors
+from sarag_rdf.graph.vectors.vector_store import MemoryVectors
 from sarag_rdf.kg.registry import make_retriever, make_view
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.retrieval import relevance

@@ -18,7 +18,7 @@ import sarag_rdf
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import Query, Source
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import make_embedder, make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict

@@ -16,10 +16,10 @@ from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Extraction, Mention, Relation
 from sarag_rdf.base.vocab import SKOS
-from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors import graph_vectors as vectors
-from sarag_rdf.graph.vectors.store import FolderVectors
+from sarag_rdf.graph.vectors.vector_store import FolderVectors
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.retrieval.network import (
     ABOUT,

@@ -15,8 +15,8 @@ from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import RelationPath, Usage
 from sarag_rdf.cli.answers import show_retrieved
-from sarag_rdf.graph.ontology.read import common_schema
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.measures import PRF

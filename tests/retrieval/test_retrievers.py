@@ -25,7 +25,7 @@ import pytest
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.report import retrieved_to_dict

@@ -14,7 +14,7 @@ from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.reader import BATCH, GraphReader
+from sarag_rdf.graph.graph_reader import BATCH, GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.retrieval import network
 from sarag_rdf.retrieval.network import ArrayNetwork, Iris, Network, StoreNetwork, network_arrays

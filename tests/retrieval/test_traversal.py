@@ -12,8 +12,8 @@ from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.types import Extraction, Mention, Relation
 from sarag_rdf.base.vocab import SKOS
+from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.retrieval.network import (
     ABOUT,

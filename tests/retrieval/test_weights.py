@@ -12,8 +12,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.ontologies import check_file
-from sarag_rdf.kg.weights import parse_weights, split_weights
+from sarag_rdf.kg.schemas import check_file, parse_weights
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
@@ -248,20 +247,6 @@ def test_weights_are_written_as_terms_and_numbers() -> None:
     for text in ("foaf:knows", "=2", "foaf:knows=two", ""):
         with pytest.raises(UsageError, match="is not an activation weight: write TERM=WEIGHT"):
             parse_weights([text])
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("a=1,b=2", ["a=1", "b=2"]),
-        ("http://x/a,b=2,c d= .5 ,e=1e0", ["http://x/a,b=2", "c d= .5 ", "e=1e0"]),
-        ("http://x/?n=one,two=2", ["http://x/?n=one,two=2"]),
-        ("a=1,", ["a=1", ""]),
-        ("", [""]),
-    ],
-)
-def test_a_comma_after_a_weight_separates(text: str, parts: list[str]) -> None:
-    assert split_weights(text) == parts
 
 
 def test_on_the_command_line(folder: Path, sarag: Sarag) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.server.access import RateLimiter, access_rules, new_token
 from sarag_rdf.server.jobs import RequestError
 from tests.command import Sarag

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 import sarag_rdf
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing, streamed
 from tests.sample_graph import embeddings, make_graph
 from tests.server.chromium import DARK, Page, open_browser

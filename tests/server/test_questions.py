@@ -18,7 +18,7 @@ from openapi_spec_validator import validate
 
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.agents.doors import openai
 from sarag_rdf.server import graph_store, sparql
 from sarag_rdf.server.app import routes
@@ -138,7 +138,7 @@ def test_without_a_match_the_list_is_empty_and_the_status_is_good(server: Runnin
         ("/search?q=a&tau_a=0.5", ["unknown option 'tau_a' of sarag"]),
         ("/search?q=a&reasoner=single", ["unknown option 'reasoner' of sarag"]),
         ("/search?q=a&weights=nope=1&weights=x=2", ["no such property or class"]),
-        ("/search?q=a&weights=a=1,b", ["'b' is not an activation weight"]),
+        ("/search?q=a&weights=a=1,b", ["'a=1,b' is not an activation weight"]),
         ("/search?q=a&weights=", ["is not an activation weight"]),
         ("/search?q=a" + 101 * "&weights=a=1", ["'weights'", "at most 100"]),
         ("/ask?q=a&budget=0", ["budget of whole must be an integer"]),

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import openai
 import pytest
 
-from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing, streamed
 from tests.sample_graph import embeddings, make_graph
 from tests.server.running import TOKEN, Running, serving

@@ -18,12 +18,11 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.terms import iri
 from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import iri
 from sarag_rdf.building.derive.incremental import rebuild
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.writer_lock import COPY
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import run_sarag
 from tests.fault_server import playing, send

@@ -50,7 +50,7 @@ WD = f"{BASE}wikibase/entity/"
 def exported(folder: Path, format_: str, **options: Any) -> bytes:
     output = io.BytesIO()
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.export_wikibase(format_, output, **options)
+        kg.export(format_, output, **options)
     return output.getvalue()
 
 
@@ -464,7 +464,7 @@ def test_an_imported_graph_is_exported_in_the_same_way(
     imported: KnowledgeGraph,
 ) -> None:
     output = io.BytesIO()
-    imported.export_wikibase("wikibase-json", output, over=["own"])
+    imported.export("wikibase-json", output, over=["own"])
     found = {held["id"]: held for held in json.loads(output.getvalue())}
     labels = {held["labels"]["en"]["value"] for held in found.values() if "en" in held["labels"]}
     assert {"Ada", "Orbis", "Ulm", "Danube", "Boris", "Tulcea"} <= labels

@@ -22,7 +22,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("idioms")
     with sarag_rdf.open(make_graph(folder / "kg"), embedder=HashEmbedder(), endpoint=None) as kg:
         output = io.BytesIO()
-        kg.export_wikibase("wikibase", output)
+        kg.export("wikibase", output)
     (folder / "dump.nt").write_bytes(output.getvalue())
     return folder / "dump.nt"
 

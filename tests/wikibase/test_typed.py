@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def exported(folder: Path, format_: str, **options: Any) -> bytes:
     output = io.BytesIO()
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.export_wikibase(format_, output, **options)
+        kg.export(format_, output, **options)
     return output.getvalue()
 
 

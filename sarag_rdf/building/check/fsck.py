@@ -14,10 +14,10 @@ from sarag_rdf.base.ports import Arrays, VectorIndex, VectorStore
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.building.check.validate import validate
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import KINDS, Kind, arrays_key, index_key
 

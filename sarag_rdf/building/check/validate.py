@@ -9,12 +9,12 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.store.shacl import Engine, ValidationReport, read_shapes
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shapes
 from sarag_rdf.graph.store.shacl import validate as validate_data
 
 
-def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationReport:
+def validate(reader: GraphReader, engine: ShaclEngine | None = None) -> ValidationReport:
     """Validate the union of all graphs except imported graphs, ontologies and quarantine.
 
     `engine` as in `sarag_rdf.graph.store.shacl.validate`, and the same errors.

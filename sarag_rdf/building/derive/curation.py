@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import array_of, object_of, one_of
 from sarag_rdf.base.ports import LLM
-from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt
 
 SHOWN: Final = 20
 """Entities that a model is asked about in one call."""

@@ -16,10 +16,21 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri, iri_or_literal, text_of
-from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, XSD
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.base.vocab import (
+    OWL,
+    RDF,
+    RDFS,
+    SARAG,
+    SEMAPV,
+    SSSOM,
+    TYPE_CLASSES,
+    XSD,
+    Term,
+    iri,
+    iri_or_literal,
+    text_of,
+)
+from sarag_rdf.graph.graph_reader import GraphReader
 
 Kind = OneOf[
     "merged", "different", "variant", "class", "property", "inverse property", "quarantined"

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.types import ENTITY_TYPES
-from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, TYPE_CLASSES
+from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, TYPE_CLASSES, Term, iri, iri_or_literal
 from sarag_rdf.building.derive.decisions import Decisions
 from sarag_rdf.building.derive.statements import (
     STATEMENT_PROPERTIES,

@@ -18,13 +18,12 @@ from pyoxigraph import NamedNode, Quad, Triple
 from sarag_rdf.base.errors import EntailmentError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, GraphStore
-from sarag_rdf.base.terms import iri_or_literal, text_of
-from sarag_rdf.base.vocab import PROV, RDF, SARAG, VOID
+from sarag_rdf.base.vocab import PROV, RDF, SARAG, VOID, iri_or_literal, text_of
 from sarag_rdf.building.derive.entailment import Axioms, check_count, require_reasoner
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE
-from sarag_rdf.graph.reader import GraphReader
 
 _SOURCES = frozenset({PROV.wasDerivedFrom, SARAG.graph, SARAG.importState})
 """The properties in the metadata by which `Entailments` knows from which graphs something follows.

@@ -14,9 +14,8 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.base.ports import Change, Term
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES, Term, iri, iri_or_literal
 from sarag_rdf.building.derive.decisions import Decisions, read_decisions
 from sarag_rdf.building.derive.derive import (
     ALIAS,
@@ -59,7 +58,7 @@ from sarag_rdf.building.derive.statements import (
     properties_of,
     statement_triples,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 _ViewDifference = tuple[set[Triple], set[Triple]]
 """Triples whose support has changed: those that may have lost it, and those that are supported now.

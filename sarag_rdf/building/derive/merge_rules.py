@@ -14,11 +14,10 @@ from itertools import combinations
 from pyoxigraph import Quad
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.terms import iri, text_of
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS, iri, text_of
 from sarag_rdf.building.derive.decisions import Decisions, read_decisions
 from sarag_rdf.building.derive.incremental import traversed_graph
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 NEAR = 0.9
 """Minimum cosine of the names of two entities, by default."""

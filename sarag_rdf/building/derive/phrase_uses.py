@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, Quad
 
 from sarag_rdf.base.iris import phrase_key, use_of
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, Term, iri, iri_or_literal
 from sarag_rdf.building.derive.decisions import (
     VALUE_TYPE,
     Decisions,
@@ -27,7 +25,7 @@ from sarag_rdf.building.derive.statements import (
     UseProperty,
     statement_of,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 _PHRASE, _VALUE = SARAG.phrase.value, SARAG.value.value
 _TEXT, _TYPE = SARAG.text.value, SARAG.entityType.value

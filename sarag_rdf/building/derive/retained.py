@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.iris import statement_iri, use_of
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, Term
 from sarag_rdf.building.derive.decisions import Decisions
 from sarag_rdf.building.derive.derive import (
     ALIAS_MENTION,
@@ -35,7 +34,7 @@ from sarag_rdf.building.derive.statements import (
     Statement,
     statement_of,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 ROW_LIMIT = 200
 """The LIMIT of ``relationships-from.rq``, ``stating-graphs.rq`` and ``graphs-with-value.rq``."""

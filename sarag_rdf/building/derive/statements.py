@@ -17,11 +17,9 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.iris import phrase_key, use_of
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, XSD
+from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, XSD, Term, iri
 from sarag_rdf.building.derive.decisions import VALUE_TYPE, Decisions
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value
 _PROPERTY, _INVERSE = SARAG.statedProperty.value, SARAG.statedInverseProperty.value

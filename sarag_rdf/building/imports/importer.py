@@ -8,116 +8,74 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.exchange import Setting, values_of
 from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.options import declared_options, option
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import Progress
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.store.child_parser import (
+from sarag_rdf.graph.store.input_files import (
     BLOCK,
-    MAX_SECONDS,
+    InputFile,
+    RdfReadOptions,
     StatementBlock,
+    read_triples,
     run_in_child,
     triple_blocks,
+    unpacked,
 )
-from sarag_rdf.graph.store.files import InputFile, unpacked
-from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
 
 SuggestMapping = Callable[[InputFile, Schema, str, Mapping[str, str]], str]
 """(file, schema, base IRI of the graph, prefixes) -> a mapping for the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Importer:
-    """A kind of files that can be imported.
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(RdfReadOptions):
+    """How files are read; an importer may add options of its own in a subclass.
 
-    `summary` is a noun phrase for the help. `blocks` reads a file into blocks of about so many
-    triples, without blank nodes, which become IRIs below `genid`; it is a function of a module, as
-    it runs in a child process. `vocabulary` says how the imported graph is read: ``rdf``, ``skos``
-    or ``wikibase``. `settings` are options of its own. `check` raises `UsageError` for options that
-    do not go together. `converted` makes one file of a folder, and yields its path. `suggest`
-    writes a mapping for a file from a schema, the base IRI of the graph and prefixes.
+    `kind` is the name of the importer. Raises `UsageError` for a text that should be an IRI.
     """
 
-    summary: str
-    blocks: Callable[[InputFile, ImportOptions, str, int], Iterator[StatementBlock]]
-    vocabulary: str = "rdf"
-    settings: tuple[Setting, ...] = ()
-    check: Callable[[ImportOptions], None] | None = None
-    converted: Callable[[Path, int, Progress], AbstractContextManager[Path]] | None = None
-    suggest: SuggestMapping | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """Options of an import.
-
-    kind: the name of an importer. name: of the graph, by default from the file name. replace:
-    whether to replace a graph of the same name. format: the RDF format, if the suffix is ambiguous.
-    base_iri: base of relative IRIs. languages: import only literals in these languages, or without
-    one; none means all. label, alias, description: properties for names and descriptions in RDF of
-    kind ``rdf``. max_expansion: limit of the decompressed size, as a multiple of the size.
-    max_seconds: time limit until the next statement. own: the options that the importer declares.
-
-    Raises `UsageError` for an unknown kind or option, and for one that should be an IRI and is not.
-    """
-
-    kind: str
-    name: str | None = None
-    replace: bool = False
-    format: str | None = None
-    base_iri: str | None = None
-    languages: Sequence[str] = ()
-    label: Sequence[str] = ()
-    alias: Sequence[str] = ()
-    description: Sequence[str] = ()
-    max_expansion: int = MAX_EXPANSION
-    max_seconds: float = MAX_SECONDS
-    own: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, kind: str, given: Mapping[str, Any]) -> ImportOptions:
-        """The options for keywords, those of the importer among them."""
-        common = {name: value for name, value in given.items() if name in cls.__slots__}
-        own = {name: value for name, value in given.items() if name not in common}
-        return cls(kind, own=own, **common)
+    name = "an import"
+    kind: str = ""
+    label: tuple[str, ...] = option((), "rdf: IRI of a property for names.")
+    alias: tuple[str, ...] = option((), "rdf: IRI of a property for alternative names.")
+    description: tuple[str, ...] = option((), "rdf: IRI of a property for descriptions.")
 
     def __post_init__(self) -> None:
-        own = values_of(f"--as {self.kind}", self.importer.settings, self.own)
-        object.__setattr__(self, "own", own)
+        super().__post_init__()
         for iri in [self.base_iri, *self.label, *self.alias, *self.description]:
-            if iri and not is_iri(iri):
-                raise UsageError(f"{iri!r} is not an absolute IRI: give one such as https://...")
-        if not self.max_seconds > 0:
-            raise UsageError(f"max_seconds is {self.max_seconds:g}: give a number above 0")
-        if self.importer.check is not None:
-            self.importer.check(self)
+            check_iri(iri)
 
     @property
     def importer(self) -> Importer:
         """The importer of this kind."""
-        found: Importer = load("importers", self.kind)
-        return found
+        return importer_of(self.kind)
+
+    def own(self) -> dict[str, Any]:
+        """Flag -> value, for the options of the importer that are not at their defaults.
+
+        The ``str`` of a value identifies it, that of a file by its content.
+        """
+        common = {declared.name for declared in declared_options(ImportOptions)}
+        return {
+            str(declared.flag): getattr(self, declared.name)
+            for declared in declared_options(type(self))
+            if declared.name not in common and getattr(self, declared.name) != declared.default
+        }
 
     @property
     def given(self) -> dict[str, Any]:
-        """Option as messages name it -> value, for those that select or map triples."""
-        own = {
-            setting.option: self.own[setting.name]
-            for setting in self.importer.settings
-            if self.own[setting.name] != setting.default
-        }
-        languages = self.rdf.languages
-        return {"--language": languages, **own} if languages else own
+        """Flag -> value, for those options that select or map triples."""
+        languages = {"--language": self.languages} if self.languages else {}
+        return {**languages, **self.own()}
 
     @property
-    def settings(self) -> str:
+    def identity(self) -> str:
         """All options on which the imported graph depends, as a text for comparison."""
         paths = {role: ",".join(iris) for role, iris in self.paths.items() if iris}
         own = {name: _text(value) for name, value in sorted(self.given.items())}
@@ -131,15 +89,41 @@ class ImportOptions:
         return "; ".join(f"{name}={value}" for name, value in values.items())
 
     @property
-    def rdf(self) -> RdfReadOptions:
-        """The options for RDF files."""
-        languages = tuple(language.lower() for language in self.languages)
-        return RdfReadOptions(self.format, self.base_iri, languages)
-
-    @property
     def paths(self) -> dict[str, Sequence[str]]:
         """Properties by role: label, alias, description."""
         return {"label": self.label, "alias": self.alias, "description": self.description}
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """A kind of files that can be imported.
+
+    `summary` is a noun phrase for the help. `blocks` reads a file into blocks of about so many
+    triples, without blank nodes, which become IRIs below `genid`; it is a function of a module, as
+    it runs in a child process. `vocabulary` says how the imported graph is read: ``rdf``, ``skos``
+    or ``wikibase``. `options` are its options. `converted` makes one file of a folder, and yields
+    its path. `suggest` writes a mapping for a file from a schema, the base IRI of the graph and
+    prefixes.
+    """
+
+    summary: str
+    blocks: Callable[[InputFile, Any, str, int], Iterator[StatementBlock]]
+    vocabulary: str = "rdf"
+    options: type[ImportOptions] = ImportOptions
+    converted: Callable[[Path, int, Progress], AbstractContextManager[Path]] | None = None
+    suggest: SuggestMapping | None = None
+
+
+def importer_of(kind: str) -> Importer:
+    """The importer of a kind; raises `UsageError` for an unknown one, `PluginError`."""
+    importer: Importer = load("importers", kind)
+    return importer
+
+
+def check_iri(iri: str | None) -> None:
+    """Raise `UsageError` for a text that is not an absolute IRI."""
+    if iri and not is_iri(iri):
+        raise UsageError(f"{iri!r} is not an absolute IRI: give one such as https://...")
 
 
 def _text(value: Any) -> str:
@@ -162,7 +146,7 @@ def rdf_blocks(
 ) -> Iterator[StatementBlock]:
     """The triples of an RDF file."""
     with unpacked(file) as (stream, raw):
-        yield from triple_blocks(read_triples(file, stream, options.rdf, genid), size, raw.tell)
+        yield from triple_blocks(read_triples(file, stream, options, genid), size, raw.tell)
 
 
 RDF = Importer("any RDF", rdf_blocks)

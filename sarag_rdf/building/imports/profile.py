@@ -12,7 +12,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"

@@ -7,35 +7,32 @@ from collections.abc import Iterator
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
-from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, text_of
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS, parse_quads
-from sarag_rdf.graph.store.files import PositionProgress, input_file
-from sarag_rdf.graph.store.parse import RdfReadOptions, rdf_format
+from sarag_rdf.graph.store.input_files import (
+    PositionProgress,
+    RdfReadOptions,
+    input_file,
+    parse_quads,
+    rdf_format,
+)
 
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 
 
-def exported_meta(
-    location: str,
-    format_: str | None = None,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
-) -> Meta:
+def exported_meta(location: str, options: RdfReadOptions) -> Meta:
     """The base IRI and revision of an exported graph; raises `InputError`, `UsageError`."""
-    with input_file(location, max_expansion) as file:
-        if rdf_format(file, format_) not in _DATASETS:
+    with input_file(location, options.max_expansion) as file:
+        if rdf_format(file, options.format) not in _DATASETS:
             raise UsageError(
                 f"{file.name} is not in a format with named graphs: restore from TriG or N-Quads, "
                 "such as the output of  sarag export --format trig"
             )
         bases, with_blank_nodes, revision = set(), set(), ""
-        for quad, _ in parse_quads(file, RdfReadOptions(format_), max_seconds):
+        for quad, _ in parse_quads(file, options):
             if isinstance(quad.graph_name, DefaultGraph):
                 raise InputError(
                     f"{file.name} is not an export of sarag: it has triples outside named graphs"
@@ -63,10 +60,8 @@ def restore(
     store: GraphStore,
     location: str,
     exported: Meta,
-    format_: str | None = None,
+    options: RdfReadOptions,
     progress: Progress = silent,
-    max_expansion: int = MAX_EXPANSION,
-    max_seconds: float = MAX_SECONDS,
 ) -> int:
     """Load an export that has been validated into an empty store; returns the number of quads.
 
@@ -83,13 +78,12 @@ def restore(
     meta_graph, genid = NamedNode(Minter(base).meta_graph), f"{base}genid/"
     metadata: list[Quad] = []
     count = 0
-    with input_file(location, max_expansion) as file:
+    with input_file(location, options.max_expansion) as file:
         report_position = PositionProgress(progress("restoring bytes", file.path.stat().st_size))
 
         def data() -> Iterator[Quad]:
             nonlocal count
-            quads = parse_quads(file, RdfReadOptions(format_), max_seconds)
-            for quad, position in quads:
+            for quad, position in parse_quads(file, options):
                 count += 1
                 report_position(position)
                 if quad.graph_name == meta_graph:

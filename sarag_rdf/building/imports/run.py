@@ -10,9 +10,9 @@ from pathlib import Path
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
-from sarag_rdf.base.ports import Change, GraphStore, Progress, Term, silent
+from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
+from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD, Term
 from sarag_rdf.building.imports.importer import ImportOptions, parse_triples
 from sarag_rdf.building.imports.profile import (
     broader_cycle,
@@ -20,11 +20,10 @@ from sarag_rdf.building.imports.profile import (
     profile_properties,
     used_properties,
 )
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.store.child_parser import BLOCK
-from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
+from sarag_rdf.graph.store.input_files import BLOCK, InputFile, PositionProgress, input_file
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""
@@ -92,36 +91,49 @@ class ImportReport:
 
 
 def run_import(
-    reader: GraphReader, location: str, options: ImportOptions, progress: Progress = silent
+    reader: GraphReader,
+    location: str,
+    options: ImportOptions,
+    *,
+    name: str | None = None,
+    replaces: bool = False,
+    progress: Progress = silent,
 ) -> ImportReport:
-    """Import a file, a URL or a folder. Raises `InputError`, `UsageError`, `StoreError`."""
+    """Import a file, a URL or a folder under a name, by default one made of its own.
+
+    With `replaces`, it takes the place of another import of that name. Raises `InputError`,
+    `UsageError`, `StoreError`.
+    """
     converted = options.importer.converted
     if converted is None:
-        return _import_file(reader, location, options, progress)
+        return _import_file(reader, location, options, name, replaces, progress)
     folder = Path(location).expanduser()
-    named = replace(options, name=import_name(options.name, folder.resolve().name))
+    name = import_name(name, folder.resolve().name)
+    origin = folder.resolve().as_uri()
     with converted(folder, options.max_expansion, progress) as path:
-        return _import_file(reader, str(path), named, progress, folder.resolve().as_uri())
+        return _import_file(reader, str(path), options, name, replaces, progress, origin)
 
 
 def _import_file(
     reader: GraphReader,
     location: str,
     options: ImportOptions,
+    name: str | None,
+    replaces: bool,
     progress: Progress,
     origin: str = "",
 ) -> ImportReport:
     """`origin` is the IRI of what was converted into the file."""
     with input_file(location, options.max_expansion) as file:
         file = replace(file, origin=origin or file.origin)
-        name = import_name(options.name, file.name)
-        record = ImportRecord(name, options.kind, file.origin, file.sha256, options.settings)
+        name = import_name(name, file.name)
+        record = ImportRecord(name, options.kind, file.origin, file.sha256, options.identity)
         before = record_of(stored_quads(reader, name), name)
         graph = reader.minter.imported_graph(name)
         if before is not None and before.state == COMPLETE:
             if before.same_as(record):
                 return ImportReport(name, before.kind, graph, before.triples, already=True)
-            if not options.replace:
+            if not replaces:
                 is_same_file = before.sha256 == file.sha256
                 what = "this file with other options" if is_same_file else "another file"
                 raise UsageError(

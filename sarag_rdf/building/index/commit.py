@@ -9,17 +9,16 @@ from itertools import islice
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.base.ports import Change, Progress, Term, silent
-from sarag_rdf.base.terms import iri
+from sarag_rdf.base.ports import Change, Progress, silent
 from sarag_rdf.base.types import Method
-from sarag_rdf.base.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
+from sarag_rdf.base.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID, Term, iri
 from sarag_rdf.building.derive.incremental import refresh
 from sarag_rdf.building.derive.retained import VoteCounts
 from sarag_rdf.building.index.evidence import extraction_iri
 from sarag_rdf.building.index.quarantine import read_quarantine
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import end_time, now, with_revision
 from sarag_rdf.graph.parts import dangling_links
-from sarag_rdf.graph.reader import GraphReader
 
 
 @dataclass(slots=True)

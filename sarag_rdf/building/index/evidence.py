@@ -14,10 +14,9 @@ from decimal import Decimal
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter, normalize_name, use_of
-from sarag_rdf.base.ports import Term
 from sarag_rdf.base.redaction import redacted
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
-from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD
+from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD, Term
 from sarag_rdf.extraction.names import lead_name, names_in_title, strip_disambiguation
 from sarag_rdf.extraction.values import parse_value
 

@@ -22,16 +22,18 @@ from sarag_rdf.building.index.quarantine import (
 )
 from sarag_rdf.building.index.sources import IndexedSources
 from sarag_rdf.documents.format import Duplicate, InputProblem
-from sarag_rdf.documents.options import OVERLAP, WORDS, ReadOptions
 from sarag_rdf.documents.reader import (
+    OVERLAP,
     STDIN,
+    WORDS,
     Read,
+    ReadOptions,
     ReadOutcome,
     key_prefix,
     read,
 )
 from sarag_rdf.documents.walk import display_path
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 Inputs = str | Path | Source
 Mode = Literal["add", "update", "mirror"]

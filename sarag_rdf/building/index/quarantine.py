@@ -10,10 +10,9 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG, XSD
+from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG, XSD, Term
 from sarag_rdf.documents import InputProblem
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.shacl import (
     ValidationReport,
     Violation,

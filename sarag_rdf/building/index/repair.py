@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from sarag_rdf.base.ports import Change
 from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.reader import GraphReader
 
 
 def repair(reader: GraphReader) -> bool:

@@ -10,7 +10,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.building.index.quarantine import read_quarantine
 from sarag_rdf.documents.text import clean_line
 from sarag_rdf.documents.walk import file_of_key, key_of_path
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 
 
 class IndexedSources:

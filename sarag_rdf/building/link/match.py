@@ -14,11 +14,9 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import OWL, RDF, SEMAPV, SKOS, SSSOM, XSD
+from sarag_rdf.base.vocab import OWL, RDF, SEMAPV, SKOS, SSSOM, XSD, Term, text_of
+from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.reader import GraphReader, Part
 
 EXACT = SKOS.exactMatch.value
 SAME_AS = OWL.sameAs.value

@@ -13,12 +13,13 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.base import tables
+from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.vocab import OWL, SCHEMA, SEMAPV, SKOS, SSSOM
 from sarag_rdf.building.link.match import NO_MAPPING, PREDICATES, Match
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import documents_of
 
 FIELDS: Mapping[str, str] = {
@@ -63,7 +64,7 @@ def write_table(
         buffer.write(f"#  {prefix}: {json.dumps(base, ensure_ascii=False)}\n")
     table = csv.DictWriter(buffer, used, extrasaction="ignore", delimiter="\t", lineterminator="\n")
     table.writeheader()
-    table.writerows({column: tables.written_cell(row[column]) for column in used} for row in rows)
+    table.writerows({column: tabular.written_cell(row[column]) for column in used} for row in rows)
     return buffer.getvalue()
 
 
@@ -79,7 +80,7 @@ def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
 
 def read_table(path: Path) -> list[Match]:
     """The rows of a table; raises `InputError` with the lines of all errors."""
-    lines = tables.read_text(path).splitlines(keepends=True)
+    lines = read_text(path).splitlines(keepends=True)
     head = [line for line in lines if line.startswith("#")]
     curies = Curies(_curie_map(path, head))
     # Header lines become empty, so that line numbers are those of the file.
@@ -133,7 +134,7 @@ def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
 def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int) -> Match:
     if len(cells) != len(names):
         raise ValueError(f"{len(cells)} cells for {len(names)} columns")
-    row = tables.TableRow(line, dict(zip(names, map(tables.read_cell, cells), strict=True)))
+    row = tabular.TableRow(line, dict(zip(names, map(tabular.read_cell, cells), strict=True)))
     values: dict[str, Any] = {name: row[column] for column, name in FIELDS.items()}
     for column in REQUIRED:
         if not row[column]:
@@ -150,7 +151,7 @@ def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int
     if values["date"] and not re.fullmatch(r"\d{4}-\d\d-\d\d", values["date"]):
         raise ValueError(f"mapping_date is '{values['date']}', not a date such as 2026-01-31")
     values["negated"] = values["negated"] == "Not"
-    is_accepted = tables.DECISION not in row.cells or bool(row.decision())
+    is_accepted = tabular.DECISION not in row.cells or bool(row.decision())
     return Match(**values, line=line, accepted=is_accepted)
 
 
@@ -225,7 +226,7 @@ class Curies:
 
 _ENDS = ("subject", "object")
 REVIEW_COLUMNS = (
-    tables.DECISION,
+    tabular.DECISION,
     *("subject_label", "object_label", "confidence"),
     *("subject_documents", "object_documents", "subject_sample", "object_sample"),
     *("subject_id", "predicate_id", "object_id"),
@@ -250,7 +251,7 @@ def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
             row[f"{end}_documents"] = str(len(documents.get(entity, ())))
             row[f"{end}_sample"] = samples.get(entity, "")
         rows.append(row)
-    return tables.write_table(REVIEW_COLUMNS, rows)
+    return tabular.write_table(REVIEW_COLUMNS, rows)
 
 
 def _samples(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:

@@ -28,8 +28,8 @@ from sarag_rdf.extraction.names import (
 )
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.prose import prose_of, set_source_text, source_text
-from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -9,17 +9,25 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final, Literal
 
+import networkx as nx
 from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import namespace
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
-from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules, rules_of
-from sarag_rdf.graph.ontology.literals import is_datatype, named_datatype
-from sarag_rdf.graph.ontology.read import schema_of
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.ontology.triples import (
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD, text_of
+from sarag_rdf.graph.ontology.schema import (
+    ANNOTATIONS,
+    OntologyClass,
+    OntologyProperty,
+    Schema,
+    has_rules,
+    is_code,
+    is_datatype,
+    local_name,
+    named_datatype,
+    rules_of,
+)
+from sarag_rdf.graph.ontology.schema_reader import (
     ANNOTATION_TYPES,
     CLASS_TYPES,
     DATATYPE_TYPES,
@@ -29,10 +37,9 @@ from sarag_rdf.graph.ontology.triples import (
     PROPERTY_TYPES,
     RANGES,
     TripleIndex,
-    is_code,
-    local_name,
+    schema_of,
 )
-from sarag_rdf.graph.store.parse import is_skolem_iri
+from sarag_rdf.graph.store.input_files import is_skolem_iri
 
 Severity = Literal["error", "warning"]
 _MOST_NAMED: Final = 5
@@ -54,6 +61,10 @@ class OntologyFinding:
     def __str__(self) -> str:
         about = f"<{self.term}>: " if self.term else ""
         return f"{self.severity}: {about}{self.message}"
+
+
+def _warning(term: str, message: str, kind: str = "") -> OntologyFinding:
+    return OntologyFinding("warning", term, message, kind or message)
 
 
 def check(triples: Iterable[Triple], repaired: Sequence[str] = ()) -> tuple[OntologyFinding, ...]:
@@ -96,51 +107,29 @@ def _activation_rules(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
 
 def _missing_hash(repaired: Sequence[str]) -> Iterator[OntologyFinding]:
     for name in repaired:
-        yield OntologyFinding(
-            "warning",
-            name,
-            f"the namespace lacks its '#': read as {name}#, correct the prefix",
-            "namespaces lack their '#': correct the prefixes",
-        )
+        message = f"the namespace lacks its '#': read as {name}#, correct the prefix"
+        yield _warning(name, message, "namespaces lack their '#': correct the prefixes")
 
 
 def _content(schema: Schema, *, has_rules: bool) -> Iterator[OntologyFinding]:
     if not (schema.classes or schema.properties or has_rules):
-        yield OntologyFinding(
-            "error",
-            "",
-            "no class or property: check that this is OWL, RDFS, SKOS or SHACL",
-            "no class or property",
-        )
+        message = "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
+        yield OntologyFinding("error", "", message, "no class or property")
     elif not (schema.properties or has_rules):
-        yield OntologyFinding(
-            "warning",
-            "",
-            "no property: entities can be classified, but no statement can be typed",
-            "no property",
-        )
+        message = "no property: entities can be classified, but no statement can be typed"
+        yield _warning("", message, "no property")
 
 
 def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[OntologyFinding]:
-    """One finding for each cycle; a term may be its own parent."""
-    done: set[str] = set()
-    for start in sorted(parents):
-        path = [start]
-        while path:
-            above = (p for p in parents.get(path[-1], ()) if p not in done and p != path[-1])
-            parent = next((p for p in above), None)
-            if parent is None:
-                done.add(path.pop())
-                continue
-            if parent not in path:
-                path.append(parent)
-                continue
-            cycle = path[path.index(parent) :]
+    """One finding for each set of terms in cycles; a term may be its own parent."""
+    pairs = ((child, parent) for child in sorted(parents) for parent in parents[child])
+    graph = nx.DiGraph(pair for pair in pairs if pair[0] != pair[1])
+    for terms in nx.strongly_connected_components(graph):
+        if len(terms) > 1:
+            cycle = [child for child, _ in nx.find_cycle(graph.subgraph(terms), min(terms))]
             shown = " -> ".join(local_name(term) for term in [*cycle, cycle[0]])
             what = f"a cycle of {kind} axioms"
             yield OntologyFinding("error", cycle[0], f"{what}: {shown}", what)
-            done.update(path)
-            path = []
 
 
 @cache
@@ -198,15 +187,10 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
             continue
         if named_datatype(iri):
             datatype = named_datatype(iri).removeprefix(XSD.base)
-            yield OntologyFinding(
-                "warning",
-                iri,
-                f"not declared; read as xsd:{datatype}, declare that as the range",
-                "not declared; read as a datatype of XSD, declare that as the range",
-            )
+            what = "not declared; read as {}, declare that as the range"
+            yield _warning(iri, what.format(f"xsd:{datatype}"), what.format("a datatype of XSD"))
         elif namespace(iri) in own:
-            message = "used in an axiom, but not declared"
-            yield OntologyFinding("warning", iri, message, message)
+            yield _warning(iri, "used in an axiom, but not declared")
         else:
             foreign[namespace(iri)].append(local_name(iri))
     for space, names in foreign.items():
@@ -214,13 +198,12 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
         what = "1 term is" if len(names) == 1 else f"{len(names)} terms are"
         message = f"{what} used but not declared: {shown}; add the ontology of this namespace too"
         kind = "terms of other namespaces are not declared: add the ontologies of these too"
-        yield OntologyFinding("warning", space, message, kind)
+        yield _warning(space, message, kind)
 
 
 def _imports(index: TripleIndex) -> Iterator[OntologyFinding]:
     for imported in sorted({iri for _, iri in index.pairs(OWL.imports.value)}):
-        message = "owl:imports is not followed: download the ontology, and add it"
-        yield OntologyFinding("warning", imported, message, message)
+        yield _warning(imported, "owl:imports is not followed: download the ontology, and add it")
 
 
 def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
@@ -244,12 +227,12 @@ def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
             kind = "no label: it is taken from the IRI"
         else:
             continue
-        yield OntologyFinding("warning", iri, message, kind)
+        yield _warning(iri, message, kind)
     for iris in by_label.values():
         for iri in iris[1:]:
             label = schema.properties[iri].label
             message = f"the property <{iris[0]}> has the same label, '{label}'"
-            yield OntologyFinding("warning", iri, message, "another property has the same label")
+            yield _warning(iri, message, "another property has the same label")
 
 
 def _domain_and_range(property_: OntologyProperty) -> Iterator[OntologyFinding]:
@@ -262,4 +245,4 @@ def _domain_and_range(property_: OntologyProperty) -> Iterator[OntologyFinding]:
         kind, means = "no range", f"any {objects} may be an object"
     else:
         return
-    yield OntologyFinding("warning", property_.iri, f"{kind}: {means}", kind)
+    yield _warning(property_.iri, f"{kind}: {means}", kind)

@@ -1,18 +1,23 @@
-"""The schema of an ontology: its classes and properties, and the statements that they admit."""
+"""The schema of an ontology: classes and properties, names, datatypes, activation rules."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any, Literal, get_args
+from urllib.parse import unquote
+
+from pyoxigraph import Triple
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri, namespace
-from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.ontology.triples import local_name
+from sarag_rdf.base.vocab import OWL, PREFIXES, RDF, RDFS, SARAG, XSD, Namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +199,221 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for name, iri in pairs:
         groups[name.casefold()].append(iri)
     return dict(groups)
+
+
+# ------------------------------------------------------------------------------- Local names
+
+
+def local_name(iri: str) -> str:
+    """The part of an IRI after its namespace, without percent-encoding."""
+    local = iri.removeprefix(namespace(iri)) or iri.rpartition(":")[2]
+    return unquote(local.strip("/#"))
+
+
+_CODE = re.compile(r"[A-Za-z]{0,5}[_-]?\d+")
+_WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.+\s]+")
+
+
+def is_code(name: str) -> bool:
+    """Whether a local name is an identifier without words, such as ``P19`` or ``BFO_0000050``."""
+    return _CODE.fullmatch(name) is not None
+
+
+def split_words(name: str) -> str:
+    """``birthDate``, ``birth_date`` and ``BirthDate`` as "birth date"; acronyms keep their case."""
+    if is_code(name):
+        return name
+    words = [word for word in _WORD_BREAK.split(name) if word]
+    return " ".join(word if len(word) > 1 and word.isupper() else word.lower() for word in words)
+
+
+# ------------------------------------------------------------------------- Datatypes of values
+
+# Many ontologies declare dates and numbers as object properties: with a class such as
+# ``concepts#Date`` as range, or with no range at all. The datatype follows from the range: a
+# datatype of XSD, else the local name of the range; without a range, from words of the label
+# ("date of birth", "inception", "cost").
+
+_STRING = XSD.string.value
+_GEOSPARQL = Namespace("http://www.opengis.net/ont/geosparql#")
+_NAMES = {
+    **dict.fromkeys(("date", "day"), XSD.date.value),
+    **dict.fromkeys(("year", "gyear"), XSD.gYear.value),
+    **dict.fromkeys(("yearmonth", "gyearmonth"), XSD.gYearMonth.value),
+    **dict.fromkeys(("datetime", "datetimestamp", "timestamp"), XSD.dateTime.value),
+    **dict.fromkeys(("integer", "int", "nonnegativeinteger"), XSD.integer.value),
+    **dict.fromkeys(("number", "numeric", "decimal", "float", "double"), XSD.decimal.value),
+    **dict.fromkeys(("quantity", "quantitativevalue", "monetaryamount"), XSD.decimal.value),
+    **dict.fromkeys(("string", "text", "literal", "langstring"), _STRING),
+    **dict.fromkeys(("boolean", "bool"), XSD.boolean.value),
+    **dict.fromkeys(("url", "anyuri"), XSD.anyURI.value),
+}
+"""Local name of a range, in lower case -> datatype."""
+_DECLARED_NAMES = {
+    "duration": XSD.duration.value,
+    "time": XSD.time.value,
+    **dict.fromkeys(("distance", "energy", "mass"), XSD.decimal.value),
+}
+"""The same for ranges that are declared to be datatypes; otherwise these names are ambiguous."""
+_LABEL_WORDS = {
+    **dict.fromkeys(("date", "inception", "birthday"), XSD.date.value),
+    "year": XSD.gYear.value,
+    **dict.fromkeys(("cost", "price", "budget", "revenue", "population"), XSD.decimal.value),
+    **dict.fromkeys(("height", "width", "length", "weight", "mass", "age"), XSD.decimal.value),
+}
+"""Word of a label -> datatype of a property without a range."""
+_DATATYPES = frozenset(
+    {
+        *(RDF[name].value for name in ("langString", "HTML", "XMLLiteral", "PlainLiteral", "JSON")),
+        RDFS.Literal.value,
+        *(OWL[name].value for name in ("real", "rational")),
+        *(
+            f"http://www.opengis.net/ont/geosparql#{kind}Literal"
+            for kind in ("wkt", "gml", "geoJSON")
+        ),
+    }
+)
+
+
+def is_datatype(range_: str) -> bool:
+    """Whether a range is a datatype of RDF, XSD, OWL or GeoSPARQL."""
+    return range_.startswith(XSD.base) or range_ in _DATATYPES
+
+
+def named_datatype(range_: str) -> str:
+    """The datatype that the local name of a range stands for: ``concepts#Date``; else empty."""
+    return _NAMES.get(_plain_name(range_), "")
+
+
+def value_datatype(label: str, ranges: Iterable[str]) -> str:
+    """The datatype IRI of the values of a property whose values are literals.
+
+    The first range decides that has a datatype; without one, the words of the label do. The default
+    is ``xsd:string``.
+    """
+    for range_ in ranges:
+        if range_.startswith(XSD.base):
+            return range_
+        if is_datatype(range_):
+            return _STRING
+        known = named_datatype(range_) or _DECLARED_NAMES.get(_plain_name(range_), "")
+        if known:
+            return known
+    return label_datatype(label) or _STRING
+
+
+def label_datatype(label: str) -> str:
+    """The datatype that a word of the label stands for, the last one first; else empty."""
+    words = re.findall(r"\w+", label.casefold())
+    return next((_LABEL_WORDS[word] for word in reversed(words) if word in _LABEL_WORDS), "")
+
+
+def _plain_name(iri: str) -> str:
+    return re.sub(r"[^a-z]", "", iri.removeprefix(namespace(iri)).lower())
+
+
+# --------------------------------------------------------------------------- Activation rules
+
+# Annotations of properties and classes steer spreading activation: ``sarag:activationWeight`` (0 to
+# 4; 1 changes nothing, 0 cuts), ``sarag:activationDirection`` ("both", "forward" from subject to
+# object, or "backward"), and ``sarag:activationDecay`` (0 to 1, in place of the retriever's). In
+# Collins and Loftus (1975), too, activation depends on the kind of an association.
+
+MAX_WEIGHT = 4.0
+Direction = Literal["both", "forward", "backward"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationRule:
+    """The annotations of one property or class.
+
+    weight: in [0, 4]. direction: in which activation passes between subject and object of a
+    property; meaningless for a class. decay: in [0, 1]; None is the retriever's.
+    """
+
+    weight: float = 1.0
+    direction: Direction = "both"
+    decay: float | None = None
+
+    @property
+    def factors(self) -> tuple[float, float]:
+        """The factors from subject to object, and from object to subject."""
+        forward = self.weight if self.direction != "backward" else 0.0
+        backward = self.weight if self.direction != "forward" else 0.0
+        return forward, backward
+
+
+Rules = Mapping[str, ActivationRule]
+"""IRI of a property or class -> its rule."""
+
+
+ANNOTATIONS = (SARAG.activationWeight, SARAG.activationDirection, SARAG.activationDecay)
+
+
+def has_rules(triples: Iterable[Triple]) -> bool:
+    """Whether there is an annotation of this kind; an ontology may consist of nothing else."""
+    return any(triple.predicate in ANNOTATIONS for triple in triples)
+
+
+def rules_of(annotations: Iterable[tuple[Any, ...]]) -> Rules:
+    """The rules of (term, annotation, value); raises `UsageError` for a value that is not allowed.
+
+    Of several values of one annotation, the last in ascending order counts.
+    """
+    rules: defaultdict[str, ActivationRule] = defaultdict(ActivationRule)
+    for term, annotation, value in sorted(annotations, key=lambda row: [str(cell) for cell in row]):
+        rules[term.value] = _with_annotation(rules[term.value], term.value, annotation, value.value)
+    return dict(rules)
+
+
+def _with_annotation(
+    rule: ActivationRule, term: str, annotation: Any, value: str
+) -> ActivationRule:
+    if annotation == SARAG.activationDirection:
+        if value not in get_args(Direction):
+            raise UsageError(
+                f"the activation direction of <{term}> must be both, forward or backward, "
+                f"not '{value}': correct the ontology"
+            )
+        direction: Any = value
+        return replace(rule, direction=direction)
+    is_weight = annotation == SARAG.activationWeight
+    name, highest = ("weight", MAX_WEIGHT) if is_weight else ("decay", 1.0)
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not 0.0 <= number <= highest:
+        raise UsageError(
+            f"the activation {name} of <{term}> must be a number between 0 and {highest:g}, not "
+            f"'{value}': correct the ontology"
+        )
+    return replace(rule, weight=number) if is_weight else replace(rule, decay=number)
+
+
+def check_weight(term: str, weight: float) -> float:
+    """The weight; raises `UsageError` unless it lies in [0, 4]."""
+    if not (math.isfinite(weight) and 0.0 <= weight <= MAX_WEIGHT):
+        raise UsageError(
+            f"the activation weight of {term} must be a number between 0 and 4, not {weight:g}"
+        )
+    return weight
+
+
+def with_weights(rules: Rules, weights: Iterable[tuple[str, float]]) -> Rules:
+    """The rules with other weights of some terms, for one search."""
+    changed = dict(rules)
+    for term, weight in weights:
+        rule = changed.get(term, ActivationRule())
+        changed[term] = replace(rule, weight=check_weight(f"<{term}>", weight))
+    return changed
+
+
+def weights_text(rules: Rules) -> str:
+    """The rules as one line, as they are recorded with a result."""
+    parts = []
+    for term, rule in sorted(rules.items()):
+        direction = f" {rule.direction}" if rule.direction != "both" else ""
+        decay = f" decay {rule.decay:g}" if rule.decay is not None else ""
+        parts.append(f"<{term}>={rule.weight:g}{direction}{decay}")
+    return ", ".join(parts)

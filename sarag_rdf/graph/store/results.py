@@ -1,4 +1,4 @@
-"""Serialization of SPARQL results: the W3C's JSON, XML, CSV and TSV formats; RDF for triples.
+"""SPARQL results in the W3C's JSON, XML, CSV and TSV formats, and in RDF: written and read.
 
 `encode_header`, `encode_rows` and `encode_footer` write SELECT results row by row, so that a large
 result need not fit into memory; `serialize_results` returns a complete result as text.
@@ -11,14 +11,15 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Table, Triples
-from sarag_rdf.base.vocab import PREFIXES, XSD
+from sarag_rdf.base.sandbox import Limits, half_of_memory, run
+from sarag_rdf.base.vocab import DEEPEST_TERM, PREFIXES, XSD, is_deep
 
 RESULT_FORMATS = ("table", "csv", "tsv", "json", "turtle", "ntriples")
 Solution = Sequence[Any]
@@ -208,3 +209,84 @@ def _xml_term(term: Any) -> str:
 def _xml_text(value: str) -> str:
     """Escaped text; characters that XML 1.0 does not allow become U+FFFD."""
     return escape(_NOT_IN_XML.sub("\ufffd", value), {"\r": "&#13;"})
+
+
+# ------------------------------------------------------------------------------------ Reading
+
+
+def parse_json_results(data: Any) -> Table | bool:
+    """A SELECT or ASK result in the SPARQL JSON format.
+
+    Raises KeyError, TypeError, AttributeError or ValueError for other data.
+    """
+    if "boolean" in data:
+        if not isinstance(data["boolean"], bool):
+            raise TypeError
+        return data["boolean"]
+    variables = tuple(map(str, data["head"]["vars"]))
+    rows = [
+        tuple(_term(row[name]) if name in row else None for name in variables)
+        for row in data["results"]["bindings"]
+    ]
+    if variables == ("__ASK_RETVAL",):  # the table that Virtuoso returns for ASK
+        return [str(row[0].value) for row in rows if row[0]] not in ([], ["0"], ["false"])
+    return Table(variables, rows)
+
+
+def parse_tsv_results(text: str) -> Table | bool:
+    """A SELECT or ASK result in the SPARQL TSV format; raises SyntaxError or ValueError."""
+    parsed = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
+    if isinstance(parsed, ox.QueryBoolean):
+        return bool(parsed)
+    if not isinstance(parsed, ox.QuerySolutions):
+        raise ValueError("neither rows nor a boolean")  # noqa: TRY004 - as documented
+    variables = tuple(variable.value for variable in parsed.variables)
+    return Table(variables, [tuple(row) for row in parsed])
+
+
+def _term(value: dict[str, Any], depth: int = 0) -> Any:
+    """A term of the SPARQL JSON format, or ``typed-literal`` of Virtuoso.
+
+    `depth` counts the enclosing triple terms; raises ValueError if there are too many.
+    """
+    kind, text = value["type"], value["value"]
+    if kind == "uri":
+        return ox.NamedNode(text)
+    if kind == "bnode":
+        return ox.BlankNode(re.sub(r"\W", "-", text).strip("-") or "b")
+    if kind == "triple":
+        if depth == DEEPEST_TERM:
+            raise ValueError("triple terms are nested too deeply")
+        parts = ("subject", "predicate", "object")
+        return ox.Triple(*(_term(text[part], depth + 1) for part in parts))
+    if kind not in ("literal", "typed-literal"):
+        raise ValueError(kind)
+    if "xml:lang" in value:
+        return ox.Literal(text, language=value["xml:lang"])
+    if "datatype" in value:
+        return ox.Literal(text, datatype=ox.NamedNode(value["datatype"]))
+    return ox.Literal(text)
+
+
+_SAFE_SIZE: Final = 2_000
+"""Data of up to this many bytes cannot be nested deeply enough to crash a process."""
+_SECONDS: Final = 120.0
+
+
+def parse_in_sandbox(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
+    """The triples of `data`, in order, parsed in a child process.
+
+    Raises SyntaxError and ValueError as the parser does, also for triple terms that are nested too
+    deeply, and `EndedError` for data on which the parser crashes or exceeds its limits.
+    """
+    if len(data) > _SAFE_SIZE:
+        limits = Limits(_SECONDS, half_of_memory())
+        data, syntax = run(_as_ntriples, limits, data, syntax.media_type), ox.RdfFormat.N_TRIPLES
+    return [quad.triple for quad in ox.parse(data, syntax)]
+
+
+def _as_ntriples(data: bytes, media_type: str) -> bytes:
+    triples = [quad.triple for quad in ox.parse(data, ox.RdfFormat.from_media_type(media_type))]
+    if any(map(is_deep, triples)):
+        raise ValueError("triple terms are nested too deeply")
+    return ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""

@@ -9,10 +9,9 @@ Both implement SHACL Core and SPARQL-based constraints.
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import takewhile
@@ -25,6 +24,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 from sarag_rdf.base.errors import MissingDependencyError, SaragError, UsageError, one_line
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import PREFIXES, RDF, SH, XSD
+from sarag_rdf.graph.store.sparql_syntax import inspect_query
 
 Node = NamedNode | BlankNode | Literal | Triple
 """An RDF term; validated data may contain blank nodes and triple terms, unlike stored data."""
@@ -70,104 +70,65 @@ class ValidationReport:
     turtle: str
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A SHACL result as RDF terms.
+Properties = Mapping[NamedNode, Node]
+"""The properties of a SHACL result, each with one value."""
+_WRITTEN: Final = (
+    *(SH.resultSeverity, SH.focusNode, SH.resultPath, SH.value, SH.resultMessage, SH.sourceShape),
+    SH.sourceConstraintComponent,
+)
+"""The properties of results in a report, in their order; nested results are left out."""
 
-    `path_triples` describe a `path` that is a blank node, as SHACL writes paths that are not a
-    single property.
+
+def report_of(ntriples: str, triples: int) -> ValidationReport:
+    """The report of an engine in N-Triples, sorted by focus node, path and message.
+
+    `triples` is the number of triples that were validated.
     """
-
-    focus: Node
-    path: Node | None
-    component: Node
-    shape: Node
-    message: Node | None
-    value: Node | None
-    severity: Node = SH.Violation
-    path_triples: tuple[Triple, ...] = ()
-
-    @property
-    def violation(self) -> Violation:
-        """The result as strings."""
-        return Violation(
-            _text(self.focus),
-            _text(self.path) if isinstance(self.path, NamedNode) else "",
-            _text(self.message) or "does not conform",
-            _text(self.value),
-            _text(self.component).removeprefix(SH.base),
-        )
-
-
-def report_of(results: Sequence[Result], triples: int) -> ValidationReport:
-    """A report of results, sorted by focus node, path and message."""
-    ordered = sorted(results, key=lambda result: by_focus(result.violation))
+    by_subject = _by_subject(ntriples, ox.RdfFormat.N_TRIPLES)
+    nodes = [t.object for ts in by_subject.values() for t in ts if t.predicate == SH.result]
+    results = [_properties(by_subject[node]) for node in nodes]
+    ordered = sorted(((_violation(result), result) for result in results), key=_by_focus)
     return ValidationReport(
         not ordered,
         triples,
-        tuple(result.violation for result in ordered),
-        _turtle(ordered),
+        tuple(violation for violation, _ in ordered),
+        _turtle(_report_triples([result for _, result in ordered], by_subject)),
     )
-
-
-def results_of(ntriples: str) -> list[Result]:
-    """The results of a validation report in N-Triples, without nested ones (`sh:detail`)."""
-    graph: defaultdict[Node, list[Triple]] = defaultdict(list)
-    for quad in ox.parse(ntriples, format=ox.RdfFormat.N_TRIPLES):
-        graph[quad.subject].append(quad.triple)
-    return [
-        _result(graph, triple.object)
-        for triples in list(graph.values())
-        for triple in triples
-        if triple.predicate == SH.result
-    ]
-
-
-def _result(graph: Mapping[Node, Sequence[Triple]], node: Node) -> Result:
-    values = {triple.predicate: triple.object for triple in graph[node]}
-    messages = [t.object for t in graph[node] if t.predicate == SH.resultMessage]
-    path = values.get(SH.resultPath)
-    return Result(
-        values[SH.focusNode],
-        path,
-        values[SH.sourceConstraintComponent],
-        values[SH.sourceShape],
-        min(messages, key=str, default=None),
-        values.get(SH.value),
-        values[SH.resultSeverity],
-        tuple(_description(graph, path)) if isinstance(path, BlankNode) else (),
-    )
-
-
-def _description(graph: Mapping[Node, Sequence[Triple]], node: Node) -> Iterator[Triple]:
-    """The triples of a blank node, and those of the blank nodes that they lead to."""
-    seen, new = {node}, [node]
-    while new:
-        for triple in graph.get(new.pop(), ()):
-            yield triple
-            if isinstance(triple.object, BlankNode) and triple.object not in seen:
-                seen.add(triple.object)
-                new.append(triple.object)
 
 
 def violations_of(turtle: str) -> tuple[Violation, ...]:
-    """The violations in a report as Turtle, sorted by `by_focus`."""
-    nodes: defaultdict[Node, dict[NamedNode, Node]] = defaultdict(dict)
-    for quad in ox.parse(turtle, format=ox.RdfFormat.TURTLE):
-        nodes[quad.subject][quad.predicate] = quad.object
+    """The violations in a report as Turtle, sorted by focus node, path and message."""
+    nodes = map(_properties, _by_subject(turtle, ox.RdfFormat.TURTLE).values())
+    results = ((_violation(node), node) for node in nodes if SH.focusNode in node)
+    return tuple(violation for violation, _ in sorted(results, key=_by_focus))
 
-    violations = [
-        Violation(
-            _text(result.get(SH.focusNode)),
-            _text(result.get(SH.resultPath)),
-            _text(result.get(SH.resultMessage)) or "does not conform",
-            _text(result.get(SH.value)),
-            _text(result.get(SH.sourceConstraintComponent)).removeprefix(SH.base),
-        )
-        for result in nodes.values()
-        if SH.focusNode in result
-    ]
-    return tuple(sorted(violations, key=by_focus))
+
+def _by_subject(text: str, format_: ox.RdfFormat) -> dict[Node, list[Triple]]:
+    triples: defaultdict[Node, list[Triple]] = defaultdict(list)
+    for quad in ox.parse(text, format=format_):
+        triples[quad.subject].append(quad.triple)
+    return dict(triples)
+
+
+def _properties(triples: Iterable[Triple]) -> Properties:
+    """The properties of a node; of several messages the first as text."""
+    properties: dict[NamedNode, Node] = {}
+    for triple in triples:
+        key, value = triple.predicate, triple.object
+        is_message = key == SH.resultMessage and key in properties
+        properties[key] = min(properties[key], value, key=str) if is_message else value
+    return properties
+
+
+def _violation(result: Properties) -> Violation:
+    path = result.get(SH.resultPath)
+    return Violation(
+        _text(result[SH.focusNode]),
+        _text(path) if isinstance(path, NamedNode) else "",
+        _text(result.get(SH.resultMessage)) or "does not conform",
+        _text(result.get(SH.value)),
+        _text(result.get(SH.sourceConstraintComponent)).removeprefix(SH.base),
+    )
 
 
 def _text(node: Node | None) -> str:
@@ -177,28 +138,13 @@ def _text(node: Node | None) -> str:
     return str(node) if isinstance(node, Triple) else node.value
 
 
-def by_focus(violation: Violation) -> tuple[str, ...]:
-    """The sort key of violations: focus node first."""
-    return (
-        violation.focus,
-        violation.path,
-        violation.message,
-        violation.value,
-        violation.component,
-    )
+def _by_focus(pair: tuple[Violation, Properties]) -> tuple[str, ...]:
+    return astuple(pair[0])
 
 
-def _turtle(results: Sequence[Result]) -> str:
-    """The report as Turtle, with sorted prefixes, because pyoxigraph writes them in any order."""
-    prefixes = {**PREFIXES, "sash": "https://w3id.org/sarag/shapes#", "sh": SH.base}
-    output = io.BytesIO()
-    ox.serialize(_triples(results), output, ox.RdfFormat.TURTLE, prefixes=prefixes)
-    lines = output.getvalue().decode("utf-8").split("\n")
-    count = sum(1 for _ in takewhile(lambda line: line.startswith("@prefix "), lines))
-    return "\n".join((*sorted(lines[:count]), *lines[count:]))
-
-
-def _triples(results: Sequence[Result]) -> Iterator[Triple]:
+def _report_triples(
+    results: Sequence[Properties], by_subject: Mapping[Node, Sequence[Triple]]
+) -> Iterator[Triple]:
     report = BlankNode("report")
     yield Triple(report, RDF.type, SH.ValidationReport)
     conforms = "false" if results else "true"
@@ -208,23 +154,37 @@ def _triples(results: Sequence[Result]) -> Iterator[Triple]:
         yield Triple(report, SH.result, node)
     for node, result in zip(nodes, results, strict=True):
         yield Triple(node, RDF.type, SH.ValidationResult)
-        yield Triple(node, SH.resultSeverity, result.severity)
-        yield Triple(node, SH.focusNode, result.focus)
-        if result.path is not None:
-            yield Triple(node, SH.resultPath, result.path)
-            yield from result.path_triples
-        if result.value is not None:
-            yield Triple(node, SH.value, result.value)
-        if result.message is not None:
-            yield Triple(node, SH.resultMessage, result.message)
-        yield Triple(node, SH.sourceShape, result.shape)
-        yield Triple(node, SH.sourceConstraintComponent, result.component)
+        for property_ in _WRITTEN:
+            if property_ in result:
+                yield Triple(node, property_, result[property_])
+                if property_ == SH.resultPath:
+                    yield from _description(by_subject, result[property_])
 
 
-Engine = OneOf["shacl", "pyshacl"]
+def _description(by_subject: Mapping[Node, Sequence[Triple]], node: Node) -> Iterator[Triple]:
+    """The triples of a blank node, such as a path, and those of the blank nodes in them."""
+    seen, new = {node}, [node] if isinstance(node, BlankNode) else []
+    while new:
+        for triple in by_subject.get(new.pop(), ()):
+            yield triple
+            if isinstance(triple.object, BlankNode) and triple.object not in seen:
+                seen.add(triple.object)
+                new.append(triple.object)
 
-Validator = Callable[[str], list[Result]]
-"""Validates triples, given as N-Triples."""
+
+def _turtle(triples: Iterable[Triple]) -> str:
+    """Turtle with sorted prefixes, because pyoxigraph writes them in any order."""
+    prefixes = {**PREFIXES, "sash": "https://w3id.org/sarag/shapes#", "sh": SH.base}
+    data = ox.serialize(triples, format=ox.RdfFormat.TURTLE, prefixes=prefixes) or b""
+    lines = data.decode("utf-8").split("\n")
+    count = sum(1 for _ in takewhile(lambda line: line.startswith("@prefix "), lines))
+    return "\n".join((*sorted(lines[:count]), *lines[count:]))
+
+
+ShaclEngine = OneOf["shacl", "pyshacl"]
+
+Validator = Callable[[str], str]
+"""Validates triples in N-Triples; the result is a report in N-Triples."""
 
 
 class Shapes:
@@ -232,9 +192,9 @@ class Shapes:
 
     def __init__(self, ntriples: str) -> None:
         self._ntriples = ntriples
-        self._validators: dict[Engine, Validator] = {}
+        self._validators: dict[ShaclEngine, Validator] = {}
 
-    def validator(self, engine: Engine) -> Validator:
+    def validator(self, engine: ShaclEngine) -> Validator:
         """The compiled shapes.
 
         Raises `SaragError` if the shapes graph is invalid, `MissingDependencyError` without the
@@ -266,27 +226,20 @@ def parse_shapes(*files: bytes) -> Shapes:
         raise _invalid_shapes(error) from error
     for triple in triples:
         if triple.predicate in _QUERIES and isinstance(triple.object, Literal):
-            _refuse_network(triple.object.value)
+            traits = inspect_query(triple.object.value)
+            if traits.reaches_network or traits.names_dataset:  # engines notice only some
+                raise _invalid_shapes("a query has SERVICE or FROM: remove them")
     return Shapes(_ntriples(triples))
 
 
 _QUERIES: Final = (SH.select, SH.ask, SH.construct, SH.update)
 
 
-def _refuse_network(query: str) -> None:
-    """Raise `SaragError` for SERVICE and FROM, which the engines notice in part only."""
-    from sarag_rdf.graph.store.query_guard import inspect_query
-
-    traits = inspect_query(query)
-    if traits.reaches_network or traits.names_dataset:
-        raise _invalid_shapes("a query has SERVICE or FROM: remove them")
-
-
 def validate(
     shapes: Shapes,
     data: Iterable[Triple | Quad],
     axioms: Iterable[Triple] = (),
-    engine: Engine | None = None,
+    engine: ShaclEngine | None = None,
 ) -> ValidationReport:
     """Validate the union of the graphs in `data`.
 
@@ -300,12 +253,11 @@ def validate(
     if engine not in ENGINES:
         raise UsageError(f"unknown engine '{engine}': use one of {', '.join(ENGINES)}")
     text = _ntriples(data)
-    results = shapes.validator(engine)(text + _ntriples(axioms))
-    return report_of(results, text.count("\n"))
+    return report_of(shapes.validator(engine)(text + _ntriples(axioms)), text.count("\n"))
 
 
 @cache
-def _installed_engine() -> Engine:
+def _installed_engine() -> ShaclEngine:
     return "shacl" if find_spec("shacl") else "pyshacl"
 
 
@@ -327,12 +279,12 @@ def _shacl_validator(shapes: str) -> Validator:
     except ValueError as error:
         raise _invalid_shapes(error) from error
 
-    def validate_text(data: str) -> list[Result]:
+    def validate_text(data: str) -> str:
         try:
             report = compiled.validate_text(data, "ntriples")
         except ValueError as error:
             raise _cannot_validate(error) from error
-        return results_of(report.serialize("ntriples")) if report.results else []
+        return str(report.serialize("ntriples")) if report.results else ""
 
     return validate_text
 
@@ -349,7 +301,7 @@ def _pyshacl_validator(shapes: str) -> Validator:
 
     graph = rdflib.Graph().parse(data=shapes, format="nt")
 
-    def validate_text(data: str) -> list[Result]:
+    def validate_text(data: str) -> str:
         try:
             parsed = rdflib.Graph().parse(data=data, format="nt")
             _, report, _ = pyshacl_validate(parsed, shacl_graph=graph, inplace=True)
@@ -357,12 +309,12 @@ def _pyshacl_validator(shapes: str) -> Validator:
             raise _cannot_validate(error) from error
         if isinstance(report, ValidationFailure):
             raise _invalid_shapes(report)
-        return results_of(report.serialize(format="nt"))
+        return str(report.serialize(format="nt"))
 
     return validate_text
 
 
-_COMPILERS: Final[Mapping[Engine, Callable[[str], Validator]]] = {
+_COMPILERS: Final[Mapping[ShaclEngine, Callable[[str], Validator]]] = {
     "shacl": _shacl_validator,
     "pyshacl": _pyshacl_validator,
 }

@@ -14,10 +14,9 @@ import os
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Final, cast
+from typing import cast
 from urllib.parse import urlencode
 
 import httpx
@@ -36,184 +35,99 @@ from sarag_rdf.base.errors import (
     RemoteTruncatedError,
     StoreError,
 )
-from sarag_rdf.base.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.http_client import BoundedClient, DeadlineError, ReplySizeError, retry_after
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.redaction import redact_exception, redacted_remark, remember
-from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.base.terms import DEEPEST_TERM, is_deep
+from sarag_rdf.base.sandbox import EndedError
+from sarag_rdf.graph.store.results import parse_in_sandbox, parse_json_results
 
 ROWS = "application/sparql-results+json"
 TRIPLES = "application/n-triples"
 ACCEPT_ROWS = f"{ROWS}, application/json;q=0.5"
 ACCEPT_TRIPLES = f"{TRIPLES}, text/turtle;q=0.5"
 
-_SYNTAXES = {
-    TRIPLES: ox.RdfFormat.N_TRIPLES,
-    "text/plain": ox.RdfFormat.N_TRIPLES,
-    "text/turtle": ox.RdfFormat.TURTLE,
-    "application/x-turtle": ox.RdfFormat.TURTLE,
-}
 _CANCELLED = re.compile(r"cancell?ed|time(d)?[ -]?out|time limit|exception", re.IGNORECASE)
 _TAIL = 2000
 """Bytes at the end of a response that are searched for an error message."""
-_VIRTUOSO_ASK = "__ASK_RETVAL"
-"""The variable of the table that Virtuoso returns for ASK."""
 
 
-def announced_limit(response: Response) -> int | None:
+def announced_limit(response: httpx.Response) -> int | None:
     """The number of rows at which the endpoint has truncated the result, if it says so."""
     value = response.headers.get("X-SPARQL-MaxRows", "")
     return int(value) if value.isdecimal() else None
 
 
-def read_rows(response: Response) -> Table | bool:
+def read_rows(response: httpx.Response) -> Table | bool:
     """A SELECT or ASK result; raises `RemoteTruncatedError` or another `RemoteStoreError`."""
     _reject_partial(response)
-    if response.media_type not in (ROWS, "application/json"):
+    if _media_type(response) not in (ROWS, "application/json"):
         raise _media_type_error(response)
     try:
-        data = json.loads(response.body.decode("utf-8"))
+        data = json.loads(response.content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise _syntax_error(response) from error
     try:
         return parse_json_results(data)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RemoteStoreError(
-            f"{response.url} returned JSON that is not a SPARQL result: check that this is the "
+            f"{_url(response)} returned JSON that is not a SPARQL result: check that this is the "
             "query endpoint"
         ) from error
 
 
-def read_triples(response: Response) -> Triples:
+def read_triples(response: httpx.Response) -> Triples:
     """A CONSTRUCT or DESCRIBE result; raises what `read_rows` raises."""
     _reject_partial(response)
-    syntax = _SYNTAXES.get(response.media_type)
-    if syntax is None:
+    syntax = ox.RdfFormat.from_media_type(_media_type(response))
+    if syntax is None or syntax not in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.TURTLE):
         raise _media_type_error(response)
-    if not response.has_length:
+    if not response.extensions["has_length"]:
         raise RemoteTruncatedError(
-            f"{response.url} does not announce the length of its responses, so missing triples "
+            f"{_url(response)} does not announce the length of its responses, so missing triples "
             "cannot be detected: use SELECT instead"
         )
     try:
-        return Triples(parse_in_sandbox(response.body, syntax))
+        return Triples(parse_in_sandbox(response.content, syntax))
     except (SyntaxError, ValueError) as error:
         raise _syntax_error(response) from error
     except EndedError as error:
         raise RemoteStoreError(
-            f"{response.url} returned data that {error}: request less, or use SELECT"
+            f"{_url(response)} returned data that {error}: request less, or use SELECT"
         ) from error
 
 
-def parse_json_results(data: Any) -> Table | bool:
-    """A SELECT or ASK result in the SPARQL JSON format.
-
-    Raises KeyError, TypeError, AttributeError or ValueError for other data.
-    """
-    if "boolean" in data:
-        if not isinstance(data["boolean"], bool):
-            raise TypeError
-        return data["boolean"]
-    variables = tuple(map(str, data["head"]["vars"]))
-    rows = [
-        tuple(_term(row[name]) if name in row else None for name in variables)
-        for row in data["results"]["bindings"]
-    ]
-    if variables == (_VIRTUOSO_ASK,):
-        return [str(row[0].value) for row in rows if row[0]] not in ([], ["0"], ["false"])
-    return Table(variables, rows)
-
-
-def parse_tsv_results(text: str) -> Table | bool:
-    """A SELECT or ASK result in the SPARQL TSV format; raises SyntaxError or ValueError."""
-    parsed = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
-    if isinstance(parsed, ox.QueryBoolean):
-        return bool(parsed)
-    if not isinstance(parsed, ox.QuerySolutions):
-        raise ValueError("neither rows nor a boolean")  # noqa: TRY004 - as documented
-    variables = tuple(variable.value for variable in parsed.variables)
-    return Table(variables, [tuple(row) for row in parsed])
-
-
-def _term(value: dict[str, Any], depth: int = 0) -> Any:
-    """A term of the SPARQL JSON format, or ``typed-literal`` of Virtuoso.
-
-    `depth` counts the enclosing triple terms; raises ValueError if there are too many.
-    """
-    kind, text = value["type"], value["value"]
-    if kind == "uri":
-        return ox.NamedNode(text)
-    if kind == "bnode":
-        return ox.BlankNode(re.sub(r"\W", "-", text).strip("-") or "b")
-    if kind == "triple":
-        if depth == DEEPEST_TERM:
-            raise ValueError("triple terms are nested too deeply")
-        parts = ("subject", "predicate", "object")
-        return ox.Triple(*(_term(text[part], depth + 1) for part in parts))
-    if kind not in ("literal", "typed-literal"):
-        raise ValueError(kind)
-    if "xml:lang" in value:
-        return ox.Literal(text, language=value["xml:lang"])
-    if "datatype" in value:
-        return ox.Literal(text, datatype=ox.NamedNode(value["datatype"]))
-    return ox.Literal(text)
-
-
-def _reject_partial(response: Response) -> None:
+def _reject_partial(response: httpx.Response) -> None:
     """Raise if Virtuoso reports, in a header, a partial result after its time limit."""
     state = response.headers.get("X-SQL-State")
     if state is not None:
         message = summarize(response.headers.get("X-SQL-Message", state))
         raise RemoteTruncatedError(
-            f"{response.url} returned a partial result: {message}: request less"
+            f"{_url(response)} returned a partial result: {message}: request less"
         )
 
 
-def _media_type_error(response: Response) -> RemoteStoreError:
-    if response.media_type in ("text/html", "application/xhtml+xml"):
+def _media_type_error(response: httpx.Response) -> RemoteStoreError:
+    url, media_type = _url(response), _media_type(response)
+    if media_type in ("text/html", "application/xhtml+xml"):
         return RemoteStoreError(
-            f"{response.url} returned a web page instead of results: give the URL of the query "
-            "endpoint itself"
+            f"{url} returned a web page instead of results: give the URL of the query endpoint "
+            "itself"
         )
     return RemoteStoreError(
-        f"{response.url} returned the unexpected media type {response.media_type}: check that this "
-        "is a SPARQL query endpoint"
+        f"{url} returned the unexpected media type {media_type}: check that this is a SPARQL query "
+        "endpoint"
     )
 
 
-def _syntax_error(response: Response) -> RemoteStoreError:
-    tail = response.body[-_TAIL:].decode("utf-8", "replace")
+def _syntax_error(response: httpx.Response) -> RemoteStoreError:
+    url, tail = _url(response), response.content[-_TAIL:].decode("utf-8", "replace")
     match = _CANCELLED.search(tail)
     if match:
         message = summarize(tail[max(0, match.start() - 80) : match.end() + 80])
-        return RemoteTimeoutError(f"{response.url} cancelled its response: {message}: request less")
+        return RemoteTimeoutError(f"{url} cancelled its response: {message}: request less")
     return RemoteTruncatedError(
-        f"{response.url} returned an incomplete or damaged response: try again, or request less"
+        f"{url} returned an incomplete or damaged response: try again, or request less"
     )
-
-
-_SAFE_SIZE: Final = 2_000
-"""Data of up to this many bytes cannot be nested deeply enough to crash a process."""
-_SECONDS: Final = 120.0
-
-
-def parse_in_sandbox(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
-    """The triples of `data`, in order, parsed in a child process.
-
-    Raises SyntaxError and ValueError as the parser does, also for triple terms that are nested too
-    deeply, and `EndedError` for data on which the parser crashes or exceeds its limits.
-    """
-    if len(data) > _SAFE_SIZE:
-        limits = Limits(_SECONDS, half_of_memory())
-        data, syntax = run(_as_ntriples, limits, data, syntax.media_type), ox.RdfFormat.N_TRIPLES
-    return [quad.triple for quad in ox.parse(data, syntax)]
-
-
-def _as_ntriples(data: bytes, media_type: str) -> bytes:
-    triples = [quad.triple for quad in ox.parse(data, ox.RdfFormat.from_media_type(media_type))]
-    if any(map(is_deep, triples)):
-        raise ValueError("triple terms are nested too deeply")
-    return ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""
 
 
 log = logging.getLogger(__name__)
@@ -232,17 +146,6 @@ _MAX_SECRET = 20_000
 
 DataSet = Mapping[str, Sequence[str]]
 """Parameters of the protocol that choose what a query sees, with their values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A whole reply of status 2xx; `has_length` if its length was announced."""
-
-    url: str
-    media_type: str
-    headers: Mapping[str, str]
-    body: bytes
-    has_length: bool
 
 
 class ProtocolRequest(SPARQLWrapper):
@@ -299,63 +202,59 @@ class SparqlClient:
             seconds, remote.max_reply << 20, deadline=seconds, max_error=_MAX_ERROR_BODY
         )
 
-    def query(self, text: str, accept: str, dataset: DataSet) -> Response:
+    def query(self, text: str, accept: str, dataset: DataSet) -> httpx.Response:
         """Send a query, with parameters that choose what it sees."""
         return self._form(self.remote.query_url, text, accept, dataset, update=False)
 
-    def update(self, text: str) -> Response:
+    def update(self, text: str) -> httpx.Response:
         """Send an update."""
         return self._form(self.remote.update_url, text, "*/*", {}, update=True)
 
     def _form(
         self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool
-    ) -> Response:
+    ) -> httpx.Response:
         form = ProtocolRequest(url, text, accept, dataset, update=update).request()
-        method, headers = form.get_method(), dict(form.header_items())
-
-        def request() -> httpx.Request:
-            return self._http.build_request(
-                method, form.full_url, headers=headers, content=cast("bytes", form.data)
-            )
-
+        request = self._http.build_request(
+            form.get_method(),
+            form.full_url,
+            headers=dict(form.header_items()),
+            content=cast("bytes", form.data),
+        )
         return self._with_retries(request, idempotent=not update)
 
-    def store(self, method: str, graph: str, body: bytes | None = None) -> Response:
+    def store(self, method: str, graph: str, body: bytes | None = None) -> httpx.Response:
         """PUT, POST or DELETE one graph by the Graph Store Protocol."""
         url = f"{self.remote.store_url}?{urlencode({'graph': graph})}"
         headers = {"User-Agent": user_agent()}
         if body is not None:
             headers["Content-Type"] = "text/turtle"
 
-        def request() -> httpx.Request:
-            return self._http.build_request(method, url, headers=headers, content=body)
-
+        request = self._http.build_request(method, url, headers=headers, content=body)
         return self._with_retries(request, idempotent=method != "POST")
 
-    def _with_retries(self, request: Callable[[], httpx.Request], *, idempotent: bool) -> Response:
+    def _with_retries(self, request: httpx.Request, *, idempotent: bool) -> httpx.Response:
         """Send, and send again after a 429 or 503, or after a lost connection if `idempotent`."""
         for retry in range(RETRIES + 1):
             pause = self._backoff * 2**retry
-            sent = request()
             try:
-                response = self._send(sent)
+                response = self._send(request)
             except RemoteDownError as error:
                 if retry == RETRIES or not (idempotent and _is_lost(error.__cause__)):
                     raise
             else:
                 if response.status_code not in _NO_CAPACITY:
-                    return _response(response)
+                    return _success(response)
                 wait = retry_after(response.headers.get("Retry-After", ""))
                 if retry == RETRIES or (wait or 0.0) > MAX_WAIT:
-                    raise error_for_status(_url_of(sent), response)
+                    raise error_for_status(response)
                 pause = pause if wait is None else wait
-            log.info("%s is not available: retrying in %.1f s", _url_of(sent), pause)
+            log.info("%s is not available: retrying in %.1f s", _url(request), pause)
             time.sleep(pause)
         raise AssertionError  # the last retry returns or raises
 
     def _send(self, request: httpx.Request) -> httpx.Response:
         """Send one request; raises the typed error for a connection that failed."""
-        url = _url_of(request)
+        url = _url(request)
         begin = time.monotonic()
         try:
             response = self._authenticated(request)
@@ -379,9 +278,8 @@ class SparqlClient:
                 f"cannot connect to {url}: {_reason(error)}: check the URL, and that the server is "
                 "running"
             ) from error
-        seconds = time.monotonic() - begin
-        size = len(response.content)
-        log.debug("%s %s: %d bytes in %.3f s", request.method, url, size, seconds)
+        figures = len(response.content), time.monotonic() - begin
+        log.debug("%s %s: %d bytes in %.3f s", request.method, url, *figures)
         return response
 
     def _authenticated(self, request: httpx.Request) -> httpx.Response:
@@ -404,29 +302,26 @@ class SparqlClient:
         except (KeyError, ValueError, NotImplementedError, httpx.HTTPError) as error:
             redact_exception(error)
             raise RemoteAuthError(
-                f"{_url_of(request)} requires an unsupported kind of authentication: {error}"
+                f"{_url(request)} requires an unsupported kind of authentication: {error}"
             ) from error
         return self._http.send(authorized)
 
 
-def _url_of(request: httpx.Request) -> str:
+def _url(message: httpx.Request | httpx.Response) -> str:
     """The URL of a request for messages, without its query."""
-    return str(request.url).partition("?")[0]
+    return str(message.url).partition("?")[0]
 
 
-def _response(response: httpx.Response) -> Response:
-    """The reply, if it is of status 2xx; raises the typed error for any other."""
-    url = _url_of(response.request)
+def _media_type(response: httpx.Response) -> str:
+    header = response.headers.get("Content-Type", "text/plain")
+    return re.split("[;,]", header)[0].strip().lower()
+
+
+def _success(response: httpx.Response) -> httpx.Response:
+    """The response, if its status is 2xx; raises the typed error for any other."""
     if response.status_code >= 300:
-        raise error_for_status(url, response)
-    media_type = re.split("[;,]", response.headers.get("Content-Type", "text/plain"))[0]
-    return Response(
-        url,
-        media_type.strip().lower(),
-        response.headers,
-        response.content,
-        bool(response.extensions["has_length"]),
-    )
+        raise error_for_status(response)
+    return response
 
 
 def _is_lost(error: BaseException | None) -> bool:
@@ -455,9 +350,9 @@ _SYNTAX = re.compile(r"syntax|parse|malformed|lexical|expected|SP0", re.IGNORECA
 _MAX_MESSAGE = 300
 
 
-def error_for_status(url: str, response: httpx.Response) -> StoreError:
-    """The typed error for a reply of status 300 or more, with the endpoint's own message."""
-    status, body = response.status_code, response.content
+def error_for_status(response: httpx.Response) -> StoreError:
+    """The typed error for a response of status 300 or more, with the endpoint's own message."""
+    url, status, body = _url(response), response.status_code, response.content
     if len(body) >= _MAX_ERROR_BODY:
         body = body[: _MAX_ERROR_BODY - _MAX_SECRET]
     message = summarize(body.decode("utf-8", "replace"))

@@ -15,8 +15,7 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import RemoteStoreError, RemoteTruncatedError, StoreError, UsageError
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.ports import Change, Table, Triples
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, iri
 from sarag_rdf.graph.store.sparql_client import (
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,
@@ -27,7 +26,7 @@ from sarag_rdf.graph.store.sparql_client import (
     read_rows,
     read_triples,
 )
-from sarag_rdf.graph.store.sparql_tokens import tokens, uses_graph
+from sarag_rdf.graph.store.sparql_syntax import tokens, uses_graph
 
 PAGE = 10_000
 """Rows per page; Virtuoso does not sort more at a time."""
@@ -356,9 +355,7 @@ BYTES = 1_000_000
 def add_quads(client: SparqlClient, quads: Iterable[Quad]) -> None:
     """Add quads to their graphs, in batches."""
     _check(client)
-    lines = (f"GRAPH {quad.graph_name} {{ {quad.triple} }}" for quad in quads)
-    for batch in _batches(lines, UPDATE_TRIPLES):
-        _send(client, "INSERT", batch)
+    _update(client, "INSERT", quads)
 
 
 def write_change(client: SparqlClient, change: Change) -> None:
@@ -401,14 +398,10 @@ def _replace(client: SparqlClient, graph: str, quads: Sequence[Quad]) -> None:
         client.store("POST" if number else "PUT", graph, "\n".join(lines).encode())
 
 
-def _update(client: SparqlClient, verb: str, quads: Sequence[Quad]) -> None:
+def _update(client: SparqlClient, verb: str, quads: Iterable[Quad]) -> None:
     lines = (f"GRAPH {quad.graph_name} {{ {quad.triple} }}" for quad in quads)
     for batch in _batches(lines, UPDATE_TRIPLES):
-        _send(client, verb, batch)
-
-
-def _send(client: SparqlClient, verb: str, lines: list[str]) -> None:
-    client.update(f"{verb} DATA {{\n" + "\n".join(lines) + "\n}")
+        client.update(f"{verb} DATA {{\n" + "\n".join(batch) + "\n}")
 
 
 def _check(client: SparqlClient) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,14 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import URIRef
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.graph.store.query_guard import check_size, interpretations, node_names
-from sarag_rdf.graph.store.sparql_tokens import tokens, undeclared_prefix
+from sarag_rdf.graph.store.sparql_syntax import (
+    Token,
+    check_size,
+    interpretations,
+    node_names,
+    tokens,
+    undeclared_prefix,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +90,14 @@ def _targets(operation: CompValue) -> Iterator[str | None]:
             yield None
         elif isinstance(graph, URIRef):
             yield str(graph)
-        return
-    if operation.name in ("Add", "Move", "Copy"):
+    elif operation.name in ("Add", "Move", "Copy"):
         yield from (str(graph) for graph in operation.graph if isinstance(graph, URIRef))
-        return
-    if _get(operation, "withClause"):
-        yield str(operation.withClause)
-    for part in _templates(operation):
-        yield from (str(g) if isinstance(g, URIRef) else None for g in _get(part, "quads") or ())
+    else:
+        if _get(operation, "withClause"):
+            yield str(operation.withClause)
+        for part in _templates(operation):
+            graphs = _get(part, "quads") or ()
+            yield from (str(graph) if isinstance(graph, URIRef) else None for graph in graphs)
 
 
 def _templates(operation: CompValue) -> list[CompValue]:
@@ -111,9 +117,8 @@ def _uses_default(operation: CompValue) -> bool:
         return False
     if any(_get(part, "triples") for part in _templates(operation)):
         return True
-    return bool(operation.name == "Modify" and not _get(operation, "using")) and _reads_default(
-        _get(operation, "where")
-    )
+    is_read = operation.name == "Modify" and not _get(operation, "using")
+    return is_read and _reads_default(_get(operation, "where"))
 
 
 def _reads_default(node: object) -> bool:
@@ -123,9 +128,8 @@ def _reads_default(node: object) -> bool:
             return False
         if node.name in ("BGP", "TriplesBlock") and _get(node, "triples"):
             return True
-        return any(_reads_default(part) for part in node.values())
-    parts: Iterable[object] = node if isinstance(node, list | tuple | ParseResults) else ()
-    return any(_reads_default(part) for part in parts)
+        node = [*node.values()]
+    return isinstance(node, list | tuple | ParseResults) and any(map(_reads_default, node))
 
 
 _ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
@@ -139,18 +143,17 @@ def is_plain(text: str) -> bool:
     """
     if re.search(r"\\[uU]", text):
         return False
-    for token in tokens(text):
-        if token.kind == "iri" and not _ABSOLUTE.fullmatch(token.text):
-            return False
-        if token.kind == "name" and "\\" in token.text:
-            return False
-        if token.kind == "word" and token.text.upper() == "BASE":
-            return False
-        if token.text == "<" and text[token.offset + 1 : token.offset + 2] not in " \t\r\n":
-            return False
-        if token.kind == "unended" or token.text == "\\":
-            return False
-    return True
+    return not any(_is_ambiguous(token, text) for token in tokens(text))
+
+
+def _is_ambiguous(token: Token, text: str) -> bool:
+    if token.kind == "iri":
+        return _ABSOLUTE.fullmatch(token.text) is None
+    if token.text == "<":
+        return text[token.offset + 1 : token.offset + 2] not in " \t\r\n"
+    is_base = token.kind == "word" and token.text.upper() == "BASE"
+    has_escape = token.kind == "name" and "\\" in token.text
+    return is_base or has_escape or token.kind == "unended" or token.text == "\\"
 
 
 def with_dataset(text: str, clause: str) -> str:

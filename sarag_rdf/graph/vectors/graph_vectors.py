@@ -22,9 +22,9 @@ from sarag_rdf.base.ports import (
     embed_queries,
 )
 from sarag_rdf.graph.delta import KINDS, Delta, Kind
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
-from sarag_rdf.graph.vectors.word_index import Bm25Index
+from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 
 __all__ = ["KINDS", "READ_BY_DEFAULT", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 

@@ -18,9 +18,8 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter, sha256_hex
-from sarag_rdf.base.ports import Term
 from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Selection, Step, Usage
-from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG
+from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
 from sarag_rdf.kg.export.prefixes import prefixes_under
 from sarag_rdf.kg.registry import prompts_with
 

@@ -19,13 +19,13 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import namespace, sha256_hex
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.ports import Change, Term
+from sarag_rdf.base.ports import Change
 from sarag_rdf.base.redaction import holds_password
-from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
+from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD, Term
+from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
 from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, LINKS, Imported, imported_graphs
-from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.kg.export.prefixes import prefixes_under
 from sarag_rdf.kg.export.rdf import FORMATS, ExportParts, select_graphs, sorted_triples
@@ -130,8 +130,8 @@ class Description:
         minter = self._reader.minter
         subsets = {
             "evidence": ("Evidence: what the sources say", ExportParts(documents=True)),
-            "traversed": ("The traversed graph", ExportParts(graphs=[minter.kg_graph])),
-            "links": ("Links to other data sets", ExportParts(graphs=[minter.links_graph])),
+            "traversed": ("The traversed graph", ExportParts(graphs=(minter.kg_graph,))),
+            "links": ("Links to other data sets", ExportParts(graphs=(minter.links_graph,))),
         }
         names = select_graphs(self._reader.store, minter, ExportParts()).names
         for name, (title, parts) in subsets.items():

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 
 from sarag_rdf.base.iris import Minter, is_iri
 from sarag_rdf.base.ports import GraphStore
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF, SH, XSD
+from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF, SH, XSD, text_of
 
 _FIRST_SEGMENTS = (
     *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),

@@ -16,13 +16,12 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import GraphStore
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG
+from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG, iri, iri_or_literal
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under, used_prefixes
 
 FORMATS: dict[str, ox.RdfFormat] = {
@@ -52,30 +51,17 @@ BlankNodes = Mapping[str, ox.BlankNode]
 _Statement = TypeVar("_Statement", ox.Triple, ox.Quad)
 
 
-@dataclass(frozen=True, slots=True)
-class ExportParts:
-    """The parts of a graph to export; by default all graphs that are not imported.
+@dataclass(frozen=True, kw_only=True)
+class ExportParts(Options):
+    """The parts of a graph to export; by default all graphs that are not imported."""
 
-    `documents` selects the source graphs, `entities` the statements of the traversed graph about
-    entities, `ontologies` the graphs of ontologies, `graphs` single graphs by IRI; `imported` adds
-    all imported graphs.
-    """
-
-    documents: bool = False
-    entities: bool = False
-    graphs: Sequence[str] = ()
-    imported: bool = False
-    ontologies: bool = False
-
-
-_SETTINGS = (
-    Setting("documents", "Select the source graphs, which contain the evidence.", False),
-    Setting("entities", "Select entities, their names, classes and links.", False),
-    Setting("ontologies", "Select the ontologies of the graph.", False),
-    Setting("graphs", "Select a named graph by its IRI.", (), "--graph"),
-    Setting("imported", "Include imported graphs.", False),
-    Setting("rdf12", "Write RDF 1.2, with relationships as reifiers.", False),
-)
+    name = "RDF exports"
+    documents: bool = option(False, "Select the source graphs, which contain the evidence.")
+    entities: bool = option(False, "Select entities, their names, classes and links.")
+    ontologies: bool = option(False, "Select the ontologies of the graph.")
+    graphs: tuple[str, ...] = option((), "Select a named graph by its IRI.", flag="--graph")
+    imported: bool = option(False, "Include imported graphs.")
+    rdf12: bool = option(False, "Write RDF 1.2, with relationships as reifiers.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +208,13 @@ def _prefixes(
 
 
 def _exporter(format_: str) -> Exporter:
-    def write(graph: ExportedGraph, output: IO[bytes], *, rdf12: bool, **parts: Any) -> None:
-        write_parts(graph.read(()), format_, output, ExportParts(**parts), rdf12=rdf12)
+    def write(graph: ExportedGraph, output: IO[bytes], parts: ExportParts) -> None:
+        write_parts(graph.read(()), format_, output, parts)
 
-    return Exporter(write, _SETTINGS)
+    return Exporter(write, ExportParts)
 
 
-def write_parts(
-    reader: GraphReader, format_: str, output: IO[bytes], parts: ExportParts, *, rdf12: bool = False
-) -> None:
+def write_parts(reader: GraphReader, format_: str, output: IO[bytes], parts: ExportParts) -> None:
     """Write parts of a graph; raises `UsageError` for unknown graphs and unsuitable formats.
 
     The blank nodes of ontologies, which are stored as IRIs, are written as blank nodes again, since
@@ -238,10 +222,10 @@ def write_parts(
     """
     store, minter = reader.store, reader.minter
     selection = select_graphs(store, minter, parts)
-    if rdf12:
+    if parts.rdf12:
         check_rdf12(format_, traversed=minter.kg_graph in selection.names)
     write_rdf(
-        store, format_, output, base=minter.base, selection=selection, rdf12=rdf12,
+        store, format_, output, base=minter.base, selection=selection, rdf12=parts.rdf12,
         blank_nodes=_blank_nodes(store, minter, selection.graphs),
     )  # fmt: skip
 

@@ -9,16 +9,16 @@ from typing import Any
 import click
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.cli.options import flags, kg_option
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import note
-from sarag_rdf.cli.server import folder_of, graph_opener, graph_options
+from sarag_rdf.cli.server_commands import folder_of, graph_opener, graph_options
 from sarag_rdf.server.settings import ServeSettings, is_loopback
 
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
 
 @click.command(name="mcp", epilog="Example:  sarag mcp --kg kg")
-@kg_option
+@flags.kg_option
 @click.option("--http", is_flag=True, help="Serve over HTTP at /mcp, not over standard input.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on with --http."
@@ -63,7 +63,7 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     type=click.IntRange(1),
     help="Maximum number of rows or triples of a result.",
 )
-@flags(ServeSettings, "max_memory", "max_connections", once=True)
+@flags.of(ServeSettings, "max_memory", "max_connections", once=True)
 @graph_options
 def command(**options: Any) -> int:
     """Offer a graph to agents over the Model Context Protocol.

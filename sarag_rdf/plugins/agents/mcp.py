@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 
 from sarag_rdf import __version__
 from sarag_rdf.base.errors import SaragError, one_line
-from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.prompts import render_prompt
 from sarag_rdf.plugins.agents.mcp_tools import ToolJob
 from sarag_rdf.plugins.agents.mcp_values import (
     AnswerResult,

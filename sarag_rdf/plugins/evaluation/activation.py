@@ -10,7 +10,7 @@ import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Retrieved
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     embedder_option,
     embedding_endpoint_options,
     json_option,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
-from sarag_rdf.base.temporary import ScratchFolder
-from sarag_rdf.cli.options import (
+from sarag_rdf.base.files import ScratchFolder
+from sarag_rdf.cli.flags import (
     Decorator,
     embedder_option,
     facts_option,
@@ -21,13 +21,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     together,
 )
-from sarag_rdf.cli.output import (
-    add_verbosity_options,
-    echo_json,
-    json_text,
-    note,
-    progress_bars,
-)
+from sarag_rdf.cli.output import add_verbosity_options, echo_json, json_text, note, progress_bars
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

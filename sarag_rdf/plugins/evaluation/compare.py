@@ -12,10 +12,9 @@ import click
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import object_of, one_of
 from sarag_rdf.base.ports import LLM, Progress, Reply
-from sarag_rdf.cli.options import endpoint_of, endpoint_options
+from sarag_rdf.base.prompts import fence_for, object_of, one_of
+from sarag_rdf.cli.flags import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.plugins.evaluation.commands import (

@@ -23,25 +23,25 @@ import click
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError, QueryError, one_line, shown_path
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.resources import query_header
-from sarag_rdf.base.tables import read_text
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
+from sarag_rdf.cli.flags import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.cli.output import counted, progress_bars
-from sarag_rdf.cli.query import prologue_of
-from sarag_rdf.graph.store.patterns import (
+from sarag_rdf.cli.query_commands import prologue_of
+from sarag_rdf.graph.store.query_outline import (
     QueryOutline,
+    TriplePattern,
     UnusedTerm,
     Vocabulary,
     compact,
-    first_without_solutions,
+    group_of,
     outline_of,
     unused_terms,
 )
-from sarag_rdf.graph.store.query_guard import check_query
-from sarag_rdf.graph.store.results import plain_text
-from sarag_rdf.graph.store.sparql_client import parse_json_results, parse_tsv_results
+from sarag_rdf.graph.store.results import parse_json_results, parse_tsv_results, plain_text
+from sarag_rdf.graph.store.sparql_syntax import check_query
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 
 RunQuery = Callable[[str], Table | Triples | bool]
@@ -369,6 +369,34 @@ def _stops(
         }
         pattern = first_without_solutions(outline, run_query, values)
         yield Stop(compact(pattern.text, outline.prefixes) if pattern else "", row)
+
+
+def first_without_solutions(
+    outline: QueryOutline, run_query: Callable[[str], Any], values: Mapping[str, str]
+) -> TriplePattern | None:
+    """The first required pattern that has no solution together with those before it.
+
+    `values` maps variables to expressions that hold for them; patterns with these variables come
+    first, so that the pattern is one that lacks them. None if all required patterns together have
+    solutions.
+    """
+    patterns = sorted(outline.required, key=lambda p: p.variables.isdisjoint(values))
+    bound: set[str] = set()
+    for number, pattern in enumerate(patterns, start=1):
+        bound |= pattern.variables
+        filters = " ".join(f"FILTER({values[name]})" for name in values if name in bound)
+        prefix = [_joined(one, patterns[:number]) for one in patterns[:number]]
+        if not run_query(f"ASK {outline.dataset} {group_of(prefix, filters)}"):
+            return pattern
+    return None
+
+
+def _joined(pattern: TriplePattern, others: Sequence[TriplePattern]) -> TriplePattern:
+    """A path of any length; one step of it if no other pattern and no term restricts its ends."""
+    ends = {pattern.subject, pattern.object}
+    is_free = all(end.startswith("?") for end in ends)
+    joined = any(not ends.isdisjoint((o.subject, o.object)) for o in others if o is not pattern)
+    return pattern.single if is_free and not joined else pattern
 
 
 def _is_value(variable: str, text: str) -> str:

@@ -20,7 +20,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import Extractor, Progress
 from sarag_rdf.base.types import Document, Relation
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     embedder_option,
     endpoint_of,
     endpoint_options,
@@ -30,8 +30,8 @@ from sarag_rdf.cli.options import (
 from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.extraction.examples import Example, read_examples
 from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 from sarag_rdf.plugins.evaluation.measures import PRF

@@ -14,10 +14,8 @@ from sarag_rdf.base.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import boolean, object_of
 from sarag_rdf.base.ports import LLM, Progress, Reply
-from sarag_rdf.base.resources import Prompts
+from sarag_rdf.base.prompts import Prompts, boolean, fence_for, object_of
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Usage
 from sarag_rdf.plugins.evaluation.measures import exact_match, matches, token_f1

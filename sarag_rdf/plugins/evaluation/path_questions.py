@@ -26,13 +26,12 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.iris import normalize_name, sha256_hex
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.base.prompts import fence_for, object_of, string
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     embedder_option,
     endpoint_options,
     kg_option,
@@ -40,7 +39,8 @@ from sarag_rdf.cli.options import (
     over_option,
 )
 from sarag_rdf.cli.output import counted, open_output, progress_bars
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, term_reader
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.plugins.evaluation.commands import check_outputs
 from sarag_rdf.plugins.evaluation.grading import PROMPTS

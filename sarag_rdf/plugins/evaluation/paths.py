@@ -24,7 +24,7 @@ from sarag_rdf.base.arrays import find
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Retriever
 from sarag_rdf.base.types import RelationPath
-from sarag_rdf.cli.options import (
+from sarag_rdf.cli.flags import (
     embedder_option,
     embedding_endpoint_options,
     json_option,

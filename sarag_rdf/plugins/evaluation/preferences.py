@@ -18,12 +18,11 @@ from typing import Any
 import click
 
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.base.prompts import fence_for, object_of, string
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer
-from sarag_rdf.cli.options import endpoint_of, endpoint_options
+from sarag_rdf.cli.flags import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.plugins.evaluation.commands import (

@@ -19,7 +19,7 @@ from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer, Evidence, Query, Usage
-from sarag_rdf.cli.options import endpoint_of, endpoint_options, together
+from sarag_rdf.cli.flags import endpoint_of, endpoint_options, together
 from sarag_rdf.cli.output import note, progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph

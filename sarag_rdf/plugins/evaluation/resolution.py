@@ -20,11 +20,10 @@ import click
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.tables import read_text
-from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import (
     ENTITY_TYPES,
     Document,
@@ -35,7 +34,8 @@ from sarag_rdf.base.types import (
     Relation,
     Source,
 )
-from sarag_rdf.cli.options import (
+from sarag_rdf.base.vocab import text_of
+from sarag_rdf.cli.flags import (
     embedder_option,
     embedding_endpoint_options,
     endpoint_of,

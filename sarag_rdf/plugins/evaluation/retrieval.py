@@ -15,7 +15,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Progress, Retriever, embed_queries
 from sarag_rdf.base.types import Document
-from sarag_rdf.cli.options import Decorator, endpoint_options, together
+from sarag_rdf.cli.flags import Decorator, endpoint_options, together
 from sarag_rdf.cli.output import note, progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options

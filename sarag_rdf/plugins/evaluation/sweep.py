@@ -12,7 +12,7 @@ import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions, Spec
-from sarag_rdf.cli.options import endpoint_options
+from sarag_rdf.cli.flags import endpoint_options
 from sarag_rdf.cli.output import note
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation.commands import (

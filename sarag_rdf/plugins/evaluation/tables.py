@@ -16,8 +16,8 @@ from typing import Any, Final
 import click
 
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.tables import read_text
-from sarag_rdf.cli.options import endpoint_options
+from sarag_rdf.base.files import read_text
+from sarag_rdf.cli.flags import endpoint_options
 from sarag_rdf.plugins.evaluation.commands import (
     data_options,
     output_options,

@@ -18,14 +18,12 @@ from typing import IO, Any, Final, NamedTuple
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.base.exchange import Setting
-from sarag_rdf.base.fence import fence_for
-from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.prompts import fence_for, object_of, render_prompt, string
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part, term_reader
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.retrieval.path_model import Hop, packaged_model, read_schema, said_properties
@@ -326,11 +324,18 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _export(
-    graph: ExportedGraph, output: IO[bytes], *, over: tuple[str, ...], rewrite: bool
-) -> ArticleReport:
-    reader = graph.read_any(over or (DOCUMENTS,))
-    llm = graph.llm() if rewrite else None
+@dataclass(frozen=True, kw_only=True)
+class ArticleOptions(Options):
+    """Of which parts articles are written, and by whom."""
+
+    name = "articles"
+    over: tuple[str, ...] = option((), "articles: write about the entities of this part.")
+    rewrite: bool = option(False, "articles: let the language model of --base-url write them.")
+
+
+def _export(graph: ExportedGraph, output: IO[bytes], options: ArticleOptions) -> ArticleReport:
+    reader = graph.read_any(options.over or (DOCUMENTS,))
+    llm = graph.llm() if options.rewrite else None
     report = write_articles(reader, output, Wording(reader), llm, graph.progress)
     if not report.articles:
         raise InputError(
@@ -340,12 +345,4 @@ def _export(
     return report
 
 
-EXPORTER = Exporter(
-    _export,
-    (
-        Setting("over", "articles: write about the entities of this part.", ()),
-        Setting(
-            "rewrite", "articles: let the language model of --base-url write them.", default=False
-        ),
-    ),
-)
+EXPORTER = Exporter(_export, ArticleOptions)

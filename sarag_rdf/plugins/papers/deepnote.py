@@ -16,8 +16,8 @@ from sarag_rdf.answering.conversation import (
 )
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import boolean, object_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.prompts import boolean, object_of, string
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers.kg_infused import PROSE, KgInfused, WithFacts, one_line
 

@@ -39,9 +39,9 @@ from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, Reasoner
 from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.prompts import array_of, object_of, one_of, string
 from sarag_rdf.base.types import (
     Answer,
     Evidence,

@@ -33,9 +33,9 @@ from sarag_rdf.answering.conversation import (
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.prompts import array_of, object_of, string
 from sarag_rdf.base.types import (
     Activation,
     Answer,
@@ -48,7 +48,7 @@ from sarag_rdf.base.types import (
     Selection,
     Statement,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed

@@ -18,8 +18,8 @@ from sarag_rdf.answering.conversation import (
     format_facts,
 )
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.base.json_schema import array_of, object_of, string
 from sarag_rdf.base.options import max_tokens_option
+from sarag_rdf.base.prompts import array_of, object_of, string
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers import PROMPTS
 

@@ -12,8 +12,8 @@ from sarag_rdf.answering.conversation import (
     format_facts,
 )
 from sarag_rdf.answering.single import looked_up
-from sarag_rdf.base.json_schema import object_of, string
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation
 from sarag_rdf.plugins.papers.kg_infused import KgInfused, WithFacts
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.base.errors import UnparsableReplyError
-from sarag_rdf.base.fence import BREAK
-from sarag_rdf.base.json_schema import boolean, object_of, one_of, string
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
+from sarag_rdf.base.prompts import BREAK, boolean, object_of, one_of, string
 from sarag_rdf.base.types import Answer, Context, Excerpt, Section
 from sarag_rdf.plugins.papers.kg_infused import KgInfused, WithFacts
 

@@ -19,11 +19,11 @@ from pathlib import Path
 from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.ports import Progress, silent
-from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.base.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
 from sarag_rdf.building.imports.importer import Importer, rdf_blocks
-from sarag_rdf.graph.store.files import READ_ERRORS, input_file, unpacked
+from sarag_rdf.graph.store.input_files import READ_ERRORS, input_file, unpacked
 
 _LANGUAGE = "en"
 _ENTITIES = "http://www.wikidata.org/entity/"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.plugins import loadable
-from sarag_rdf.base.tables import read_bytes
 
 MAX_BYTES = 1 << 20
 """Largest mapping in bytes."""

@@ -16,11 +16,10 @@ from pathlib import Path
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
-from sarag_rdf.graph.ontology.literals import is_datatype
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.store.child_parser import MAX_SECONDS, run_in_child
-from sarag_rdf.graph.store.files import InputFile, unpacked
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, is_datatype
+from sarag_rdf.graph.store.input_files import InputFile, run_in_child, unpacked
 from sarag_rdf.plugins.tables.table import LEXICAL, normalized, table_rows
 
 MAX_ROWS = 20_000

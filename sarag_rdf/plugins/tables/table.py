@@ -12,15 +12,17 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
 
-from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.options import option
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
 from sarag_rdf.building.imports.importer import ImportOptions
-from sarag_rdf.graph.store.child_parser import StatementBlock
-from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
+from sarag_rdf.graph.store.input_files import READ_ERRORS, InputFile, StatementBlock, unpacked
 from sarag_rdf.plugins.tables.mapping import (
     ROW,
     SOURCE_ROW,
@@ -28,13 +30,12 @@ from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
     TermMap,
     TriplesMap,
+    described_languages,
     percent_encoded,
 )
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
-WORDS, OVERLAP = 500, 200
-"""Words of a passage of a text about a thing, and words that neighbouring passages share."""
 MAX_MESSAGES = 20
 """Warnings about the columns of a table."""
 _DELIMITERS = (",", ";", "\t")
@@ -47,18 +48,53 @@ _Texts = list[tuple[_Value, str]]
 """Functions that give the texts about the thing of a row, each with its language."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(ImportOptions):
+    """How the rows of a table become triples."""
+
+    mapping: Path | None = option(
+        None, "table: the mapping, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json)."
+    )
+    words: int = option(
+        500, "table: words of a passage of a text about a thing. Default: 500.", ge=0
+    )
+    overlap: int = option(200, "table: words that such passages share. Default: 200.", ge=0)
+    mapping_file: MappingFile = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mapping is None:
+            raise UsageError(
+                f"a table needs --mapping FILE: {described_languages()}; --suggest-mapping FILE "
+                "writes one"
+            )
+        if self.overlap >= self.words:
+            raise UsageError(
+                f"passages of {self.words} words cannot share {self.overlap}: give other numbers"
+            )
+        if self.format or self.base_iri or self.languages:
+            raise UsageError(
+                "--format, --base-iri and --language do not apply to tables: omit them, and write "
+                "them in the mapping"
+            )
+        object.__setattr__(self, "mapping_file", MappingFile.read(self.mapping))
+
+    def own(self) -> dict[str, Any]:
+        return {**super().own(), "--mapping": self.mapping_file}
+
+
 def blocks(
-    file: InputFile, options: ImportOptions, genid: str, size: int
+    file: InputFile, options: TableOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
     """The triples of a table in blocks of about `size`; the last block has the warnings."""
-    mapping: MappingFile = options.own["mapping"]
+    mapping = options.mapping_file
     with unpacked(file) as (stream, raw):
         rows = table_rows(file, stream)
         _, header = next(rows)
         maps = mapping.language.read(mapping, file.name, header)
         if any(m.has_row_numbers for m in maps):
             rows, header = _ruled(rows, header, maps), [*header, ROW, SOURCE_ROW]
-        misfits, windows = Misfits(), (options.own["words"], options.own["overlap"])
+        misfits, windows = Misfits(), (options.words, options.overlap)
         compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
         minter = Minter(genid.removesuffix("genid/"))
         lines: list[str] = []

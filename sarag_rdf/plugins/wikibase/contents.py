@@ -8,8 +8,8 @@ from typing import Any
 
 from pyoxigraph import Literal
 
-from sarag_rdf.base.terms import iri
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
+from sarag_rdf.base.vocab import iri
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase.ontology import Ontologies, TypedProperty, datatype_of
 from sarag_rdf.plugins.wikibase.own_properties import (
     ONTOLOGY_PROPERTIES,

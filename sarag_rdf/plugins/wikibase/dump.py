@@ -10,13 +10,11 @@ from typing import IO, Any, Final, NoReturn
 
 from pyoxigraph import Triple
 
-from sarag_rdf.base.compression import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.exchange import Setting
-from sarag_rdf.base.iris import is_iri
-from sarag_rdf.building.imports.importer import Importer, ImportOptions, rdf_blocks
-from sarag_rdf.graph.store.child_parser import StatementBlock, triple_blocks
-from sarag_rdf.graph.store.files import InputFile
+from sarag_rdf.base.files import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
+from sarag_rdf.base.options import option
+from sarag_rdf.building.imports.importer import Importer, ImportOptions, check_iri, rdf_blocks
+from sarag_rdf.graph.store.input_files import InputFile, StatementBlock, triple_blocks
 from sarag_rdf.plugins.wikibase.model import (
     Entity,
     Json,
@@ -206,11 +204,32 @@ class DumpFilter:
         return False
 
 
+@dataclass(frozen=True, kw_only=True)
+class DumpOptions(ImportOptions):
+    """Which entities and statements of a JSON dump are imported."""
+
+    types: tuple[str, ...] = option(
+        (), "JSON dumps: import only instances of this item, such as Q5.", flag="--type"
+    )
+    properties: tuple[str, ...] = option(
+        (),
+        "JSON dumps: import only statements of this property, such as P19.",
+        flag="--property",
+    )
+    entity_base: str | None = option(
+        None, "JSON dumps: IRI prefix of entities. Default: that of Wikidata."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_iri(self.entity_base)
+
+
 _ENTITY_TYPES = ("item", "property")
 
 
 def _blocks(
-    file: InputFile, options: ImportOptions, genid: str, size: int
+    file: InputFile, options: DumpOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
     """The triples of an RDF or JSON dump."""
     if file.suffix == ".json" and options.format is None:
@@ -218,27 +237,27 @@ def _blocks(
         triples = _dump_triples(file, options, position)
         yield from triple_blocks(triples, size, lambda: position[0])
         return
-    if any(options.own.values()):
+    if options.own():
         raise UsageError(
             "--type, --property and --entity-base apply only to Wikibase JSON dumps: omit them"
         )
     yield from rdf_blocks(file, options, genid, size)
 
 
-def _dump_triples(file: InputFile, options: ImportOptions, position: list[int]) -> Iterator[Triple]:
+def _dump_triples(file: InputFile, options: DumpOptions, position: list[int]) -> Iterator[Triple]:
     """The triples of a JSON dump; `position` is set to the number of bytes read so far.
 
     Properties that the dump uses but does not describe are declared too, as nothing else connects
     their statements with their values. Lexemes and other types of entities are skipped.
     """
-    vocabulary = Vocabulary(entity=options.own["entity_base"] or WIKIDATA)
+    vocabulary = Vocabulary(entity=options.entity_base or WIKIDATA)
     datatypes: dict[str, str] = {}
     described: set[str] = set()
     entities = read_entities(
         file.path,
-        languages=options.rdf.languages,
-        types=options.own["types"],
-        properties=options.own["properties"],
+        languages=options.languages,
+        types=options.types,
+        properties=options.properties,
         max_expansion=file.max_expansion,
     )
     for entity in entities:
@@ -265,30 +284,6 @@ def _datatypes(entity: Entity) -> dict[str, str]:
     return {s["property"]: s["datatype"] for s in snaks if "datatype" in s and "property" in s}
 
 
-def _iri(text: str) -> str:
-    if not is_iri(text):
-        raise UsageError(f"{text!r} is not an absolute IRI: give one such as https://...")
-    return text
-
-
 IMPORTER = Importer(
-    "a Wikibase RDF or JSON dump",
-    _blocks,
-    vocabulary="wikibase",
-    settings=(
-        Setting(
-            "types", "JSON dumps: import only instances of this item, such as Q5.", (), "--type"
-        ),
-        Setting(
-            "properties",
-            "JSON dumps: import only statements of this property, such as P19.",
-            (),
-            "--property",
-        ),
-        Setting(
-            "entity_base",
-            "JSON dumps: IRI prefix of entities. Default: that of Wikidata.",
-            read=_iri,
-        ),
-    ),
+    "a Wikibase RDF or JSON dump", _blocks, vocabulary="wikibase", options=DumpOptions
 )

@@ -12,9 +12,8 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.terms import iri
-from sarag_rdf.base.vocab import OWL, RDFS
-from sarag_rdf.graph.reader import BATCH, GraphReader
+from sarag_rdf.base.vocab import OWL, RDFS, iri
+from sarag_rdf.graph.graph_reader import BATCH, GraphReader
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.contents import ExportContents, SolutionRow
 from sarag_rdf.plugins.wikibase.literals import literal_snak

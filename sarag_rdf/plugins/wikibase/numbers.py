@@ -15,9 +15,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.terms import iri, iri_or_literal
-from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.base.vocab import SARAG, iri, iri_or_literal
+from sarag_rdf.graph.graph_reader import GraphReader
 
 Letter = Choice["Q", "P"]
 _ID = re.compile(r"([QP])([1-9]\d*)")

@@ -18,20 +18,17 @@ from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
 from sarag_rdf.extraction.values import CURRENCY, unit_names
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontologies import ontology_triples
-from sarag_rdf.graph.ontology.literals import value_datatype
-from sarag_rdf.graph.ontology.read import schema_of
-from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.ontology.triples import (
+from sarag_rdf.graph.ontology.schema import Schema, local_name, split_words, value_datatype
+from sarag_rdf.graph.ontology.schema_reader import (
     ALTERNATIVES,
     DEFINITIONS,
     LABELS,
     TripleIndex,
-    local_name,
+    schema_of,
     schema_org,
-    split_words,
 )
-from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.plugins.wikibase.literals import STRING, literal_datatype
 from sarag_rdf.plugins.wikibase.vocabulary import GEO
 

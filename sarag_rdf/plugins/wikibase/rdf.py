@@ -10,8 +10,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SKOS, WIKIBASE_SCHEMA, XSD
+from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SKOS, WIKIBASE_SCHEMA, XSD, Term
 from sarag_rdf.plugins.wikibase.model import (
     Entity,
     Json,

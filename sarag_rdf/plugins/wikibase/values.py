@@ -11,8 +11,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import sha256_hex
-from sarag_rdf.base.ports import Term
-from sarag_rdf.base.vocab import RDF, XSD
+from sarag_rdf.base.vocab import RDF, XSD, Term
 from sarag_rdf.plugins.wikibase.model import Json, entity_id
 from sarag_rdf.plugins.wikibase.vocabulary import (
     GEO,

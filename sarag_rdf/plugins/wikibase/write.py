@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Self
 
 import pyoxigraph as ox
 
-from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.exchange import Setting
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.terms import text_of
-from sarag_rdf.base.vocab import DCTERMS, PREFIXES
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.vocab import DCTERMS, PREFIXES, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase.contents import collect_contents
 from sarag_rdf.plugins.wikibase.entities import Export, equivalences, prepare_export
 from sarag_rdf.plugins.wikibase.numbers import write_numbers
@@ -26,23 +24,29 @@ from sarag_rdf.plugins.wikibase.quickstatements import commands, read_targets
 from sarag_rdf.plugins.wikibase.rdf import Flavor, dump_header, dump_triples
 from sarag_rdf.plugins.wikibase.vocabulary import CC, GEO, Vocabulary
 
-FORMATS: Final = ("wikibase", "wikibase-json", "quickstatements")
 SYNTAXES: Final = {"ntriples": ox.RdfFormat.N_TRIPLES, "turtle": ox.RdfFormat.TURTLE}
 
 
-@dataclass(frozen=True, slots=True)
-class WikibaseOptions:
-    """Options of a Wikibase export.
+@dataclass(frozen=True, kw_only=True)
+class WikibaseOptions(Options):
+    """Options of all Wikibase exports."""
 
-    `namespace` is the base of ``entity/``, ``prop/`` and so on; by default ``wikibase/`` below the
-    base of the graph. `syntax` is the RDF syntax, `flavor` the kind of statements. `targets` maps
-    ids of the export to ids in the target Wikibase, for QuickStatements.
-    """
-
-    namespace: str = ""
-    syntax: str = "ntriples"
-    flavor: Flavor = "full"
-    targets: Mapping[str, str] = field(default_factory=dict)
+    name = "Wikibase exports"
+    over: tuple[str, ...] = option(
+        (),
+        "Wikibase formats: export this imported graph ('documents' for the indexed documents).",
+    )
+    typed: int = option(
+        0,
+        "Wikibase formats: create a property for each phrase that occurs in at least this many "
+        "statements. Default: 0, for none.",
+        ge=0,
+    )
+    namespace: str = option(
+        "",
+        "Wikibase formats: IRI prefix of entity/, prop/ and so on. Default: wikibase/ below the "
+        "base of the graph.",
+    )
 
     def vocabulary(self, minter: Minter) -> Vocabulary:
         """The vocabulary of the export. Raises `UsageError` for an invalid namespace."""
@@ -50,32 +54,65 @@ class WikibaseOptions:
         return Vocabulary(f"{top}entity/")
 
 
-def write_wikibase(
-    export: Export, format_: str, output: IO[bytes], options: WikibaseOptions | None = None
-) -> None:
-    """Write a graph as ``wikibase``, ``wikibase-json`` or ``quickstatements``.
+@dataclass(frozen=True, kw_only=True)
+class RdfOptions(WikibaseOptions):
+    """Options of the RDF of a Wikibase dump."""
 
-    Raises `UsageError` for an unknown format.
-    """
-    options = options or WikibaseOptions()
-    if format_ == "wikibase":
-        _write_rdf(export, output, options)
-    elif format_ == "wikibase-json":
-        for text in _json(export, options.vocabulary(export.reader.minter)):
-            output.write(text)
-    elif format_ == "quickstatements":
-        vocabulary = options.vocabulary(export.reader.minter)
-        for line in commands(export, vocabulary, options.targets):
-            output.write(line.encode() + b"\n")
-    else:
-        raise UsageError(f"unknown format '{format_}': use one of {', '.join(FORMATS)}")
+    flavor: Flavor = option(
+        "full",
+        "wikibase: full statements, or only their values (truthy).",
+        choices=("full", "truthy"),
+    )
+    syntax: str = option("ntriples", "RDF syntax.", choices=tuple(SYNTAXES), flag=None)
 
 
-def _write_rdf(export: Export, output: IO[bytes], options: WikibaseOptions) -> None:
-    vocabulary = options.vocabulary(export.reader.minter)
+@dataclass(frozen=True, kw_only=True)
+class QuickStatementsOptions(WikibaseOptions):
+    """Options of QuickStatements; in Python, the table may be a mapping."""
+
+    table: Path | None = option(
+        None,
+        "quickstatements: a table that maps ids of this export to ids in the target.",
+        flag="--properties",
+    )
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **other: Any) -> Self:
+        """The options; a mapping as `table` is the `targets`."""
+        if isinstance(values.get("table"), Mapping):
+            return super().of({**values, "table": None}, targets=values["table"], **other)
+        return super().of(values, **other)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.table is not None:
+            object.__setattr__(self, "targets", read_targets(self.table))
+
+
+def _export_of(graph: ExportedGraph, options: WikibaseOptions) -> tuple[Export, Vocabulary]:
+    export = open_export(
+        lambda: graph.read(options.over or (DOCUMENTS,)), graph.write, typed=options.typed
+    )
+    return export, options.vocabulary(export.reader.minter)
+
+
+def _write_rdf(graph: ExportedGraph, output: IO[bytes], options: RdfOptions) -> None:
+    export, vocabulary = _export_of(graph, options)
     prefixes = {**PREFIXES, "cc": CC.base, "geo": GEO.base, **vocabulary.prefixes()}
     syntax = SYNTAXES[options.syntax]
     ox.serialize(triples(export, vocabulary, options.flavor), output, syntax, prefixes=prefixes)
+
+
+def _write_json(graph: ExportedGraph, output: IO[bytes], options: WikibaseOptions) -> None:
+    output.writelines(_json(*_export_of(graph, options)))
+
+
+def _write_commands(
+    graph: ExportedGraph, output: IO[bytes], options: QuickStatementsOptions
+) -> None:
+    for line in commands(*_export_of(graph, options), options.targets):
+        output.write(line.encode() + b"\n")
 
 
 def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> Iterator[ox.Triple]:
@@ -135,61 +172,7 @@ def open_export(read: OpenReader, write: OpenWriter, *, typed: int = 0) -> Expor
             return prepare_export(reader, contents)
 
 
-def _exporter(format_: str, *settings: Setting) -> Exporter:
-    def write(
-        graph: ExportedGraph,
-        output: IO[bytes],
-        *,
-        over: tuple[str, ...],
-        typed: int,
-        table: Mapping[str, str] | None = None,
-        **options: Any,
-    ) -> None:
-        export = open_export(lambda: graph.read(over or (DOCUMENTS,)), graph.write, typed=typed)
-        chosen = WikibaseOptions(targets=table or {}, **options)
-        write_wikibase(export, format_, output, chosen)
-
-    return Exporter(write, (*_COMMON, *settings), _SUFFIXES)
-
-
-_COMMON = (
-    Setting(
-        "over",
-        "Wikibase formats: export this imported graph ('documents' for the indexed documents).",
-        (),
-    ),
-    Setting(
-        "typed",
-        "Wikibase formats: create a property for each phrase that occurs in at least this many "
-        "statements. Default: 0, for none.",
-        0,
-    ),
-    Setting(
-        "namespace",
-        "Wikibase formats: IRI prefix of entity/, prop/ and so on. Default: wikibase/ below the "
-        "base of the graph.",
-        "",
-    ),
-)
-_RDF = (
-    Setting(
-        "flavor",
-        "wikibase: full statements, or only their values (truthy).",
-        "full",
-        choices=("full", "truthy"),
-    ),
-    Setting("syntax", "RDF syntax.", "ntriples", flag=None, choices=("ntriples", "turtle")),
-)
 _SUFFIXES = {suffix: {"syntax": "turtle"} for suffix in (".ttl", ".turtle")}
-RDF = _exporter("wikibase", *_RDF)
-JSON = _exporter("wikibase-json")
-QUICKSTATEMENTS = _exporter(
-    "quickstatements",
-    Setting(
-        "table",
-        "quickstatements: a table that maps ids of this export to ids in the target.",
-        flag="--properties",
-        metavar="FILE",
-        read=lambda given: given if isinstance(given, Mapping) else read_targets(Path(given)),
-    ),
-)
+RDF = Exporter(_write_rdf, RdfOptions, _SUFFIXES)
+JSON = Exporter(_write_json, WikibaseOptions)
+QUICKSTATEMENTS = Exporter(_write_commands, QuickStatementsOptions)

@@ -1,0 +1,158 @@
+"""Tables: for reviewers, as tab- or comma-separated values, and for notebooks, as HTML.
+
+A cell that a spreadsheet would compute as a formula is written with an apostrophe in front, which
+reading removes again (`written_cell` and `read_cell`, also for SSSOM). Tables start with a byte
+order mark, so that spreadsheets recognise UTF-8.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.files import read_text
+
+DECISION = "decision"
+"""Column for the decision of the reviewer about a row."""
+_ACCEPT = frozenset({"accept", "yes", "y", "x"})
+_REJECT = frozenset({"reject", "no", "n"})
+_FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""What begins a formula, also in full width; white space is never first in a cell."""
+_DELIMITERS = ("\t", ",", ";")
+_MAX_ERRORS = 5
+
+
+def write_table(
+    columns: Sequence[str], rows: Iterable[Mapping[str, object]], delimiter: str = "\t"
+) -> str:
+    """A table with these columns; white space in cells becomes single spaces.
+
+    Columns that a row lacks are empty.
+    """
+    buffer = io.StringIO("\ufeff")
+    buffer.seek(1)
+    table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows([written_cell(row.get(column, "")) for column in columns] for row in rows)
+    return buffer.getvalue()
+
+
+def delimiter_for(path: Path) -> str:
+    """The delimiter of a table by the suffix of its file: a comma for ``.csv``, else a tab."""
+    return "," if path.suffix.lower() == ".csv" else "\t"
+
+
+def written_cell(value: object) -> str:
+    """A cell on one line that no spreadsheet computes."""
+    text = " ".join(str(value).split())
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table; `number` is that in a spreadsheet, where the header is row 1."""
+
+    number: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        """The cell in a column; empty if the table has no such column."""
+        return self.cells.get(column, "")
+
+    def decision(self) -> bool | None:
+        """Whether the row was accepted; None without a decision.
+
+        Raises `ValueError` for other words than accept, yes, reject and no.
+        """
+        word = self[DECISION].casefold()
+        if word and word not in _ACCEPT | _REJECT:
+            raise ValueError(
+                f"column {DECISION}: '{self[DECISION]}' is no decision: use accept or reject, or "
+                "leave it empty"
+            )
+        return (word in _ACCEPT) if word else None
+
+
+def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
+    """The rows of a table that are not empty, with stripped cells.
+
+    The delimiter is a tab, a comma or a semicolon, whichever the header has most. Raises
+    `InputError` for a file that cannot be read, that lacks a required column, or in which a row
+    has more cells than the header.
+    """
+    text = read_text(path)
+    header = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=header.count)
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path} cannot be read as a table: {error}") from error
+    names = [name.strip() for name in lines[0]] if lines else []
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise InputError(f"{path} is not a review table: it has no column '{missing[0]}'")
+    rows = []
+    for number, cells in enumerate(lines[1:], 2):
+        texts = [read_cell(cell) for cell in cells]
+        if any(texts[len(names) :]):
+            raise InputError(
+                f"{path}, row {number}: {len(cells)} cells for {len(names)} columns: put quotation "
+                "marks around cells with delimiters"
+            )
+        if any(texts):
+            rows.append(TableRow(number, dict(zip(names, texts, strict=False))))
+    return rows
+
+
+def read_cell(cell: str) -> str:
+    """The text of a cell that `written_cell` wrote, or that somebody typed."""
+    stripped = cell.strip()
+    return stripped[1:] if stripped.startswith("'") and _FORMULA.match(stripped) else stripped
+
+
+def raise_for_rows(path: Path, errors: Sequence[str]) -> None:
+    """Raise `InputError` with the first errors of a table, if there are any."""
+    if errors:
+        more = f"; and {len(errors) - _MAX_ERRORS} more" if len(errors) > _MAX_ERRORS else ""
+        raise InputError(f"{path}: {'; '.join(errors[:_MAX_ERRORS])}{more}. Nothing was changed")
+
+
+# ------------------------------------------------------------------------- In notebooks
+
+
+SHOWN = 20
+"""Rows of a table that are shown."""
+_CELL = 300
+"""Characters of a cell that are shown."""
+
+
+def table_html(header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
+    """A table; texts are cut and escaped."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows
+    )
+    after = f"<p>{escape(note)}</p>" if note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
+
+
+def graph_html(title: str, counts: Mapping[str, int]) -> str:
+    """A graph with the counts of its contents."""
+    rows = [(name, f"{count:,}") for name, count in counts.items() if count]
+    return f"<p>{escape(title)}</p>{table_html(('contents', 'count'), rows)}"
+
+
+def more(number: int) -> str:
+    """A note of how many rows are not shown."""
+    return f"and {number:,} more" if number > 0 else ""
+
+
+def _cell(value: object) -> str:
+    text = str(value)
+    return escape(text if len(text) <= _CELL else f"{text[: _CELL - 1]}…")

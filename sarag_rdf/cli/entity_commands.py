@@ -1,0 +1,386 @@
+"""``sarag merge``, ``split``, ``retype``, ``link`` and ``mappings``: decisions about entities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.plugins import load, plugins
+from sarag_rdf.base.tabular import delimiter_for
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.output import counted, emit, progress_bars, write_output
+from sarag_rdf.kg.linking import CandidateOptions
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.deciding import Decision, Subject
+    from sarag_rdf.kg.graph import KnowledgeGraph
+
+Options = dict[str, Any]
+_note_option = click.option("--note", default="", help="Reason for the decision, stored with it.")
+
+
+def undo_options(what: str) -> flags.Decorator:
+    """--list, --undo and --undo-all, for decisions about something."""
+    return flags.together(
+        flags.switch("--list", "listing", f"List all {what}."),
+        click.option(
+            "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
+        ),
+        flags.switch("--undo-all", f"Undo all {what}."),
+        flags.json_option,
+    )
+
+
+def _review_options(what: str, rules: str) -> flags.Decorator:
+    """--rule and what is done with its proposals."""
+    return flags.together(
+        click.option("--rule", metavar="NAME", help=f"Find {what} by a rule: {rules}."),
+        flags.switch("--dry-run", f"With --rule: list the {what}."),
+        flags.path_option("--review", f"With --rule: write the {what} to this table."),
+        flags.path_option("--accept", "Decide the accepted rows of this table."),
+    )
+
+
+def action_of(
+    options: Options, what: str, *, is_given: bool, is_complete: bool | None = None
+) -> str:
+    """The one thing that a command shall do: `what` its arguments say, or an option.
+
+    Raises `UsageError` for none, for several, for arguments that are given and not complete, and
+    for a --note that belongs to no decision.
+    """
+    ways = {
+        what: is_given,
+        "--rule": options.get("rule") is not None,
+        "--accept": options.get("accept") is not None,
+        "--list": options["listing"],
+        "--undo": options["undo"] is not None or options["undo_all"],
+    }
+    actions = [way for way, is_chosen in ways.items() if is_chosen]
+    if len(actions) != 1 or (is_given and is_complete is False):
+        known = [way for way in ("--rule", "--accept") if way.lstrip("-") in options]
+        raise UsageError(f"give {what}, or one of {', '.join([*known, '--list', '--undo'])}")
+    if options.get("note") and actions[0] != what:
+        raise UsageError(f"--note is for a decision by hand: omit it with {actions[0]}")
+    return actions[0]
+
+
+def _check_review(options: Options, action: str) -> None:
+    """Raise `UsageError` for --dry-run or --review without --rule, and the other way round."""
+    used = [name for name in ("dry_run", "review", "unreviewed", "curate") if options.get(name)]
+    if used and action != "--rule":
+        raise UsageError(f"--{used[0].replace('_', '-')} requires --rule: nothing was decided")
+    if action == "--rule" and not {"dry_run", "review", "unreviewed"} & set(used):
+        raise UsageError(
+            "--rule decides nothing: write its proposals to a table with --review FILE, accept "
+            "rows there, and apply them with --accept FILE; or list them with --dry-run"
+        )
+
+
+def list_or_undo(kg: KnowledgeGraph, about: Subject, action: str, options: Options) -> int:
+    """Carry out --list or --undo."""
+    if action == "--list":
+        return show_decisions(kg, kg.decisions.list(about), options)
+    removed = kg.decisions.undo(None if options["undo_all"] else options["undo"], about)
+    return emit(options, {"undone": [*map(str, removed)]}, f"{len(removed)} undone")
+
+
+def show_decisions(kg: KnowledgeGraph, decisions: Iterable[Decision], options: Options) -> int:
+    """Print decisions, one per line, each with the IRI by which it can be undone."""
+    listed = list(decisions)
+    pairs = [*zip(map(str, listed), kg.decisions.iris(listed), strict=True)]
+    data = [{"decision": text, "iri": iri} for text, iri in pairs]
+    return emit(options, data, *(f"{text}  <{iri}>" for text, iri in pairs))
+
+
+def _write_review(
+    kg: KnowledgeGraph, about: Subject, proposals: Sequence[Any], options: Options
+) -> None:
+    """Write the proposals of a rule to the table that --review names."""
+    if options["review"] is not None:
+        table = kg.decisions.table(proposals, about, delimiter_for(options["review"]))
+        write_output(options["review"], table)
+
+
+@click.command(epilog='Example:  sarag merge "Marie Curie" "Maria Skłodowska"')
+@click.argument("entities", nargs=-1, metavar="[KEEP MERGED]")
+@flags.write_options
+@flags.model_options
+@_review_options("pairs", ", ".join(plugins("merge_rules")))
+@click.option(
+    "--least",
+    default=0.9,
+    type=click.FloatRange(0, 1),
+    help="Minimum cosine, for the rules near and cluster.",
+)
+@flags.switch("--unreviewed", "With --rule: merge all pairs, without review.")
+@flags.switch("--curate", "With --review: let a language model comment on each pair in the table.")
+@_note_option
+@undo_options("merges and splits")
+def merge(entities: tuple[str, ...], **options: Any) -> int:
+    """Declare two entities the same: MERGED becomes KEEP. Each is an IRI or a name.
+
+    The decision applies to names, so it also holds for documents that are indexed later, and it
+    can be undone. It is not transitive: entities merged with one of the two earlier are not merged
+    with the other.
+
+    With --rule, pairs are found by a rule: --dry-run lists them, and --review writes them to a
+    table of tab-separated values. Write accept in the column decision, then merge these rows with
+    --accept. --unreviewed merges them all; --undo takes the rule's name.
+    """
+    action = action_of(
+        options, "KEEP and MERGED", is_given=bool(entities), is_complete=len(entities) == 2
+    )
+    _check_review(options, action)
+    if options["curate"] and not (options["review"] or options["dry_run"]):
+        raise UsageError(
+            "--curate only comments on the pairs: add --review FILE or --dry-run to see them"
+        )
+    if options["unreviewed"] and load("merge_rules", options["rule"]).needs_review:
+        raise UsageError(
+            f"pairs of the rule {options['rule']} are merged only after review: use --review FILE"
+        )
+    with flags.open_graph(options) as kg:
+        if action in ("--list", "--undo"):
+            return list_or_undo(kg, "identity", action, options)
+        if action == "--accept":
+            accepted = kg.decisions.accept(options["accept"])
+        elif action == "--rule":
+            with progress_bars() as progress:
+                pairs = kg.decisions.propose_merges(
+                    options["rule"],
+                    least=options["least"],
+                    curate=options["curate"],
+                    progress=progress,
+                )
+            _write_review(kg, "identity", pairs, options)
+            if not options["unreviewed"] or options["dry_run"]:
+                return _show_pairs(pairs, options)
+            accepted = kg.decisions.accept(pairs)
+        else:
+            decision = kg.decisions.merge(*entities, note=options["note"])
+            return show_decisions(kg, [decision], options)
+    merged, skipped = len(accepted.decisions), accepted.skipped
+    hint = "" if merged or not skipped else ": write accept in the column decision to merge a row"
+    line = f"{merged} merged, {counted(skipped, 'row')} skipped{hint}"
+    if action == "--rule":
+        line = f"{merged} merged by {options['rule']}"
+    return emit(options, {"merged": merged, "rows_skipped": skipped}, line)
+
+
+def _show_pairs(pairs: Sequence[Any], options: Options) -> int:
+    names = ("subject", "subject_label", "object", "object_label", "confidence", "comment")
+    data = [{name: getattr(row, name) for name in names} for row in pairs]
+    lines = [
+        f"{row.subject_label}  ->  {row.object_label}  ({row.confidence:g})"
+        + (f"  {row.comment}" if row.comment else "")
+        for row in pairs
+        if options["dry_run"]
+    ]
+    return emit(options, data, *lines, f"{len(pairs)} would be merged by {options['rule']}")
+
+
+@click.command(epilog="Example:  sarag split Mercury --in planets/mercury.md --as planet")
+@click.argument("name", required=False)
+@flags.write_options
+@click.option("--from", "other", metavar="NAME", help="A name that refers to another entity.")
+@click.option(
+    "--in",
+    "sources",
+    multiple=True,
+    metavar="SOURCE",
+    help="Source in which NAME refers to another entity: a file, a record or an IRI. May be "
+    "repeated.",
+)
+@click.option(
+    "--as", "qualifier", metavar="QUALIFIER", help="Qualifier of that entity, such as planet."
+)
+@_note_option
+@undo_options("merges and splits")
+def split(name: str | None, **options: Any) -> int:
+    """Declare that NAME and another name, or NAME in some sources, are different entities.
+
+    --from separates two names that an alias has joined. --in and --as give NAME an entity of its
+    own in these sources.
+    """
+    other, sources, qualifier = options["other"], options["sources"], options["qualifier"]
+    what = "NAME --from NAME, or NAME --in SOURCE --as QUALIFIER"
+    is_complete = bool(other) != bool(sources and qualifier) and bool(sources) == bool(qualifier)
+    action = action_of(
+        options,
+        what,
+        is_given=bool(name or other or sources or qualifier),
+        is_complete=bool(name) and is_complete,
+    )
+    with flags.open_graph(options) as kg:
+        if action in ("--list", "--undo"):
+            return list_or_undo(kg, "identity", action, options)
+        if other:
+            decision = kg.decisions.keep_apart(str(name), other, note=options["note"])
+        else:
+            decision = kg.decisions.split(str(name), sources, qualifier, note=options["note"])
+        return show_decisions(kg, [decision], options)
+
+
+@click.command(epilog='Example:  sarag retype "Lund University" university')
+@click.argument("names", nargs=-1, metavar="[NAME CLASS...]")
+@flags.write_options
+@flags.model_options
+@_review_options("entities", "class-in-name or by-model")
+@_note_option
+@undo_options("decisions about classes")
+def retype(names: tuple[str, ...], **options: Any) -> int:
+    """Decide the classes of the entity NAME: an IRI or a name.
+
+    A CLASS is an IRI, a prefixed name or the label of a class of the ontologies that 'sarag
+    ontology show' lists, or one of person, organization, geopolitical, time and misc. It replaces
+    the classes that follow from the documents, including those indexed later. A later decision
+    about the same name replaces the earlier one.
+
+    With --rule, entities are found by a rule: class-in-name proposes the class whose label is the
+    head of a name, such as university for "Lund University"; with by-model a language model chooses
+    among the classes of the ontologies. --dry-run lists them, and --review writes them to a table,
+    tab-separated or .csv. Write accept in the column decision, then decide these rows with
+    --accept.
+    """
+    action = action_of(options, "NAME and CLASS", is_given=bool(names), is_complete=len(names) > 1)
+    _check_review(options, action)
+    with flags.open_graph(options) as kg:
+        if action in ("--list", "--undo"):
+            return list_or_undo(kg, "classes", action, options)
+        if action == "--accept":
+            count = len(kg.decisions.accept(options["accept"], "classes").decisions)
+            hint = "" if count else ": write accept in the column decision to retype an entity"
+            return emit(options, {"retyped": count}, f"{count} retyped{hint}")
+        if action == "--rule":
+            with progress_bars() as progress:
+                found = kg.decisions.propose_classes(options["rule"], progress)
+            _write_review(kg, "classes", found, options)
+            shown = found if options["dry_run"] else ()
+            return emit(
+                options,
+                found,
+                *(f"{each.name}  ->  {each.class_iri}" for each in shown),
+                f"{counted(len(found), 'entity')} would be retyped by {options['rule']}",
+            )
+        decisions = kg.decisions.retype(names[0], *names[1:], note=options["note"])
+        return show_decisions(kg, decisions, options)
+
+
+@click.command(
+    epilog="Example:  sarag link --to subjects --review review.sssom.tsv  and then  "
+    "sarag link --accept review.sssom.tsv"
+)
+@flags.write_options
+@flags.sparql_options
+@flags.embedding_options
+@click.option(
+    "--to", metavar="NAME|URL", help="Find candidates in this imported graph or SPARQL endpoint."
+)
+@flags.path_option("--review", "Write candidates to this SSSOM file.")
+@flags.of(CandidateOptions, "per_entity", "min_confidence", "near", once=True)
+@click.option(
+    "--auto",
+    type=click.FloatRange(0, 1),
+    help="Accept unambiguous candidates with at least this confidence.",
+)
+@flags.path_option("--accept", "Store the links of this table.")
+@flags.switch("--elsewhere", "With --accept: permit items that are not in an imported graph.")
+@flags.switch("--same-as", "Store owl:sameAs instead of skos:exactMatch.")
+@click.option(
+    "--undo",
+    is_flag=False,
+    flag_value="",
+    metavar="FILE|IRI",
+    help="Remove the links of a table, or of an entity, an item or a mapping.",
+)
+@flags.switch("--all", "every", "With --undo: remove all links.")
+@flags.json_option
+def link(**options: Any) -> int:
+    """Link entities of the documents to items of an imported graph, or of an endpoint.
+
+    --to NAME writes candidates to a --review file. --to URL does the same for the items of a
+    SPARQL endpoint, which is queried for the names of the entities. Review the file: delete rows,
+    write Not under predicate_modifier, or change predicate_id; rows with sssom:NoMapping are
+    skipped. Then --accept stores the links, as skos:exactMatch unless the file gives another
+    predicate. --undo removes links.
+    """
+    ways = {"to": _find_links, "accept": _accept_links, "undo": _undo_links}
+    actions = [name for name in ways if options[name] is not None]
+    if len(actions) != 1:
+        raise UsageError("give one of --to NAME|URL, --accept FILE, --undo FILE|IRI, --undo --all")
+    if options["every"] and options["undo"] != "":
+        raise UsageError("--all requires --undo without a value:  sarag link --undo --all")
+    other = flags.place_of(options["to"], options)
+    if other is not options["to"]:  # the kind of graph is that of the other endpoint
+        options |= {"graph_kind": None, "default_graph": None}
+    with flags.open_graph(options) as kg:
+        return ways[actions[0]](kg, options | {"to": other})
+
+
+def _find_links(kg: KnowledgeGraph, options: Options) -> int:
+    review, auto, to = options["review"], options["auto"], options["to"]
+    if review is None and auto is None:
+        raise UsageError("choose an output: --review FILE, --auto CONFIDENCE, or both")
+    settings = {key: options[key] for key in ("per_entity", "min_confidence", "near")}
+    found = kg.links.candidates(to, **settings)
+    proposed = [match for match in found if match.is_link]
+    entities = len({match.subject for match in found})
+    result = {"candidates": len(found), "entities": entities, "proposed": len(proposed)}
+    lines = [f"{len(found)} candidates for {entities} entities, {len(proposed)} of them proposed"]
+    if auto is not None:
+        confident = [match for match in proposed if (match.confidence or 0) >= auto]
+        added = kg.links.accept(confident, same_as=options["same_as"]).added
+        result["accepted"] = added
+        lines.append(f"{counted(added, 'link')} accepted, with a confidence of at least {auto:g}")
+        linked = {match.subject for match in confident}
+        found = [match for match in found if match.subject not in linked]
+    if review is not None:
+        name = to if isinstance(to, str) else "endpoint"
+        write_output(review, kg.links.table(found, f"candidates/{name}"))
+    return emit(options, result, *lines)
+
+
+def _accept_links(kg: KnowledgeGraph, options: Options) -> int:
+    report = kg.links.accept(
+        options["accept"], same_as=options["same_as"], elsewhere=options["elsewhere"]
+    )
+    result = {
+        "accepted": report.added,
+        "already_stored": report.unchanged,
+        "rows_skipped": report.left_out,
+    }
+    return emit(
+        options,
+        result,
+        f"{counted(report.added, 'link')} accepted, {report.unchanged} already stored, "
+        f"{counted(report.left_out, 'row')} skipped",
+    )
+
+
+def _undo_links(kg: KnowledgeGraph, options: Options) -> int:
+    target: Any = options["undo"] or None
+    if target is None and not options["every"]:
+        raise UsageError("name the links to remove: --undo FILE, --undo IRI, or --undo --all")
+    if target is not None and (Path(target).exists() or ":" not in target):
+        target = Path(target)
+    removed = kg.links.undo(target).removed
+    return emit(options, {"removed": removed}, f"{counted(removed, 'link')} removed")
+
+
+@click.command(epilog="Example:  sarag mappings --output links.sssom.tsv")
+@flags.read_options
+@flags.output_option()
+def mappings(output: Path | None, **options: Any) -> int:
+    """Write all links as an SSSOM table: tab-separated values with a YAML header.
+
+    Each row has the subject and object with their labels, the predicate, the justification
+    (mapping_justification) and the confidence. 'sarag link --accept' reads the table.
+    """
+    with flags.open_graph(options) as kg:
+        write_output(output, kg.links.mappings())
+    return 0

@@ -1,0 +1,208 @@
+"""``sarag query``, ``describe`` and ``stats``: what is in a graph."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.options import declared_options
+from sarag_rdf.base.ports import Triples
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.output import emit, note, open_output
+from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.kg.export.description import DatasetMetadata
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.queries import PatternCount, QueryExplanation
+
+
+@click.command(
+    epilog="Example:  sarag query 'SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }'"
+)
+@click.argument("sparql", required=False)
+@flags.path_option("--file", "-f", "file", "Read the query from this file.")
+@flags.read_options
+@flags.query_over_option
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(RESULT_FORMATS),
+    help="Output format. Default: table, or turtle for CONSTRUCT and DESCRIBE.",
+)
+@flags.switch("--allow-service", "Permit SERVICE, which sends requests to other servers.")
+@click.option(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0.0),
+    help="Time limit of the query in seconds; 0 for none. An endpoint has --sparql-timeout.",
+)
+@flags.json_option
+@flags.switch("--no-prefixes", "Do not declare the default prefixes.")
+@flags.switch(
+    "--explain",
+    "Do not run the query: print what it reads, with the number of triples of each pattern, "
+    "and the terms that do not occur. Format: table or json.",
+)
+def query(sparql: str | None, file: Path | None, **options: Any) -> int:
+    """Run a SPARQL query.
+
+    The default graph is the union of the graphs of the documents, or of the graphs named by --over.
+    FROM replaces it. Imported graphs are queried only if --over, FROM or GRAPH names them. A triple
+    that is in several graphs gives several solutions; use SELECT DISTINCT to get it once.
+
+    The query is an argument, a --file, or standard input (-). The prefixes sarag:, common:, skos:,
+    rdf:, rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom: and semapv: are
+    predeclared, and those that the ontologies of the graph declare.
+    """
+    if options["as_json"] and options["format_"] not in (None, "json"):
+        raise UsageError(f"--json and --format {options['format_']} exclude each other")
+    options["as_json"] |= options["format_"] == "json"
+    text = _read_query(sparql, file)
+    with flags.open_graph(options) as kg:
+        prefixes = not options["no_prefixes"]
+        if options["explain"]:
+            return _explain(kg.explain_query(text, prefixes=prefixes), options)
+        result = kg.query(
+            text,
+            allow_service=options["allow_service"],
+            prefixes=prefixes,
+            timeout=options["timeout"],
+        )
+    usual = "turtle" if isinstance(result, Triples) else "table"
+    format_ = "json" if options["as_json"] else options["format_"] or usual
+    if format_ == "table" and not isinstance(result, Triples):
+        from sarag_rdf.cli.answers import show_table
+
+        show_table(result)
+    else:
+        click.echo(serialize_results(result, format_).encode(), nl=False)
+    return 0
+
+
+def _explain(explanation: QueryExplanation, options: dict[str, Any]) -> int:
+    """Print an explanation; exit code 1 if the query would not run."""
+    if options["format_"] not in (None, "table", "json"):
+        raise UsageError("--explain prints text or JSON: choose --format table or json")
+    refused = bool(explanation.services) and not options["allow_service"]
+    lines = _explanation_lines(explanation, refused=refused)
+    return emit(options, explanation, *lines, failed=refused or bool(explanation.undeclared))
+
+
+def _explanation_lines(explanation: QueryExplanation, *, refused: bool) -> Iterator[str]:
+    yield f"form: {explanation.form}"
+    if explanation.over:
+        yield f"default graph: the union of the graphs of {', '.join(explanation.over)}"
+    else:
+        graphs = ", ".join(f"<{graph}>" for graph in explanation.default_graphs)
+        yield f"default graph: {graphs or 'empty'}"
+    if explanation.graphs or explanation.named_graphs:
+        named = ", ".join(f"<{graph}>" for graph in explanation.named_graphs) or "any"
+        yield f"named graphs: {named}; GRAPH {', GRAPH '.join(explanation.graphs) or 'is not used'}"
+    network = ", ".join(explanation.services) or "none"
+    yield f"network: {network}{' (refused without --allow-service)' if refused else ''}"
+    yield f"triple patterns: {len(explanation.patterns)}, with the number of matching triples each"
+    counts = [_count_text(count) for count in explanation.patterns]
+    width = max(map(len, counts), default=0)
+    for text, count in zip(counts, explanation.patterns, strict=True):
+        graph = f"GRAPH {count.graph}: " if count.graph else ""
+        notes = ["not in every solution"] * (not count.is_required) + ["one step"] * count.is_step
+        note = f"  ({', '.join(notes)})" if notes else ""
+        yield f"  {text:>{width}}  {one_line(graph + count.pattern)}{note}"
+    if explanation.unused:
+        yield "terms that do not occur:"
+    for term in explanation.unused:
+        hint = f": did you mean {term.suggestion}?" if term.suggestion else ""
+        yield f"  {one_line(f'{term.kind} {term.term} {term.problem}{hint}')}"
+    for prefix in explanation.undeclared:
+        yield f"prefix {prefix}: is not declared: add PREFIX {prefix}: <...>"
+
+
+def _count_text(count: PatternCount) -> str:
+    if count.triples is None:
+        return "elsewhere"
+    return f"more than {count.triples:,}" if count.has_more else f"{count.triples:,}"
+
+
+def _read_query(sparql: str | None, file: Path | None) -> str:
+    if (sparql is None) == (file is None):
+        raise UsageError("give one query: an argument, --file FILE, or - for standard input")
+    try:
+        if file is not None and str(file) != "-":
+            return file.read_text(encoding="utf-8")
+        if file is not None or sparql == "-":
+            return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the query is not UTF-8: {error.reason}") from error
+    return sparql or ""
+
+
+def prologue_of(kg: KnowledgeGraph) -> str:
+    """Declarations of all prefixes that queries know, to be prepended to a query."""
+    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in kg.prefixes().items())
+
+
+@click.command(
+    epilog="Example:  sarag describe --title 'Rivers' --license "
+    "https://creativecommons.org/licenses/by/4.0/ --output void.ttl"
+)
+@flags.write_options
+@flags.of(DatasetMetadata, once=True)
+@click.option(
+    "--distribution",
+    "distributions",
+    multiple=True,
+    metavar="URL=FORMAT",
+    help="A dump: its URL, or a file (which adds size and checksum), and its format. May be "
+    "repeated.",
+)
+@flags.of(flags.CommandOptions, "sparql_endpoint")
+@flags.output_option()
+def describe(output: Path | None, **options: Any) -> int:
+    """Describe the dataset in VoID, DCAT and PROV, as Turtle.
+
+    Title, description, licence, publisher and home page are stored in the graph; an empty string
+    removes them. The rest is computed from the graph.
+    """
+    names = [declared.name for declared in declared_options(DatasetMetadata)]
+    stored = {name: options[name] for name in names if options[name] is not None}
+    with flags.open_graph(options) as kg:
+        description = kg.describe(
+            options["distributions"], options["sparql_endpoint"] or "", **stored
+        )
+        with open_output(output) as stream:
+            stream.write(description)
+    if b"dcterms:license" not in description:
+        note("the dataset has no licence: set its IRI with --license")
+    return 0
+
+
+@click.command(epilog="Example:  sarag stats --kg kg --json")
+@flags.read_options
+@flags.json_option
+def stats(**options: Any) -> int:
+    """Print counts of the graph's contents, its base IRI and its embedding model."""
+    with flags.open_graph(options) as kg:
+        meta = kg.meta()
+        counts = kg.stats()
+        imported = kg.imports()
+    described = {
+        "base": meta.base,
+        "revision": meta.revision,
+        "embedding_model": meta.embedding_model,
+    }
+    graphs = {i.name: {"kind": i.kind, "graph": i.graph, "state": i.state} for i in imported}
+    return emit(
+        options,
+        described | counts | {"imported graphs": graphs},
+        f"{'base':24}{meta.base}",
+        f"{'embedding model':24}{meta.embedding_model}",
+        *(f"{measure:24}{count:>12,}" for measure, count in counts.items()),
+        *(f"{'imported graph':24}{i.name} ({i.kind}, {i.state})" for i in imported),
+    )

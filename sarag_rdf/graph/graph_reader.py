@@ -1,0 +1,195 @@
+"""Reads the parts of a knowledge graph (documents, imported graphs, links) through query files.
+
+Each part is read with the query files of its kind (``queries/<kind>/``). Files of the same name
+have the same columns in every folder, so that the rows of several parts are concatenated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, get_args
+
+from pyoxigraph import Literal, NamedNode
+
+from sarag_rdf.base.errors import RemoteRequestSizeError
+from sarag_rdf.base.iris import Minter, NamedGraph, sha256_hex, statement_of
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.resources import QueryFile, all_query_names, query_file, query_names
+from sarag_rdf.base.vocab import Term
+from sarag_rdf.graph.delta import Journal
+
+log = logging.getLogger(__name__)
+
+BATCH = 500
+"""Values per request, which public endpoints accept."""
+DOCUMENTS = "documents"
+"""Name of the part extracted from documents."""
+_INDEX = "index"
+"""The folder of queries about evidence and provenance."""
+_GRAPH = "g"
+"""The column with the graph of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a knowledge graph, with the folder of its queries (`kind`).
+
+    In the queries, `graphs` replaces ``<urn:sarag:graph:NAME>``, where ``kg`` is the graph itself
+    (an empty value is the default graph), and `paths` replaces ``<urn:sarag:path:NAME>`` by
+    properties.
+    """
+
+    name: str
+    kind: str
+    graphs: Mapping[str, str]
+    store: GraphStore
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReader:
+    """Reads a knowledge graph: the parts in `over`, by default only that of the documents."""
+
+    store: GraphStore
+    minter: Minter
+    over: tuple[Part, ...] | None = None
+    journal: Journal | None = field(default=None, compare=False)
+    """Records the changes of a writer."""
+    readable: frozenset[str] | None = None
+    """The named graphs that are read on behalf of a client, None for all.
+
+    Queries that range over graphs return no row of another one; `over` must be parts that are
+    readable as a whole.
+    """
+
+    def may_read(self, graph: str) -> bool:
+        """Whether a named graph is read."""
+        return self.readable is None or graph in self.readable
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts to read."""
+        return (self.own,) if self.over is None else self.over
+
+    @property
+    def scope(self) -> str:
+        """A digest of the parts: at one revision, readers of equal scope return the same."""
+        return sha256_hex(*(f"{part.name} {part.kind}" for part in self.parts))
+
+    @property
+    def own(self) -> Part:
+        """The part extracted from documents."""
+        graphs = {kind: self.minter.graph(kind) for kind in get_args(NamedGraph)}
+        graphs["all"] = self.minter.graphs
+        return Part(DOCUMENTS, "sarag", graphs, self.store)
+
+    @property
+    def imported(self) -> GraphReader:
+        """The reader of the same parts without that of the documents."""
+        others = tuple(part for part in self.parts if part.name != DOCUMENTS)
+        return GraphReader(self.store, self.minter, others)
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        """All rows of a query file without parameters, part by part."""
+        return [row for part, query in self._files(name) for row in _all_rows(part, query)]
+
+    def rows_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query file for the given IRIs, sorted and unique, `BATCH` per request."""
+        values = sorted(set(iris))
+        for part, query in self._files(name):
+            yield from _rows_for(part, query, values)
+
+    def rows_named(
+        self, names: Iterable[Literal], query_name: str = "entities-named"
+    ) -> Iterator[tuple[Any, ...]]:
+        """(name, entity) for the names that entities have, with exact spelling and language tag."""
+        values = sorted(set(names), key=str)
+        for part, query in self._files(query_name):
+            yield from _in_batches(part, query, iter(values))
+
+    def select_provenance(self, name: str) -> list[tuple[Any, ...]]:
+        """All rows of a query of ``queries/index/`` without parameters."""
+        query = query_file(_INDEX, name)
+        return [*self._of_readable(query, _all_rows(self.own, query))]
+
+    def select_provenance_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query of ``queries/index/`` for the given IRIs."""
+        query = query_file(_INDEX, name)
+        return self._of_readable(query, _rows_for(self.own, query, sorted(set(iris))))
+
+    def select_provenance_for_terms(
+        self, name: str, rows: Iterable[tuple[Term, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query of ``queries/index/`` for the given tuples of values."""
+        query = query_file(_INDEX, name)
+        yield from self._of_readable(query, _in_batches(self.own, query, iter(rows)))
+
+    def _of_readable(
+        self, query: QueryFile, rows: Iterable[tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of readable graphs, which queries that range over graphs return as ``g``."""
+        columns = query.header["returns"].split()
+        if self.readable is None or _GRAPH not in columns:
+            return iter(rows)
+        place = columns.index(_GRAPH)
+        return (row for row in rows if self.may_read(row[place].value))
+
+    def _files(self, name: str) -> Iterator[tuple[Part, QueryFile]]:
+        """Parts with their query of that name; some are for one kind of graph. Raises KeyError."""
+        if name not in all_query_names():
+            raise KeyError(f"no kind of graph has a query {name}")
+        for part in self.parts:
+            if name in query_names(part.kind):
+                yield part, query_file(part.kind, name)
+
+
+def term_reader(reader: GraphReader, part: Part) -> GraphReader:
+    """Reads a part with the queries about graphs in general."""
+    own = Part(DOCUMENTS, _INDEX, {"kg": part.graphs["kg"]}, part.store, part.paths)
+    return GraphReader(reader.store, reader.minter, (own,))
+
+
+def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
+    rows = part.store.select(query.fill(None, part.graphs, part.paths), query.key).rows
+    log.debug("%s.rq: rows %d", query.name, len(rows))
+    return rows
+
+
+def _rows_for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    pending: Iterator[Term | tuple[Term, ...]] = (
+        _statements(iris) if query.takes_statements else map(NamedNode, iris)
+    )
+    yield from _in_batches(part, query, pending)
+
+
+def _in_batches(
+    part: Part, query: QueryFile, pending: Iterator[Term | tuple[Term, ...]]
+) -> Iterator[tuple[Any, ...]]:
+    while batch := list(islice(pending, BATCH)):
+        yield from _select(part, query, batch)
+
+
+def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:
+    """Subject, property and object of each IRI of a statement; other IRIs are skipped."""
+    for iri in iris:
+        statement = statement_of(iri)
+        if statement is not None:
+            yield tuple(map(NamedNode, statement))
+
+
+def _select(
+    part: Part, query: QueryFile, batch: list[Term | tuple[Term, ...]]
+) -> list[tuple[Any, ...]]:
+    """Rows for a batch, which is halved if the server rejects the request as too large."""
+    try:
+        rows = part.store.select(query.fill(batch, part.graphs, part.paths), query.key).rows
+    except RemoteRequestSizeError:
+        if len(batch) == 1:
+            raise
+        half = len(batch) // 2
+        return _select(part, query, batch[:half]) + _select(part, query, batch[half:])
+    log.debug("%s.rq: values %d, rows %d", query.name, len(batch), len(rows))
+    return rows

@@ -1,0 +1,414 @@
+"""Decisions: which names refer to the same entity, its classes, and what phrases state.
+
+A rule proposes, a person reviews the proposals as a table, and what was accepted is decided. A
+decision also holds for documents that are indexed later, and can be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import normalize_name, phrase_key
+from sarag_rdf.base.ports import Progress, silent
+from sarag_rdf.base.vocab import PROV, SARAG, iri
+from sarag_rdf.building.derive import decisions as stored
+from sarag_rdf.building.derive.decisions import SUBJECTS, PhraseSignature, read_decisions
+from sarag_rdf.building.derive.decisions import Decision as Decision
+from sarag_rdf.building.derive.decisions import Subject as Subject
+from sarag_rdf.building.derive.incremental import refresh
+from sarag_rdf.building.derive.merge_rules import NEAR
+from sarag_rdf.building.index.sources import IndexedSources
+from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link.sssom import read_table, review_table
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.links import following_links
+from sarag_rdf.graph.metadata import now, run_quads, today, with_revision
+from sarag_rdf.kg import proposals as proposing
+from sarag_rdf.kg.lookup import decided_entity, entities_of_name
+from sarag_rdf.kg.proposals import BY_MODEL, CLASS_IN_NAME, ClassProposal, PhraseProposal
+from sarag_rdf.kg.schemas import phrase_schema, schema_in_force
+from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.vectors import recorded_model
+
+_STATING = (SARAG.property, SARAG.inverseProperty)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The decisions of a table, and the number of rows that it skipped.
+
+    For phrases, also the number of relationships with a property, before and after.
+    """
+
+    decisions: tuple[Decision, ...]
+    skipped: int = 0
+    stated_before: int = 0
+    stated: int = 0
+
+
+class Decisions:
+    """Decisions about entities and phrases: proposed, accepted, listed and undone."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def list(self, about: Subject = "identity") -> Sequence[Decision]:
+        """The decisions about identity (merges and splits), classes, phrases or statements.
+
+        Those about statements put them into quarantine: they are not derived.
+        """
+        with self._session.read() as snapshot:
+            return [d for d in read_decisions(snapshot.own) if d.kind in SUBJECTS[about]]
+
+    def iris(self, decisions: Iterable[Decision]) -> tuple[str, ...]:
+        """IRIs of decisions, in their order."""
+        with self._session.read() as snapshot:
+            minter = snapshot.own.minter
+        return tuple(decision.iri(minter) for decision in decisions)
+
+    # By hand
+
+    def merge(self, entity: str, other: str, *, note: str = "") -> Decision:
+        """Merge the entity `other` into `entity`, each named by its IRI or a name.
+
+        Raises `UsageError` for an unknown entity, and for a merge that contradicts a decision.
+        """
+        with self._session.write(create=False) as reader:
+            [decision] = _merges(reader, [(entity, other, Decision("merged", "", note=note))])
+            record_decisions(reader, [decision])
+            return decision
+
+    def keep_apart(self, name: str, other: str, *, note: str = "") -> Decision:
+        """Decide that two names, which the rules might merge, refer to different entities."""
+        names = sorted(map(normalize_name, (name, other)))
+        if names[0] == names[1] or not all(names):
+            raise UsageError(
+                f"'{name}' and '{other}' are the same name: give the sources in which it names "
+                "another entity, with --in SOURCE --as QUALIFIER"
+            )
+        decision = Decision("different", names[0], names[1], note=note, date=today())
+        with self._session.write(create=False) as reader:
+            minter = reader.minter
+            merges = stored.Decisions.of(read_decisions(reader), minter).merges
+            pair = minter.mention(names[0]), minter.mention(names[1])
+            if pair in merges or pair[::-1] in merges:
+                raise UsageError(
+                    f"'{name}' and '{other}' were merged: undo that with  sarag merge --undo "
+                    f"{decision.other!r}"
+                )
+            record_decisions(reader, [decision])
+        return decision
+
+    def split(
+        self, name: str, sources: str | Sequence[str], qualifier: str, *, note: str = ""
+    ) -> Decision:
+        """Decide that a name refers to another entity in some sources, named with `qualifier`.
+
+        Adds to the sources of an earlier split with the same qualifier. Raises `UsageError` for a
+        name that no document mentions, and for sources with another qualifier.
+        """
+        normalized = normalize_name(name)
+        if not normalized or not qualifier.strip() or not sources:
+            raise UsageError("a name, the sources and a qualifier are needed to split a name")
+        with self._session.write(create=False) as reader:
+            if not entities_of_name(reader, name):
+                raise UsageError(f"no document mentions '{name}': see sarag stats")
+            iris = {
+                *IndexedSources(reader).resolve([sources] if isinstance(sources, str) else sources)
+            }
+            qualifier = qualifier.strip()
+            for earlier in read_decisions(reader):
+                if earlier.kind != "variant" or earlier.name != normalized:
+                    continue
+                if earlier.qualifier == qualifier:
+                    iris |= {*earlier.sources}
+                    note = note or earlier.note
+                elif not iris.isdisjoint(earlier.sources):
+                    raise UsageError(
+                        f"'{name}' is already '{earlier.qualifier}' in one of these sources: undo "
+                        "that split first"
+                    )
+            decision = Decision(
+                "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)),
+                date=today(), note=note,
+            )  # fmt: skip
+            record_decisions(reader, [decision])
+        return decision
+
+    def retype(self, name: str, *classes: str, note: str = "") -> Sequence[Decision]:
+        """Decide the classes of an entity, instead of those that follow from the documents.
+
+        The entity is named by its IRI or a name. Each class is one of `ENTITY_TYPES`, or the IRI,
+        prefixed name or label of a class of the stored ontologies. Earlier decisions about the
+        classes of the same name are replaced. Raises `UsageError` for an unknown entity or class,
+        and for several entity types.
+        """
+        if not classes:
+            raise UsageError("give the class of the entity: see  sarag ontology show")
+        with self._session.write(create=False) as reader:
+            iris = proposing.classes_named(schema_in_force(reader), classes)
+            entity = decided_entity(reader, name)
+            normalized = normalize_name(name)
+            if name == entity:
+                normalized = _normalized(reader, reader.minter.mention_of_entity(entity))
+            decisions = [
+                Decision("class", normalized, iri, date=today(), note=note) for iri in iris
+            ]
+            _record_classes(reader, decisions)
+            return decisions
+
+    # By review
+
+    def propose_merges(
+        self, rule: str, *, least: float = NEAR, curate: bool = False, progress: Progress = silent
+    ) -> Sequence[Match]:
+        """Merges that a rule proposes: a row's subject would be merged into its object.
+
+        `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least`
+        is the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their
+        own names, not by those of entities that were merged into them. With `curate`, a language
+        model remarks on each row. Raises `UsageError` for an unknown rule.
+        """
+        llm = self._session.models.llm() if curate else None
+        with self._session.read() as snapshot:
+            rows = proposing.propose_merges(snapshot, rule, least)
+            return proposing.with_remarks(snapshot.own, rows, llm, progress) if llm else rows
+
+    def propose_classes(
+        self, rule: str = CLASS_IN_NAME, progress: Progress = silent
+    ) -> Sequence[ClassProposal]:
+        """Classes that a rule proposes for entities.
+
+        The rule ``class-in-name`` proposes the class whose label is the head of the name of an
+        entity ("Lund University"); with ``by-model`` a language model chooses among the classes of
+        the ontologies. Raises `UsageError` for an unknown rule, and the errors of the endpoint.
+        """
+        if rule not in (CLASS_IN_NAME, BY_MODEL):
+            raise UsageError(f"unknown rule '{rule}': choose from {CLASS_IN_NAME}, {BY_MODEL}")
+        llm = self._session.models.llm() if rule == BY_MODEL else None
+        with self._session.read() as snapshot:
+            own = snapshot.own
+            return proposing.propose_classes(own, schema_in_force(own), llm, progress)
+
+    def propose_phrases(
+        self, *, most: int = proposing.MOST, all_: bool = False
+    ) -> Sequence[PhraseProposal]:
+        """The `most` important phrases, each with up to three suggested properties.
+
+        With `all_`, also those that were decided or state a property already.
+        """
+        with self._session.read() as snapshot:
+            own = snapshot.own
+            embedder = self._session.models.embedder(recorded_model(own))
+            return proposing.propose_phrases(
+                own, phrase_schema(own), embedder, most=most, all_=all_
+            )
+
+    def table(
+        self,
+        proposals: Sequence[Match | ClassProposal | PhraseProposal],
+        about: Subject = "identity",
+        delimiter: str = "\t",
+    ) -> str:
+        """Proposals as a table for review, which `accept` reads.
+
+        It has a column `decision` for ``accept``; that of merges is always tab-separated.
+        """
+        rows: Any = proposals
+        with self._session.read() as snapshot:
+            reader = snapshot.own
+            if about == "classes":
+                return proposing.class_table(rows, schema_in_force(reader), delimiter)
+            if about == "phrases":
+                return proposing.phrase_table(rows, phrase_schema(reader), delimiter)
+            return review_table(reader, rows)
+
+    def accept(self, table: Path | Sequence[Match], about: Subject = "identity") -> Accepted:
+        """Decide the accepted rows of a reviewed table, or merge pairs.
+
+        A merge takes the subject of a row into its object, unless they were merged before. For
+        phrases all rows with a property count but those that are rejected; a phrase with the
+        property ``none`` states nothing. Earlier decisions about the classes of the same names, or
+        about the same phrases, are replaced. Raises `InputError` with the row and column of each
+        error, and what `merge` raises, and then decides nothing.
+        """
+        if about == "identity":
+            return self._accept_merges(read_table(table) if isinstance(table, Path) else table)
+        if not isinstance(table, Path):
+            raise UsageError(f"decisions about {about} are accepted in a table: give its path")
+        with self._session.write(create=False) as reader:
+            if about == "classes":
+                schema = schema_in_force(reader)
+                decisions, skipped = proposing.accepted_rows(
+                    table, about, lambda row: proposing.class_decision(reader, schema, row)
+                )
+                _record_classes(reader, decisions)
+                return Accepted(tuple(decisions), skipped)
+            schema = phrase_schema(reader)
+            earlier: dict[PhraseSignature, Decision] = {}
+            decisions, skipped = proposing.accepted_rows(
+                table, about, lambda row: proposing.phrase_decision(row, schema, earlier)
+            )
+            replaced = [
+                d
+                for d in read_decisions(reader)
+                if d.kind in SUBJECTS["phrases"] and PhraseSignature(d.name, *d.ends) in earlier
+            ]
+            before = _stating(reader)
+            record_decisions(reader, decisions, replaced)
+            return Accepted(tuple(decisions), skipped, before, _stating(reader))
+
+    def _accept_merges(self, rows: Sequence[Match]) -> Accepted:
+        with self._session.write(create=False) as reader:
+            merged = stored.Decisions.of(read_decisions(reader), reader.minter).merges
+            mention = reader.minter.mention_of_entity
+            new = {
+                pair: row
+                for row in rows
+                if row.is_link and row.predicate == EXACT
+                if (pair := (mention(row.subject), mention(row.object))) not in merged
+            }
+            decisions = _merges(reader, [(r.object, r.subject, _of_row(r)) for r in new.values()])
+            record_decisions(reader, decisions)
+        return Accepted(tuple(decisions), sum(not row.is_link for row in rows))
+
+    def undo(self, what: str | None, about: Subject = "identity") -> Sequence[Decision]:
+        """Undo decisions: one by its IRI, those of a run or a rule, or about a name; None for all.
+
+        Only decisions about `about` are undone, by default merges and splits. Raises `UsageError`
+        if there are none.
+        """
+        with self._session.write(create=False) as reader:
+            return undo_decisions(reader, what, about)
+
+
+_COMMANDS: Mapping[Subject, str] = {
+    "identity": "merge --list",
+    "classes": "retype --list",
+    "phrases": "ontology accept --list",
+    "statements": "quarantine statements",
+}
+
+
+def _stating(reader: GraphReader) -> int:
+    """The number of relationships that state a property."""
+    quads = reader.store.quads(reader.minter.kg_graph)
+    return sum(quad.predicate in _STATING for quad in quads)
+
+
+def _record_classes(reader: GraphReader, decisions: Sequence[Decision]) -> None:
+    """Record decisions about classes, instead of earlier ones about the same names."""
+    names = {decision.name for decision in decisions}
+    replaced = [d for d in read_decisions(reader) if d.kind == "class" and d.name in names]
+    record_decisions(reader, decisions, replaced)
+
+
+def record_decisions(
+    reader: GraphReader, added: Iterable[Decision], undone: Collection[Decision] = ()
+) -> None:
+    """Add decisions to the graph and remove those undone, and update the traversed graph."""
+    minter, started = reader.minter, now()
+    removed = {decision.iri(minter) for decision in undone}
+    new = {decision.iri(minter): decision for decision in added}
+    unchanged = [
+        decision
+        for decision in read_decisions(reader)
+        if decision.iri(minter) not in removed | new.keys()
+    ]
+    decisions = (*unchanged, *new.values())
+    quads = {quad for decision in decisions for quad in decision.quads(minter)}
+    old = set(reader.store.quads(minter.decisions_graph))
+    if quads == old:
+        return
+    change = refresh(reader, (), (), decisions=stored.Decisions.of(decisions, minter))
+    provenance = [(PROV.invalidated, NamedNode(node)) for node in sorted(removed - new.keys())]
+    provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
+    what = "decisions added" if new else "decisions undone"
+    run = run_quads(reader, what, started, provenance)
+    unlinked, linked = following_links(reader, change)
+    change = replace(
+        change,
+        delete=(*change.delete, *sorted((old - quads) | unlinked, key=str)),
+        insert=(*change.insert, *sorted((quads - old) | linked, key=str), *run),
+    )
+    reader.store.apply(with_revision(reader, change))
+
+
+def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> list[Decision]:
+    """Undo decisions by a name, phrase, rule, run or IRI; None for all about this subject.
+
+    Raises `UsageError` if there are none.
+    """
+    if what is not None and not what.strip():
+        raise UsageError("give a name, a rule or an IRI to undo, or --undo-all for all decisions")
+    runs = reader.store.quads(reader.minter.runs_graph)
+    of_run = (q for q in runs if iri(q.subject) == what and q.predicate == PROV.generated)
+    iris = {what, *(iri(quad.object) for quad in of_run)}
+    names = {normalize_name(what or ""), phrase_key(what or ""), what}
+    undone = [
+        decision
+        for decision in read_decisions(reader)
+        if decision.kind in SUBJECTS[about]
+        and (
+            what is None
+            or decision.iri(reader.minter) in iris
+            or decision.rule == what
+            or not names.isdisjoint((decision.name, decision.other))
+        )
+    ]
+    if not undone:
+        named = "" if what is None else f" about '{what}'"
+        raise UsageError(f"no decision{named}: see  sarag {_COMMANDS[about]}")
+    record_decisions(reader, [], undone)
+    return undone
+
+
+def _merges(reader: GraphReader, merges: Iterable[tuple[str, str, Decision]]) -> list[Decision]:
+    """The decisions to merge the second of two entities into the first, each an IRI or a name.
+
+    Raises `UsageError` if one contradicts another decision.
+    """
+    decided = stored.Decisions.of(read_decisions(reader), reader.minter)
+    merged_into = dict(decided.merges)
+    decisions = []
+    for first, second, decision in merges:
+        entity, other = (
+            reader.minter.mention_of_entity(decided_entity(reader, named))
+            for named in (first, second)
+        )
+        if entity == other:
+            raise UsageError(f"'{first}' and '{second}' are already the same entity")
+        if (entity, other) in decided.different:
+            raise UsageError(f"'{first}' and '{second}' are kept apart: undo that first")
+        if other in merged_into.values() or other in merged_into or entity in merged_into:
+            raise UsageError(
+                f"'{first}' or '{second}' is already merged with another entity: merge that one "
+                f"with '{first}' instead, or undo it (sarag merge --list)"
+            )
+        merged_into[other] = entity
+        name, target = (_normalized(reader, mention) for mention in (other, entity))
+        date = decision.date or today()
+        decisions.append(replace(decision, name=name, other=target, date=date))
+    return decisions
+
+
+def _of_row(row: Match) -> Decision:
+    return Decision(
+        "merged", "", justification=row.justification, rule=row.tool, date=row.date,
+        note=row.comment,
+    )  # fmt: skip
+
+
+def _normalized(reader: GraphReader, mention: str) -> str:
+    names = [name.value for _, name in reader.select_provenance_for("normalized-names", [mention])]
+    if not names:
+        raise UsageError(
+            "an entity that was split off by a qualifier cannot be merged: undo the split instead"
+        )
+    return str(min(names))
