@@ -20,12 +20,13 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.base.prompts import fence_for, object_of, render_prompt, string
+from sarag_rdf.base.prompts import fence_for, object_of, string
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language, entity_labels
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.path_model import Hop, packaged_model, read_schema, said_properties
 
 LISTED: Final = 10
@@ -284,7 +285,7 @@ def _text(topic: str, sentences: Sequence[Sentence], llm: LLM | None, report: Ar
 
 
 def _written(topic: str, facts: Sequence[str], llm: LLM) -> str:
-    prompt = render_prompt(
+    prompt = PROMPTS.render(
         "write_article", topic=topic, facts=facts, fence=fence_for(topic, *facts, length=8)
     )
     schema = object_of(article=string(_CHARACTERS))
