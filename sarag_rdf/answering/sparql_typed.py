@@ -117,9 +117,9 @@ class SparqlTyped(ReasonerStrategy):
                     "statements": own.statements,
                     "examples": [list(example) for example in own.examples],
                 }
-                for own in shown.properties
+                for own in shown.properties.values()
             ],
-            "classes": [{"name": c.name, "instances": c.instances} for c in shown.classes],
+            "classes": [{"name": c.name, "instances": c.instances} for c in shown.classes.values()],
             "before": json.dumps(before, ensure_ascii=False) if before else "",
             "findings": [finding.message for finding in findings],
         }
