@@ -261,7 +261,7 @@ class TypedGraph:
             if not holds(entities, pattern) and holds(entities, turned):
                 findings.append(Finding("direction", _exchange(pattern)))
         # Variables that nothing can stand for. Ends of one kind of thing may not meet because
-        # statements are missing: that is no mistake.
+        # statements are missing, which is not a mistake.
         for one, other, end in joins(query):
             if _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end)):
                 continue

@@ -74,7 +74,7 @@ from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 TEXTS = 10
-"""Texts that a step of a path has at most."""
+"""Maximum number of texts of a step of a path."""
 _ANCHORS: Final = 3
 """Anchors that a model may name."""
 _TOPICS: Final = 5

@@ -169,7 +169,7 @@ class SelfRag(WithFacts):
 
 
 def without_tokens(text: str) -> str:
-    """A text in which a reflection token is no token: `BREAK` follows its first character.
+    """A text without reflection tokens: `BREAK` follows the first character of each.
 
     >>> without_tokens("[Relevant] [relevant]").replace(BREAK, "|")
     '[|Relevant] [relevant]'
