@@ -31,9 +31,10 @@ class Cot(ReasonerStrategy):
 
     With a closing call it is CoT RAG of the paper, whose systems all answer with Listing 1: each
     step has the same prompt, a follow-up question that was asked before is searched for again, and
-    nothing but the closing call abstains; its answer cites what the summary is based on, too. `steps` + 1 calls at most. The paper does not say
-    whether an answer in Listing 2 ends it (``unanswered``) or is answered anew (``always``), nor
-    whether the closing call reads the documents of earlier steps beside the summary of them.
+    nothing but the closing call abstains; its answer cites what the summary is based on, too.
+    `steps` + 1 calls at most. The paper does not say whether an answer in Listing 2 ends it
+    (``unanswered``) or is answered anew (``always``), nor whether the closing call reads the
+    documents of earlier steps beside the summary of them.
     """
 
     name = "cot"

@@ -111,8 +111,8 @@ def promising(relevance: Relevance, documents: Rows, activation: Floats, limit: 
     """Positions in `documents` of those that can be among the `limit` best; all without a limit.
 
     `activation` is the part of each document's score that activation adds. The relevance of a
-    document that is not a candidate is bounded by that of the last candidates, so if its score cannot
-    reach that of the best candidates, its vector is not read.
+    document that is not a candidate is bounded by that of the last candidates, so if its score
+    cannot reach that of the best candidates, its vector is not read.
     """
     if limit is None or len(documents) <= limit:
         return np.arange(len(documents))
