@@ -46,8 +46,9 @@ class PathChoice(ReasonerStrategy):
     max_tokens: int = max_tokens_option(512)
 
     def answer(self, talk: Conversation) -> Answer:
-        most = {"followed": self.paths, "ranked": self.paths, "limit": self.documents}
-        retriever = PathSearch(talk.view, Paths(hops=self.hops, model=self.model, **most))
+        most, limit = self.paths, self.documents
+        options = Paths(hops=self.hops, followed=most, ranked=most, limit=limit, model=self.model)
+        retriever = PathSearch(talk.view, options)
         topics, relation_paths = retriever.find(talk.query.text)
         paths = [path for path in relation_paths if path.answers]
         if not paths:
