@@ -50,7 +50,7 @@ from sarag_rdf.plugins.evaluation.questions import (
     read_corpus,
     read_questions,
 )
-from sarag_rdf.retrieval import relevance, sarag
+from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import NONE, Activation, Pass, Rates, Round, Spreading
 from sarag_rdf.retrieval.network import (
     DESCRIBES,
@@ -183,8 +183,8 @@ INGREDIENTS = (
     Ingredient("titles' names", network=_untitled),
     Ingredient("topics", patches=_rates(topic_weight=Rates().mention_weight)),
     Ingredient("removal of echo", patches=((Spreading, "_to_documents", _to_documents_with_echo),)),
-    Ingredient("masking of names", patches=((sarag, "MASK", 0.0), (relevance, "MASK", 0.0))),
-    Ingredient("BM25", patches=((sarag, "WORDS", 0.0), (relevance, "WORDS", 0.0))),
+    Ingredient("masking of names", patches=((sarag, "MASK", 0.0),)),
+    Ingredient("BM25", patches=((sarag, "WORDS", 0.0),)),
     EXHAUSTIVE,
 )
 

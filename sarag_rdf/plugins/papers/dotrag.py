@@ -60,7 +60,6 @@ from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.network import RELATED_TO
-from sarag_rdf.retrieval.relevance import calibrated
 from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
@@ -70,6 +69,7 @@ from sarag_rdf.retrieval.retriever import (
     scored,
 )
 from sarag_rdf.retrieval.rrf import in_turn
+from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
