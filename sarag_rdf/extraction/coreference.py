@@ -1,0 +1,437 @@
+"""Coreference resolution: names and pronouns of the same entity, by high-precision rules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from spacy.tokens import Doc
+
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.types import EntityType
+from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
+from sarag_rdf.extraction.names import strip_disambiguation
+
+_LIFE = re.compile(r"[^().]{0,20}\([^()]*(?:\bborn\b|\d{4} ?[-\u2013\u2014] ?[^()]*\d{4})[^()]*\)")
+_NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
+_LEGAL_FORMS = frozenset(
+    {"inc", "corp", "corporation", "ltd", "limited", "company", "co", "plc", "llc", "gmbh", "ag"}
+)
+_GENDER = {"he": "he", "his": "he", "she": "she", "her": "she"}
+_NEUTER = frozenset({"it", "its", "they", "their"})
+
+
+@dataclass(frozen=True, slots=True)
+class CoreferenceCluster:
+    """An entity of a document, with the names that refer to it."""
+
+    name: str
+    type: EntityType
+    aliases: tuple[str, ...] = ()
+    is_date: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CoreferenceResult:
+    """The clusters of a document by name, the topic first, with their mentions.
+
+    `topic` is the name of the entity that the document is about: its title, else the first name,
+    else empty. `mention_spans` have the names of their clusters; `pronouns` maps token indices to
+    such names.
+    """
+
+    topic: str
+    clusters: dict[str, CoreferenceCluster]
+    mention_spans: tuple[MentionSpan, ...]
+    pronouns: dict[int, str] = field(default_factory=dict)
+
+
+class _NameLinks:
+    """Disjoint sets of names of the same entity; the name of the topic is always a root."""
+
+    def __init__(self, topic_key: str) -> None:
+        self._topic_key = topic_key
+        self._parent: dict[str, str] = {}
+
+    def root(self, key: str) -> str:
+        while key in self._parent:
+            key = self._parent[key]
+        return key
+
+    def link(self, short: str, long: str) -> None:
+        """Add `short` to the set of `long`, unless it has been added to a set before."""
+        if short in self._parent:
+            return
+        long = self.root(long)
+        if short == self._topic_key:
+            short, long = long, short
+        if short != long:
+            self._parent[short] = long
+
+
+def resolve_coreference(
+    doc: Doc, title: str, mention_spans: list[MentionSpan]
+) -> CoreferenceResult:
+    """Cluster the names of one document by entity, and resolve pronouns for its topic."""
+    topic = title or next((s.name for s in mention_spans if not s.is_date), "")
+    topic_key = normalize_name(topic)
+    types = _types(doc, mention_spans)
+    types.setdefault(topic_key, "misc")
+    aliases = list(find_aliases(doc, mention_spans, types))
+    if _is_topic_gendered(doc, mention_spans, types, topic_key, aliases):
+        types[topic_key] = "person"
+
+    links = _NameLinks(topic_key)
+    for alias in aliases:
+        links.link(normalize_name(alias.alias), normalize_name(alias.name))
+    for short, long in _short_forms(mention_spans, types, normalize_name(title)):
+        links.link(short, long)
+    for part in _surname_parts(title) if types[topic_key] == "person" else ():
+        if part in types and types[part] != "geopolitical":
+            links.link(part, topic_key)
+    if title and (full := _full_name_of_topic(mention_spans, types, topic_key)):
+        links.link(full, topic_key)
+
+    names = {normalize_name(s.name): s.name for s in reversed(mention_spans)} | {topic_key: topic}
+    resolved = tuple(
+        replace(s, name=names[links.root(normalize_name(s.name))]) for s in mention_spans
+    )
+    if not topic:
+        return CoreferenceResult(
+            "",
+            {s.name: CoreferenceCluster(s.name, s.type, is_date=True) for s in resolved},
+            resolved,
+        )
+    others = _global_aliases(title, aliases, links)
+    votes: dict[str, Counter[EntityType]] = {topic_key: Counter()}
+    for mention_span in mention_spans:
+        key = normalize_name(mention_span.name)
+        votes.setdefault(links.root(key), Counter())[types[key]] += 1
+    dates = {normalize_name(s.name) for s in mention_spans if s.is_date}
+    clusters = {
+        names[key]: CoreferenceCluster(
+            names[key], _majority_type(counter), others.get(key, ()), key in dates
+        )
+        for key, counter in votes.items()
+    }
+    clusters[topic] = replace(
+        clusters[topic], type=_topic_type(doc, types[topic_key], clusters[topic])
+    )
+    pronouns = dict(_pronouns(doc, resolved, clusters[topic]))
+    pronouns |= dict(_objects(doc, resolved, clusters[topic], pronouns))
+    pronouns |= dict(_definite_nouns(doc, resolved, clusters[topic], pronouns))
+    return CoreferenceResult(topic, clusters, resolved, pronouns)
+
+
+def _global_aliases(
+    title: str, aliases: list[DefinedAlias], links: _NameLinks
+) -> dict[str, tuple[str, ...]]:
+    """Aliases that are valid outside the document, by the key of their cluster."""
+    names_of: dict[str, dict[str, str]] = {}
+    for alias in aliases:
+        if alias.is_global:
+            names = names_of.setdefault(links.root(normalize_name(alias.name)), {})
+            names |= {normalize_name(name): name for name in (alias.name, alias.alias)}
+    bare = strip_disambiguation(title)
+    names_of.setdefault(normalize_name(title), {})[normalize_name(bare)] = bare
+    return {
+        key: tuple(sorted(name for other, name in names.items() if other != key))
+        for key, names in names_of.items()
+    }
+
+
+def _topic_type(doc: Doc, own: EntityType, topic: CoreferenceCluster) -> EntityType:
+    type_ = own if own != "misc" else topic.type
+    return "misc" if type_ == "person" and _is_neuter(doc) else type_
+
+
+def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
+    """The majority type of each name; a first name followed by dates of life is a person."""
+    votes: dict[str, Counter[EntityType]] = {}
+    for mention_span in mention_spans:
+        votes.setdefault(normalize_name(mention_span.name), Counter())[mention_span.type] += 1
+    types = {key: _majority_type(counter) for key, counter in votes.items()}
+    first = next((s for s in mention_spans if not s.is_date), None)
+    if first and _LIFE.match(text_after(doc, first)):
+        types[normalize_name(first.name)] = "person"
+    return types
+
+
+def _is_topic_gendered(
+    doc: Doc,
+    mention_spans: list[MentionSpan],
+    types: dict[str, EntityType],
+    topic_key: str,
+    aliases: list[DefinedAlias],
+) -> bool:
+    """Whether the topic is a subject before the first "he" or "she", and the only person."""
+    keys = {topic_key}
+    for alias in aliases:
+        pair = {normalize_name(alias.name), normalize_name(alias.alias)}
+        keys |= pair if topic_key in pair else set()
+    pronoun = next((t.i for t in doc if t.lower_ in _GENDER and t.dep_ in SUBJECTS), 0)
+    before = [
+        (normalize_name(s.name), doc[s.begin : s.end]) for s in mention_spans if s.end <= pronoun
+    ]
+    return any(key in keys and span.root.dep_ in SUBJECTS for key, span in before) and all(
+        key in keys or types[key] != "person" for key, _ in before
+    )
+
+
+def _majority_type(votes: Counter[EntityType] | None) -> EntityType:
+    """The most frequent type; "misc" only if there is no other."""
+    named = Counter({type_: n for type_, n in (votes or {}).items() if type_ != "misc"})
+    return named.most_common(1)[0][0] if named else "misc"
+
+
+def _short_forms(
+    mention_spans: list[MentionSpan], types: dict[str, EntityType], title_key: str
+) -> Iterator[tuple[str, str]]:
+    """Yield (short, long) for surnames, first names, omitted middle names and legal forms.
+
+    A short form that fits several people, or names of unknown type, refers to none of them, unless
+    one is the title.
+    """
+    named = (normalize_name(s.name) for s in mention_spans if not s.is_date)
+    keys = list(dict.fromkeys((title_key, *named)))
+    people = {
+        key: words
+        for key in keys
+        if types.get(key) in ("person", "misc")
+        and len(words := _strip_endings(key, _NAME_SUFFIXES)) > 1
+    }
+    companies = {
+        bare: key for key in keys if (bare := " ".join(_strip_endings(key, _LEGAL_FORMS))) != key
+    }
+    for key in keys:
+        words = _strip_endings(key, _NAME_SUFFIXES)
+        type_ = types.get(key, "misc")
+        if key in companies and type_ != "person":
+            yield key, companies[key]
+        if type_ == "geopolitical" or not words or key == title_key:
+            continue
+        longer = [
+            long
+            for long, parts in people.items()
+            if long != key
+            and len(parts) > len(words)
+            and (
+                (len(words) == 1 and words[0] == parts[-1])
+                or (
+                    len(words) == 1
+                    and words[0] == parts[0]
+                    and (type_ == "person" or (type_ == "organization" and long == title_key))
+                )
+                or (len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1]))
+                or (len(words) > 1 and words == parts[-len(words) :])
+            )
+        ]
+        long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
+        if types.get(long_form) == "person":
+            yield key, long_form
+
+
+def _surname_parts(title: str) -> tuple[str, ...]:
+    """The keys of the parts of a hyphenated surname: "Irène Joliot-Curie" is also "Joliot"."""
+    surname = title.split()[-1] if title.split() else ""
+    return tuple(map(normalize_name, surname.split("-"))) if "-" in surname else ()
+
+
+def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:
+    words = key.split()
+    while len(words) > 1 and words[-1] in endings:
+        words.pop()
+    return words
+
+
+def _full_name_of_topic(
+    mention_spans: list[MentionSpan], types: dict[str, EntityType], topic_key: str
+) -> str:
+    """The key of the person at the start of the text who has the surname of the title, or empty."""
+    if not mention_spans or mention_spans[0].begin > 2:
+        return ""
+    key = normalize_name(mention_spans[0].name)
+    words, title = _strip_endings(key, _NAME_SUFFIXES), topic_key.split()
+    is_full = types[key] == "person" and len(words) > 1 and len(title) > 1
+    return key if is_full and words[-1] == title[-1] else ""
+
+
+def _is_neuter(doc: Doc) -> bool:
+    """Whether a sentence begins with "it" or "its" and there is no "he" or "she"."""
+    words = {token.lower_ for token in doc}
+    return not words & _GENDER.keys() and any(s[0].lower_ in ("it", "its") for s in doc.sents)
+
+
+def _pronouns(
+    doc: Doc, mention_spans: tuple[MentionSpan, ...], topic: CoreferenceCluster
+) -> Iterator[tuple[int, str]]:
+    """Yield the pronouns that refer to the topic.
+
+    "He" and "she" refer only to a person, whose gender is that of the first such pronoun; "it" and
+    "they" refer to other entities. A pronoun is not resolved if the last subject before it is
+    another entity that it could refer to.
+    """
+    is_person = topic.type == "person"
+    subjects = {
+        doc[s.begin : s.end].root.i: s.name
+        for s in mention_spans
+        if doc[s.begin : s.end].root.dep_ in SUBJECTS and (s.type == "person") == is_person
+    }
+    gender = ""
+    last = topic.name
+    for token in doc:
+        if token.i in subjects:
+            last = subjects[token.i]
+        word = token.lower_
+        if token.dep_ not in (*SUBJECTS, "poss") or word not in _GENDER.keys() | _NEUTER:
+            continue
+        if is_person and word in _GENDER:
+            gender = gender or _GENDER[word]
+        fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
+        if fits and last == topic.name:
+            yield token.i, topic.name
+
+
+def _objects(
+    doc: Doc,
+    mention_spans: tuple[MentionSpan, ...],
+    topic: CoreferenceCluster,
+    pronouns: Mapping[int, str],
+) -> Iterator[tuple[int, str]]:
+    """Yield "him", "her" and "it" as objects that refer to the topic.
+
+    The topic must be the last subject before the clause, and the subject of the clause another one.
+    """
+    if topic.type == "person":
+        genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
+        forms = {"him"} if genders == {"he"} else {"her"} if genders == {"she"} else frozenset()
+    else:
+        forms = {"it"}
+    names = {i: s.name for s in mention_spans for i in range(s.begin, s.end)} | dict(pronouns)
+    for token in doc:
+        if token.lower_ not in forms or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
+            continue
+        own = [child for child in token.head.children if child.dep_ in SUBJECTS]
+        before = [
+            other
+            for other in doc[: own[0].left_edge.i if own else 0]
+            if other.dep_ in SUBJECTS and other.tag_ not in ("WDT", "WP")
+        ]
+        if own and before and names.get(own[0].i) != topic.name == names.get(before[-1].i):
+            yield token.i, topic.name
+
+
+def _definite_nouns(
+    doc: Doc,
+    mention_spans: tuple[MentionSpan, ...],
+    topic: CoreferenceCluster,
+    pronouns: Mapping[int, str],
+) -> Iterator[tuple[int, str]]:
+    """Yield "the city" where the text says that its topic is a city, or the name of the topic does.
+
+    The noun must have no other modifier, and no other name may contain it.
+    """
+    if topic.type == "person":
+        return
+    names = {i: s.name for s in mention_spans for i in range(s.begin, s.end)} | dict(pronouns)
+    kinds = {strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
+    for token in doc:
+        is_subject = token.dep_ in SUBJECTS and names.get(token.i) == topic.name
+        if is_subject and token.head.lower_ in ("is", "was"):
+            for noun in token.head.children:
+                if noun.dep_ == "attr" and noun.pos_ == "NOUN":
+                    kinds |= {other.lower_ for other in (noun, *noun.conjuncts)}
+    others = {
+        word for s in mention_spans if s.name != topic.name for word in s.name.lower().split()
+    }
+    for token in doc:
+        if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
+            continue
+        if token.lower_ in kinds - others:
+            left, right = list(token.lefts), list(token.rights)
+            if [child.lower_ for child in left] == ["the"] and not any(
+                child.dep_ in ("prep", "relcl", "acl", "appos") for child in right
+            ):
+                yield token.i, topic.name
+
+
+_OBJECTS = ("dobj", "dative")
+_ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
+_KNOWN_AS = re.compile(
+    r"\s*(?:\([^()]*\))?[\s,(]*(?:(?:is|was|are|were) )?(?:"
+    r"(?:also|better|best|commonly|popularly|sometimes|often|formerly|previously|originally) "
+    r"(?:known|called|referred to)(?: simply| professionally| commonly)?(?: as)?"
+    r"|known(?: professionally| simply| commonly)? as|a\.?k\.?a\.?)[\s\"'`\u201c]*(?:the )?",
+)
+_BORN = re.compile(r"[\s,(]*(?:(?:was|is) )?(?:born|n\u00e9e|nee)(?: as)?[\s\"'`\u201c]*")
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedAlias:
+    """An alias defined in a text; `is_global` if it is also valid outside this document."""
+
+    name: str
+    alias: str
+    is_global: bool
+
+
+def text_after(doc: Doc, mention_span: MentionSpan) -> str:
+    """The 200 characters after a mention."""
+    space = doc[mention_span.end - 1].whitespace_
+    return (space + doc[mention_span.end : mention_span.end + 200].text_with_ws)[:200]
+
+
+def find_aliases(
+    doc: Doc, mention_spans: list[MentionSpan], types: Mapping[str, EntityType]
+) -> Iterator[DefinedAlias]:
+    """Yield acronyms in brackets, names after "also known as", and birth names."""
+    by_begin = {s.begin: s for s in mention_spans}
+    for left in mention_spans:
+        if left.is_date:
+            continue
+        type_ = types[normalize_name(left.name)]
+        following = text_after(doc, left)
+        if (match := _ACRONYM.match(following)) and _abbreviates(match[1], left.name, type_):
+            yield DefinedAlias(left.name, match[1], True)
+        for pattern in (_KNOWN_AS, _BORN):
+            match = pattern.match(following)
+            if not match:
+                continue
+            offset = doc[left.end - 1].idx + len(doc[left.end - 1]) + match.end()
+            span = doc.char_span(offset, offset + 1, alignment_mode="expand")
+            right = by_begin.get(span.start) if span is not None else None
+            if right is None or right.is_date:
+                continue
+            if not (match[0].strip().startswith("(") or _opens_clause(doc, left)):
+                continue
+            if pattern is _BORN and (type_ != "person" or right.type == "geopolitical"):
+                continue
+            is_global = pattern is _KNOWN_AS or " " in right.name
+            yield DefinedAlias(left.name, right.name, is_global)
+
+
+def _opens_clause(doc: Doc, mention_span: MentionSpan) -> bool:
+    """Whether a mention is a subject, or precedes all other names and verbs of its sentence."""
+    root = doc[mention_span.begin : mention_span.end].root
+    before = doc[root.sent.start : mention_span.begin]
+    return root.dep_ in SUBJECTS or not any(token.pos_ in ("PROPN", "VERB") for token in before)
+
+
+def _abbreviates(short: str, name: str, type_: EntityType) -> bool:
+    """Whether a word in brackets after a name is its acronym.
+
+    Its letters must occur in the name in the same order, beginning with the first. For names of
+    organizations with three or more words any acronym is accepted: it may come from another
+    language (CERN).
+    """
+    letters = [character for character in short if character.isalpha()]
+    capitals = sum(character.isupper() for character in letters)
+    words = name.split()
+    if type_ == "person" or len(words) < 2 or capitals < 2 or capitals * 2 <= len(letters):
+        return False
+    if type_ == "organization" and len(words) >= 3:
+        return True
+    rest = iter(normalize_name(name))
+    return short[0].lower() == normalize_name(name)[0] and all(c.lower() in rest for c in letters)

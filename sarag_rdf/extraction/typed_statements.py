@@ -1,0 +1,276 @@
+"""Typed statements: the literals that a property admits, arguments as mentions, and examples.
+
+Extractors that find statements in terms of an ontology (`sarag_rdf.extraction.llm`, learned ones)
+yield relations with a property; `with_statements` joins them to the extraction of the document.
+
+Examples are sentences with their statements. A file has one JSON object a line: ``{"text": "Ada
+Brook was born in Cardiff.", "statements": [{"subject": "Ada Brook", "property": "birth place",
+"object": "Cardiff"}]}``. A property is given by its label, another of its names, or its IRI.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import read_text
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.types import EntityType, Extraction, Mention, Relation, Value
+from sarag_rdf.base.vocab import RDFS, XSD
+from sarag_rdf.extraction.names import build_descriptions
+from sarag_rdf.extraction.text_values import WKT, parse_value
+from sarag_rdf.graph.ontology.schema import (
+    OntologyProperty,
+    Schema,
+    label_datatype,
+    named_datatype,
+    value_datatype,
+)
+
+RangeKind = Literal[
+    "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported"
+]
+"""What the objects of a property are; values of an unsupported datatype are not read from texts."""
+RANGE_KINDS: Final[tuple[RangeKind, ...]] = (
+    "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported",
+)  # fmt: skip
+_INTEGERS: Final = frozenset(
+    XSD[name].value
+    for name in "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
+    "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte".split()
+)
+_DATATYPES: Final[Mapping[RangeKind, frozenset[str]]] = {
+    "date": frozenset(
+        XSD[name].value for name in "date dateTime dateTimeStamp gYear gYearMonth gMonthDay".split()
+    ),
+    "duration": frozenset(
+        XSD[name].value for name in "duration dayTimeDuration yearMonthDuration".split()
+    ),
+    "number": _INTEGERS | {XSD[name].value for name in "decimal double float".split()},
+    "url": frozenset({XSD.anyURI.value}),
+    "coordinates": frozenset({WKT}),
+}
+"""Kind of range -> its datatypes."""
+_UNSUPPORTED: Final = frozenset(
+    XSD[name].value
+    for name in "boolean time gDay gMonth base64Binary hexBinary QName NOTATION".split()
+)
+
+
+def datatype_of(property_: OntologyProperty) -> str:
+    """The IRI of the datatype of a property; empty if its objects are entities, or anything.
+
+    Ontologies in the wild declare dates as properties of entities, with a class "Date" as range or
+    with none: `sarag_rdf.graph.ontology.literals` has the names and words that stand for datatypes.
+    """
+    if property_.is_literal:
+        is_any = property_.ranges == (RDFS.Literal.value,)
+        return "" if is_any else value_datatype(property_.label, property_.ranges)
+    if property_.ranges:
+        return next(filter(None, map(named_datatype, property_.ranges)), "")
+    return label_datatype(property_.label)
+
+
+def range_kind(property_: OntologyProperty) -> RangeKind:
+    """The kind of the objects of a property."""
+    datatype = datatype_of(property_)
+    if not datatype:
+        return "any" if property_.is_literal or not property_.ranges else "entity"
+    if datatype in _UNSUPPORTED:
+        return "unsupported"
+    kinds = (kind for kind, datatypes in _DATATYPES.items() if datatype in datatypes)
+    return next(kinds, "string")
+
+
+def literal(property_: OntologyProperty, text: str, value: Value | None) -> Value | None:
+    """The literal of an object of the text; None for an entity, and where the range excludes it.
+
+    `value` is what the text reads as, if it is a date, number or other value. Dates keep the
+    precision of the text and numbers their unit; other texts are strings.
+
+    >>> floors = OntologyProperty("urn:floors", "floors", ranges=(XSD.integer.value,), is_literal=1)
+    >>> literal(floors, "3", None).lexical, literal(floors, "3.5", None)
+    ('3', None)
+    """
+    kind = range_kind(property_)
+    if kind in ("entity", "unsupported"):
+        return None
+    if kind == "any":
+        as_text = Value(text, text, XSD.string.value) if property_.is_literal else None
+        return value or as_text
+    if kind == "string":
+        return Value(text, text, XSD.string.value)
+    if kind == "number":
+        value = parse_value(text, "number") or value
+    if value is None or value.datatype not in _DATATYPES[kind]:
+        return None
+    is_fraction = value.datatype not in _INTEGERS
+    return None if is_fraction and datatype_of(property_) in _INTEGERS else value
+
+
+class MentionNames:
+    """The names of mentions by their normalised names and aliases."""
+
+    def __init__(self, mentions: Iterable[Mention]) -> None:
+        self._names = {
+            normalize_name(name): mention.name
+            for mention in reversed([*mentions])
+            for name in (*mention.aliases, mention.name)
+        }
+
+    def find(self, name: str) -> str:
+        """The name of the mention, or the name itself."""
+        return self._names.get(normalize_name(name), name)
+
+
+def with_statements(
+    extraction: Extraction,
+    relations: Iterable[Relation],
+    schema: Schema,
+    *,
+    stated: Mapping[str, Iterable[str]] = MappingProxyType({}),
+    types: Mapping[str, EntityType] = MappingProxyType({}),
+    discarded: Counter[str] | None = None,
+) -> Extraction:
+    """The extraction with typed relations, whose arguments are mentions.
+
+    Arguments that no mention names become mentions, of the type in `types`. Mentions get the
+    classes that are `stated` of them, and those that domains and ranges imply unless they belong
+    to these already. Relations that contradict the known classes of an argument, relate a name to
+    itself, or repeat another one are left out, and so are further values of functional properties;
+    `discarded` counts them by reason.
+    """
+    names = MentionNames(extraction.mentions)
+    mentions = {mention.name: mention for mention in extraction.mentions}
+    classes = {mention.name: dict.fromkeys(mention.classes) for mention in extraction.mentions}
+    for name, own in stated.items():
+        classes.setdefault(names.find(name), {}).update(dict.fromkeys(own))
+    counts = Counter[str]() if discarded is None else discarded
+    accepted: set[tuple[str, str, str]] = set()
+    valued: set[tuple[str, str]] = set()
+    added: list[Relation] = []
+    for relation in relations:
+        property_ = schema.properties[relation.predicate]
+        subject = names.find(relation.subject)
+        object_ = relation.object if relation.value else names.find(relation.object)
+        ends = [(subject, property_.domains)]
+        if relation.value is None:
+            ends.append((object_, property_.ranges))
+        if not all(_may_belong(schema, classes.get(name, ()), among) for name, among in ends):
+            counts["statements that violate the domain or range of the property"] += 1
+            continue
+        if normalize_name(subject) == normalize_name(object_):
+            counts["statements of a name about itself"] += 1
+            continue
+        key = (normalize_name(subject), property_.iri)
+        lexical = relation.value.lexical if relation.value else object_
+        statement = (*key, normalize_name(lexical))
+        if statement in accepted:
+            counts["repeated statements"] += 1
+            continue
+        if property_.is_functional and key in valued:
+            counts["further values of a functional property"] += 1
+            continue
+        accepted.add(statement)
+        valued.add(key)
+        added.append(replace(relation, subject=subject, object=object_))
+        for name, implied in ends:
+            if name not in mentions:
+                texts = build_descriptions(name, [relation.text])
+                mentions[name] = Mention(name, types.get(name, "misc"), descriptions=texts)
+            known = classes.setdefault(name, {})
+            is_class = len(implied) == 1 and implied[0] in schema.classes
+            if is_class and not schema.belongs(known, implied):
+                known[implied[0]] = None
+    return Extraction(
+        tuple(replace(m, classes=tuple(sorted(classes[m.name]))) for m in mentions.values()),
+        (*extraction.relations, *added),
+    )
+
+
+def _may_belong(schema: Schema, classes: Iterable[str], admitted: Iterable[str]) -> bool:
+    """As `Schema.may_belong`; a class that the schema does not describe admits everything."""
+    listed = tuple(admitted)
+    return any(c not in schema.classes for c in listed) or schema.may_belong(classes, listed)
+
+
+# Examples
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleStatement:
+    """A statement of an example: subject and object as texts, the property by its IRI."""
+
+    subject: str
+    property: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence and all its statements in the terms of the ontology."""
+
+    text: str
+    statements: tuple[ExampleStatement, ...]
+
+
+def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
+    """The examples in a JSONL file.
+
+    Raises `InputError` with the line for a file that cannot be read, a line in another format, and
+    a property that the schema does not have.
+    """
+    names = _property_names(schema)
+    examples = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if line.strip():
+            try:
+                examples.append(_example(json.loads(line), names))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                reason = (
+                    error if type(error) is ValueError else "not an object with text and statements"
+                )
+                raise InputError(f"{path}, line {number}: {reason}") from error
+    return tuple(examples)
+
+
+def examples_of(path: str | None, schema: Schema | None) -> tuple[Example, ...]:
+    """The examples in the file of an option, or none; raises `UsageError` without a schema."""
+    if path is None:
+        return ()
+    if schema is None:
+        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
+    return read_examples(Path(path), schema)
+
+
+def _property_names(schema: Schema) -> dict[str, str]:
+    """Labels, other names and IRIs -> IRIs."""
+    names: dict[str, str] = {}
+    for property_ in schema.properties.values():
+        for name in (property_.label, *property_.alternatives):
+            names.setdefault(name.casefold(), property_.iri)
+    return names | {iri: iri for iri in schema.properties}
+
+
+def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
+    statements = []
+    for statement in row["statements"]:
+        name = str(statement["property"])
+        iri = names.get(name) or names.get(name.casefold())
+        if iri is None:
+            closest = get_close_matches(name.casefold(), names, 1)
+            hint = f": did you mean '{closest[0]}'?" if closest else ""
+            raise ValueError(f"no property '{name}' in the ontology{hint}")
+        statements.append(
+            ExampleStatement(str(statement["subject"]), iri, str(statement["object"]))
+        )
+    if not isinstance(row["text"], str):
+        raise TypeError
+    return Example(row["text"], tuple(statements))
