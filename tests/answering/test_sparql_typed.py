@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering import sparql_typed
+from sarag_rdf.answering import sparql_typed, typed_graph
 from sarag_rdf.answering.sparql_typed import SparqlTyped
 from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph, within
 from sarag_rdf.answering.typed_patterns import TypedQuery
@@ -298,6 +298,24 @@ def test_a_query_that_takes_too_long_falls_back(
     assert answer.text == "Graz"
     reason = "the query took more than 0.01 seconds: allow more with sparql-typed:seconds=N"
     assert notes(answer, "answered")[0]["reason"] == reason
+
+
+def test_the_checks_of_a_reply_share_one_time_limit(
+    kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[float, float | None]] = []
+
+    def noted(seconds: float, work: Any, limit: float | None = None) -> Any:
+        given.append((seconds, limit))
+        return work()
+
+    monkeypatch.setattr(typed_graph, "within", noted)
+    ask(kg, WRONG["clash"], TEACHER, seconds=9.0)
+    checks = [seconds for seconds, limit in given if limit == 9.0]
+    assert len(checks) > 1
+    assert checks == sorted(checks, reverse=True)
+    assert checks[0] <= 9.0
+    assert given[-1] == (9.0, None)  # the query has its own
 
 
 def test_errors_of_the_store_are_raised() -> None:
