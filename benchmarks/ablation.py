@@ -49,7 +49,7 @@ from sarag_rdf.plugins.evaluation.datasets import (
     read_questions,
 )
 from sarag_rdf.plugins.evaluation.measures import figures, mean, paired_interval
-from sarag_rdf.retrieval import relevance, sarag
+from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import NONE, Activation, Pass, Rates, Round, Spreading
 from sarag_rdf.retrieval.network import (
     DESCRIBES,
@@ -182,8 +182,8 @@ INGREDIENTS = (
     Ingredient("titles' names", network=_untitled),
     Ingredient("topics", patches=_rates(topic_weight=Rates().mention_weight)),
     Ingredient("removal of echo", patches=((Spreading, "_to_documents", _to_documents_with_echo),)),
-    Ingredient("masking of names", patches=((sarag, "MASK", 0.0), (relevance, "MASK", 0.0))),
-    Ingredient("BM25", patches=((sarag, "WORDS", 0.0), (relevance, "WORDS", 0.0))),
+    Ingredient("masking of names", patches=((sarag, "MASK", 0.0),)),
+    Ingredient("BM25", patches=((sarag, "WORDS", 0.0),)),
     EXHAUSTIVE,
 )
 

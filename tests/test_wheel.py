@@ -99,7 +99,7 @@ def test_contents(wheel: Path) -> None:
         assert len(found) >= 2
         wanted |= {f"sarag_rdf/_data/{path.relative_to(ROOT).as_posix()}" for path in found}
     for suffix in (
-        "models/prompts/answer.j2",
+        "answering/prompts/answer.j2",
         "server/templates/activation.html.j2",
         "server/picture/fonts/DejaVuSans.ttf",
         "server/templates/editor.html.j2",

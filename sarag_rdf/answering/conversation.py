@@ -186,13 +186,9 @@ class Conversation:
         """
         asked = question or self.question
         text = prompt_text(prompt, asked, context, prompts=self._prompts, **values)
-        if self._followed is None:
-            reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
-        else:
-            words = None if final is None else partial(answer_so_far, conditions=final)
-            reply = self._followed.followed(
-                text, schema, name=prompt, max_tokens=max_tokens, words=words
-            )
+        words = None if final is None else partial(answer_so_far, conditions=final)
+        followed: dict[str, Any] = {"words": words} if self._followed else {}
+        reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens, **followed)
         self._usage += reply.usage
         data: dict[str, Any] = restored(reply.data)
         self._record(Stage("call", prompt, data, text))
@@ -359,12 +355,6 @@ class FollowedLLM:
         return self._llm.model
 
     def complete(
-        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
-    ) -> Reply:
-        """Report that a call begins, and call the model."""
-        return self.followed(prompt, schema, name=name, max_tokens=max_tokens)
-
-    def followed(
         self,
         prompt: str,
         schema: Mapping[str, Any],
@@ -373,7 +363,7 @@ class FollowedLLM:
         max_tokens: int,
         words: Words | None = None,
     ) -> Reply:
-        """The same; `words` of the answer are reported as they come, if the model streams."""
+        """Call the model; `words` of the answer are reported as they come, if it streams."""
         self.tell(AnswerEvent("call", name))
         if words is None or not isinstance(self._llm, StreamingLLM):
             return self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)

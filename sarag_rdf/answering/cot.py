@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
@@ -31,9 +31,10 @@ class Cot(ReasonerStrategy):
 
     With a closing call it is CoT RAG of the paper, whose systems all answer with Listing 1: each
     step has the same prompt, a follow-up question that was asked before is searched for again, and
-    nothing but the closing call abstains. `steps` + 1 calls at most. The paper does not say
-    whether an answer in Listing 2 ends it (``unanswered``) or is answered anew (``always``), nor
-    whether the closing call reads the documents of earlier steps beside the summary of them.
+    nothing but the closing call abstains; its answer cites what the summary is based on, too.
+    `steps` + 1 calls at most. The paper does not say whether an answer in Listing 2 ends it
+    (``unanswered``) or is answered anew (``always``), nor whether the closing call reads the
+    documents of earlier steps beside the summary of them.
     """
 
     name = "cot"
@@ -75,7 +76,15 @@ class Cot(ReasonerStrategy):
                 break
             asked.append(follow_up)
         if self.closing == "always" or (closes and not answer):
-            return self._closed(talk, contexts, summary, citations)
+            every = self.closing_documents == "all"
+            context = reduce(joined, contexts) if every else contexts[-1]
+            reply = reasoned_reply(talk, context, summary=summary, max_tokens=self.max_tokens)
+            return talk.answer(
+                reply["final_answer"],
+                reasoning=f"{summary}\n\n{reply['reasoning']}",
+                citations=[*citations, *cited_in(reply, context)],
+                sufficient=reply["sufficient"],
+            )
         return talk.answer(answer, reasoning=summary, citations=citations)
 
     def _step(
@@ -99,22 +108,4 @@ class Cot(ReasonerStrategy):
             summary=summary,
             labels=list(excerpts),
             last=last,
-        )
-
-    def _closed(
-        self,
-        talk: Conversation,
-        contexts: Sequence[Context],
-        summary: str,
-        citations: Sequence[Citation],
-    ) -> Answer:
-        """The closing call; its answer also rests on the documents that the summary is based on."""
-        every = self.closing_documents == "all"
-        context = reduce(joined, contexts) if every else contexts[-1]
-        reply = reasoned_reply(talk, context, summary=summary, max_tokens=self.max_tokens)
-        return talk.answer(
-            reply["final_answer"],
-            reasoning=f"{summary}\n\n{reply['reasoning']}",
-            citations=[*citations, *cited_in(reply, context)],
-            sufficient=reply["sufficient"],
         )

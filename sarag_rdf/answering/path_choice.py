@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
-from sarag_rdf.answering.single import reasoned_answer
+from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
+from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, one_of
@@ -46,24 +46,14 @@ class PathChoice(ReasonerStrategy):
     max_tokens: int = max_tokens_option(512)
 
     def answer(self, talk: Conversation) -> Answer:
-        retriever = PathSearch(
-            talk.view,
-            Paths(
-                hops=self.hops,
-                followed=self.paths,
-                ranked=self.paths,
-                limit=self.documents,
-                model=self.model,
-            ),
-        )
+        most, limit = self.paths, self.documents
+        options = Paths(hops=self.hops, followed=most, ranked=most, limit=limit, model=self.model)
+        retriever = PathSearch(talk.view, options)
         topics, relation_paths = retriever.find(talk.query.text)
         paths = [path for path in relation_paths if path.answers]
         if not paths:
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": "no path was found"})
-            context = talk.gather().context
-            if context.is_empty:
-                return talk.answer("", reasoning=NO_EVIDENCE)
-            return reasoned_answer(talk, context, max_tokens=self.max_tokens)
+            return Single(max_tokens=self.max_tokens).answer(talk)
         paths = [path for path in paths if path.score >= paths[0].score - self.margin]
         number, problem = self._chosen(talk, paths)
         detail = {"paths": [_brief(path) for path in paths], "chosen": number, "problem": problem}

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
-from sarag_rdf.answering.single import brief_answer, reasoned_answer
+from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
+from sarag_rdf.answering.single import Single
 from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph
 from sarag_rdf.answering.typed_patterns import (
     MOST,
@@ -68,22 +68,20 @@ class SparqlTyped(ReasonerStrategy):
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
-        reason = ""
+        """From the graph, or else by `single`, whose evidence is retrieved."""
         try:
             solutions = self._solutions(talk)
-        except _NoAnswerError as error:
-            reason = str(error)
-        return self._from_passages(talk, reason) if reason else self._from_graph(talk, solutions)
+        except (_NoAnswerError, TooLongError) as error:
+            talk.say("note", "answered", {"from": "passages", "reason": str(error)})
+            return Single(brief=self.brief, max_tokens=self.max_tokens).answer(talk)
+        return self._from_graph(talk, solutions)
 
     # Patterns
 
     def _solutions(self, talk: Conversation) -> Solutions:
         """The solutions of the first or second reply; raises `_NoAnswerError` if there are none."""
-        shown = _graph(talk).schema_for(
-            talk.question,
-            classes=self.classes,
-            properties=self.properties,
-        )
+        graph = _graph(talk)
+        shown = graph.schema_for(talk.question, classes=self.classes, properties=self.properties)
         if not shown.properties:
             raise _NoAnswerError("the graph has no typed statements")
         reply = self._reply(talk, shown)
@@ -93,20 +91,9 @@ class SparqlTyped(ReasonerStrategy):
             query, findings = self._checked(talk, reply)
         if findings:
             raise _NoAnswerError(f"the second reply was rejected as well: {findings[0].message}")
-        try:
-            solutions = _graph(talk).solve(query, rows=self.rows, seconds=self.seconds)
-        except TooLongError as error:
-            raise _NoAnswerError(str(error)) from error
-        talk.say(
-            "note",
-            "query",
-            {
-                "sparql": solutions.sparql,
-                "bindings": [asdict(binding) for binding in solutions.bindings],
-                "is_cut": solutions.is_cut,
-                "count": solutions.count,
-            },
-        )
+        solutions = graph.solve(query, rows=self.rows, seconds=self.seconds)
+        detail = asdict(solutions)
+        talk.say("note", "query", {**detail, "bindings": list(detail["bindings"])})
         if not solutions.bindings:
             raise _NoAnswerError("the query has no solution")
         return solutions
@@ -130,9 +117,9 @@ class SparqlTyped(ReasonerStrategy):
                     "statements": own.statements,
                     "examples": [list(example) for example in own.examples],
                 }
-                for own in shown.properties
+                for own in shown.properties.values()
             ],
-            "classes": [{"name": c.name, "instances": c.instances} for c in shown.classes],
+            "classes": [{"name": c.name, "instances": c.instances} for c in shown.classes.values()],
             "before": json.dumps(before, ensure_ascii=False) if before else "",
             "findings": [finding.message for finding in findings],
         }
@@ -151,11 +138,7 @@ class SparqlTyped(ReasonerStrategy):
         """
         query = query_of(reply)
         findings = findings_of(query, _graph(talk).schema_of(query))
-        if not findings:
-            try:
-                findings = _graph(talk).findings(query, self.seconds)
-            except TooLongError as error:
-                raise _NoAnswerError(str(error)) from error
+        findings = findings or _graph(talk).findings(query, self.seconds)
         records = [{"kind": finding.kind, "message": finding.message} for finding in findings]
         talk.say("note", "check", {"parsed": True, "accepted": not findings, "findings": records})
         if not query.patterns:
@@ -202,16 +185,6 @@ class SparqlTyped(ReasonerStrategy):
         )
         section = Section("", excerpts, texts)
         return Evidence(retrieved, measured((section,), SparqlTyped.name))
-
-    def _from_passages(self, talk: Conversation, reason: str) -> Answer:
-        """The answer of `single`, whose evidence is retrieved."""
-        talk.say("note", "answered", {"from": "passages", "reason": reason})
-        context = talk.gather().context
-        if context.is_empty:
-            return talk.answer("", reasoning=NO_EVIDENCE)
-        if self.brief:
-            return brief_answer(talk, context)
-        return reasoned_answer(talk, context, max_tokens=self.max_tokens)
 
 
 def _graph(talk: Conversation) -> TypedGraph:

@@ -93,7 +93,7 @@ class TypedGraph:
         for use in map(self._in_use.used, self._in_use.parts):
             classes.update({each.iri: each.instances for each in use.classes})
             statements.update({each.iri: each.statements for each in use.properties})
-        return UsedSchema(self._classes(classes), self._properties(statements))
+        return UsedSchema.of(self._classes(classes), self._properties(statements))
 
     def _classes(self, used: Mapping[str, int]) -> tuple[UsedClass, ...]:
         """The used classes and their superclasses, most instances first."""
@@ -139,11 +139,9 @@ class TypedGraph:
 
     def schema_for(self, question: str, *, classes: int, properties: int) -> UsedSchema:
         """The classes and properties nearest to a question, with their ends and examples."""
-        some_classes = self._nearest(question, self.schema.classes, classes)
-        some = self._nearest(question, self.schema.properties, properties)
-        return UsedSchema(
-            tuple(map(self._counted, some_classes)), tuple(map(self._with_ends, some))
-        )
+        some_classes = self._nearest(question, [*self.schema.classes.values()], classes)
+        some = self._nearest(question, [*self.schema.properties.values()], properties)
+        return UsedSchema.of(map(self._counted, some_classes), map(self._with_ends, some))
 
     def _counted(self, class_: UsedClass) -> UsedClass:
         """The class with the number of its instances, each once."""
@@ -155,10 +153,8 @@ class TypedGraph:
 
     def schema_of(self, query: TypedQuery) -> UsedSchema:
         """The schema in use, in which the properties of a query are described."""
-        requested = set(map(self._property, query.patterns))
-        described = {own.iri: own for own in requested}
-        properties = (described.get(own.iri, own) for own in self.schema.properties)
-        return UsedSchema(self.schema.classes, tuple(properties))
+        described = {pattern.predicate: self._property(pattern) for pattern in query.patterns}
+        return UsedSchema(self.schema.classes, {**self.schema.properties, **described})
 
     def _nearest(self, question: str, terms: Sequence[Any], most: int) -> tuple[Any, ...]:
         """The terms with a name most similar to the question, in their order."""
@@ -204,7 +200,7 @@ class TypedGraph:
 
     def _kinds(self, counts: Counter[str]) -> tuple[str, ...]:
         """The names of classes and the kinds of datatypes, the most frequent first."""
-        known = {own.iri: own.name for own in self.schema.classes}
+        known = {own.iri: own.name for own in self.schema.classes.values()}
         ordered = sorted(counts, key=lambda iri: (-counts[iri], iri))
         kinds = [known.get(iri) or _DATATYPES.get(iri, "") for iri in ordered]
         return tuple(dict.fromkeys(filter(None, kinds)))[:2]
@@ -238,7 +234,7 @@ class TypedGraph:
 
     def _property(self, pattern: TypedPattern) -> UsedProperty:
         """The property of a pattern, described; raises KeyError for one out of the schema."""
-        return self._with_ends(self.schema.property_named(pattern.predicate))
+        return self._with_ends(self.schema.properties[pattern.predicate])
 
     def findings(self, query: TypedQuery, seconds: float) -> list[Finding]:
         """What is wrong with a query whose terms are known: names, directions, joins.
@@ -265,7 +261,7 @@ class TypedGraph:
             if not holds(entities, pattern) and holds(entities, turned):
                 findings.append(Finding("direction", _exchange(pattern)))
         # Variables that nothing can stand for. Ends of one kind of thing may not meet because
-        # statements are missing: that is no mistake.
+        # statements are missing, which is not a mistake.
         for one, other, end in joins(query):
             if _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end)):
                 continue
@@ -382,7 +378,7 @@ class TypedGraph:
             for own, subject, object_ in triples
         ]
         for number, (end, name) in enumerate(query.classes):
-            members = self.schema.class_named(name).members
+            members = self.schema.classes[name].members
             values[f"?_class{number}"] = [str(NamedNode(iri)) for iri in members]
             patterns.append((end.text, [(str(RDF.type), False)], f"?_class{number}"))
         named = sorted({iri for iris in entities.values() for iri in iris})

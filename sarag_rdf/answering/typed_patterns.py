@@ -8,9 +8,8 @@ checked here; `sarag_rdf.answering.typed_graph` checks the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 from typing import Any, Final, Literal
 
@@ -76,28 +75,17 @@ class UsedProperty:
     phrases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UsedSchema:
-    """The classes and properties that a graph uses, or those of them that a question needs."""
+    """The classes and properties that a graph uses, or those that a question needs, by name."""
 
-    classes: tuple[UsedClass, ...] = ()
-    properties: tuple[UsedProperty, ...] = ()
+    classes: Mapping[str, UsedClass]
+    properties: Mapping[str, UsedProperty]
 
-    @cached_property
-    def _classes(self) -> dict[str, UsedClass]:
-        return {class_.name: class_ for class_ in self.classes}
-
-    @cached_property
-    def _properties(self) -> dict[str, UsedProperty]:
-        return {own.name: own for own in self.properties}
-
-    def class_named(self, name: str) -> UsedClass:
-        """The class of that name; raises KeyError."""
-        return self._classes[name]
-
-    def property_named(self, name: str) -> UsedProperty:
-        """The property of that name; raises KeyError."""
-        return self._properties[name]
+    @classmethod
+    def of(cls, classes: Iterable[UsedClass], properties: Iterable[UsedProperty]) -> UsedSchema:
+        """The schema of these, in their order."""
+        return cls({own.name: own for own in classes}, {own.name: own for own in properties})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +152,13 @@ class TypedQuery:
 
 def reply_schema(schema: UsedSchema) -> dict[str, Any]:
     """The JSON schema of replies, with the names of the schema."""
-    properties, classes = (
-        one_of([term.name for term in terms]) for terms in (schema.properties, schema.classes)
-    )
-    pattern = object_of(subject=string(80), property=properties, object=string(80))
-    class_ = object_of(variable=string(20), **{"class": classes})
+    property_, class_ = one_of(schema.properties), one_of(schema.classes)
+    pattern = object_of(subject=string(80), property=property_, object=string(80))
+    typed = object_of(variable=string(20), **{"class": class_})
     comparison = object_of(variable=string(20), relation=one_of(COMPARISONS), value=string(20))
     return object_of(
         patterns=array_of(pattern, MOST),
-        **({"classes": array_of(class_, 2)} if schema.classes else {}),
+        **({"classes": array_of(typed, 2)} if schema.classes else {}),
         comparisons=array_of(comparison, 1),
         count=boolean(),
     )
@@ -208,7 +194,7 @@ def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
     literals = [
         (pattern.object, pattern.predicate)
         for pattern in query.patterns
-        if schema.property_named(pattern.predicate).is_literal
+        if schema.properties[pattern.predicate].is_literal
     ]
     findings += [
         Finding(

@@ -99,12 +99,13 @@ class Prompts:
         """
         digest = hashlib.sha256()
         for name in names:
-            folder = self.folder if self.has(name) else CORE_PROMPTS.folder
-            digest.update((folder / f"{name}.j2").read_bytes() + b"\0")
+            paths = (folder / f"{name}.j2" for folder in (self.folder, *_CORE))
+            digest.update(next(path for path in paths if path.is_file()).read_bytes() + b"\0")
         return digest.hexdigest()
 
 
-CORE_PROMPTS = Prompts(Path(__file__).parents[1] / "models" / "prompts")
+_CORE = [Path(__file__).parents[1] / room / "prompts" for room in ("answering", "models")]
+CORE_PROMPTS = Prompts(_CORE[0])
 render_prompt = CORE_PROMPTS.render
 """`Prompts.render` of the core's templates."""
 prompt_hash = CORE_PROMPTS.digest
@@ -114,7 +115,7 @@ prompt_hash = CORE_PROMPTS.digest
 @cache
 def _prompt_templates(folder: Path) -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader([folder, CORE_PROMPTS.folder]),
+        loader=jinja2.FileSystemLoader([folder, *_CORE]),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - prompts are plain text
         keep_trailing_newline=False,

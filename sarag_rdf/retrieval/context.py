@@ -46,7 +46,7 @@ def measured(sections: Sequence[Section], builder: str) -> Context:
 
 
 class Budget:
-    """Counts what is taken; `limit` of None is no limit."""
+    """Counts the tokens of what is taken, up to `limit`, or without one."""
 
     def __init__(self, count: CountTokens, limit: int | None, *, used: int = 0) -> None:
         if limit is not None and limit < 1:

@@ -234,7 +234,7 @@ class Network(ABC):
     def neighbourhood(self, seeds: Rows, n: int) -> dict[int, int]:
         """Entities within n hops over relationships, both ways, with their distance from a seed.
 
-        An identity is no hop: both its ends have the same distance (SA-RAG, arXiv 2512.15922,
+        Both ends of an identity have the same distance (SA-RAG, arXiv 2512.15922,
         section 5.4).
         """
         frontier = inside = self.with_identical(np.unique(seeds))

@@ -273,8 +273,8 @@ class PathSearch:
             key=lambda answer: (answer.name, answer.iri),
         )
         is_cut = len(result.rows) > options.answers or walks >= options.walks
-        found = tuple(answers[: options.answers])
-        return replace(self._described(path), sparql=text, answers=found, is_cut=is_cut)
+        first = tuple(answers[: options.answers])
+        return replace(self._described(path), sparql=text, answers=first, is_cut=is_cut)
 
     def _described(self, path: RankedPath) -> RelationPath:
         return RelationPath(

@@ -38,7 +38,9 @@ BLOCK = 512
 class Ppr(RetrieverStrategy):
     """Documents by personalised PageRank, or by similarity in a graph without relationships.
 
-    The setting `order` records which. The first question to a graph compares all pairs of names.
+    The setting `order` records which. The first question to a graph compares all pairs of names,
+    and reads the whole network: with the engine ``sparql``, too, as the rank of a node depends on
+    all others.
     """
 
     name = "ppr"

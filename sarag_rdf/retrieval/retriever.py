@@ -115,7 +115,8 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         are left out. `settings` are recorded beside the options, and so are activation weights.
         """
         seeds, entities, links = explanation.seeds, explanation.entities, explanation.links
-        steps = [step for node in (*entities, *documents) for step in node.chain]
+        chains = (*(e.chain for e in entities), *(ranked.chain for ranked in documents))
+        steps = [step for chain in chains for step in chain]
         nodes = {(step.origin_type, step.origin) for step in steps}
         nodes |= {(step.target_type, step.target) for step in steps}
         nodes |= {("document" if s.node == s.text else "entity", s.node) for s in seeds}

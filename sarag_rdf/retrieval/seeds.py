@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Mapping
-from typing import Final, Literal
+from collections.abc import Container
+from typing import Final
 
 import numpy as np
 
@@ -18,13 +18,6 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.retrieval.network import ABOUT
 from sarag_rdf.retrieval.view import GraphView, Names
 
-Start = Literal["any", "outgoing", "incident"]
-_STARTS: Final[Mapping[Start, Mapping[str, int]]] = {
-    "any": {},
-    "outgoing": {"links": 1},
-    "incident": {"links": 1, "links-to": 2},
-}
-"""Queries for the statements over which a step starts, with their column of the entity."""
 _LOOKED_AT: Final = 1000
 """Descriptions that are looked at, if statements are needed."""
 
@@ -68,29 +61,30 @@ def nearest_entities(
     question: Vector,
     count: int,
     *,
-    starts: Start = "any",
+    with_statements: bool = False,
+    inverse: bool = False,
 ) -> tuple[Seed, ...]:
     """The `count` entities with the nearest descriptions, or all if there are fewer.
 
-    `starts` says which count: any, those with outgoing statements to another entity, or with
-    incident ones. Several of the nearest descriptions may be of one entity, or
-    of one that does not count, so that more of them are looked at until the entities suffice; for
-    entities that count at most `_LOOKED_AT`.
+    `with_statements` leaves out those without a statement to another entity, or with `inverse` from
+    one. Several of the nearest descriptions may be of one entity, or of one that is left out, so
+    that more of them are looked at until the entities suffice; with statements at most
+    `_LOOKED_AT`.
     """
+    columns = {"links": 1, "links-to": 2} if inverse else {"links": 1}
     size, k = len(vectors.index("description")), count
-    queries = _STARTS[starts]
-    size = min(size, max(count, _LOOKED_AT)) if queries else size
+    size = min(size, max(count, _LOOKED_AT)) if with_statements else size
     while True:
         seeds = nearest_seeds(reader, vectors, question, min(k, size))
-        if queries:
+        if with_statements:
             entities = [seed.node for seed in seeds]
-            begins = {
+            starts = {
                 row[column].value
-                for query, column in queries.items()
+                for query, column in columns.items()
                 for row in reader.rows_for(query, entities)
                 if row[1] != row[2]
             }
-            seeds = tuple(seed for seed in seeds if seed.node in begins)
+            seeds = tuple(seed for seed in seeds if seed.node in starts)
         if len(seeds) >= count or k >= size:
             return seeds[:count]
         k *= 4

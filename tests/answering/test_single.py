@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.answering.conversation import INSUFFICIENT, abstains
-from sarag_rdf.answering.single import Single
+from sarag_rdf.answering.single import ClosedBook, Single
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section, Usage
 from sarag_rdf.testing.fakes import QueuedLLM
@@ -171,3 +171,22 @@ def test_a_brief_answer_may_be_none() -> None:
     llm = QueuedLLM([{"final_answer": "Insufficient information"}])
     answer = answer_of(Single(brief=True), Library(), llm)
     assert (answer.outcome, answer.text, answer.citations) == ("insufficient", INSUFFICIENT, ())
+
+
+# ---------------------------------------------------------------------------- By heart
+
+
+def test_by_heart_nothing_is_retrieved_and_nothing_cited() -> None:
+    library, llm = Library(), QueuedLLM([{"reasoning": " I know. ", "final_answer": "Ulm"}])
+    answer = answer_of(ClosedBook(max_tokens=77), library, llm)
+    assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "I know.")
+    assert (library.asked, answer.evidence, answer.citations) == ([], (), ())
+    assert (answer.retrieved.query, answer.retrieved.retriever) == (QUERY, "none")
+    [call] = llm.calls
+    assert (call.name, call.max_tokens) == ("closed_book", 77)
+    assert f"\n{ASKED}\n=== end " in call.prompt
+
+
+def test_by_heart_it_may_not_be_known() -> None:
+    llm = QueuedLLM([{"reasoning": "", "final_answer": "I don't know."}])
+    assert answer_of(ClosedBook(), Library(), llm).outcome == "insufficient"

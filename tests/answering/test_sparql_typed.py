@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering import sparql_typed
+from sarag_rdf.answering import sparql_typed, typed_graph
 from sarag_rdf.answering.sparql_typed import SparqlTyped
 from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph, within
 from sarag_rdf.answering.typed_patterns import TypedQuery
@@ -300,6 +300,24 @@ def test_a_query_that_takes_too_long_falls_back(
     assert notes(answer, "answered")[0]["reason"] == reason
 
 
+def test_the_checks_of_a_reply_share_one_time_limit(
+    kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[float, float | None]] = []
+
+    def noted(seconds: float, work: Any, limit: float | None = None) -> Any:
+        given.append((seconds, limit))
+        return work()
+
+    monkeypatch.setattr(typed_graph, "within", noted)
+    ask(kg, WRONG["clash"], TEACHER, seconds=9.0)
+    checks = [seconds for seconds, limit in given if limit == 9.0]
+    assert len(checks) > 1
+    assert checks == sorted(checks, reverse=True)
+    assert checks[0] <= 9.0
+    assert given[-1] == (9.0, None)  # the query has its own
+
+
 def test_errors_of_the_store_are_raised() -> None:
     def fails(error: Exception) -> None:
         raise error
@@ -314,8 +332,8 @@ def test_a_large_schema_is_cut_to_what_is_nearest(kg: KnowledgeGraph) -> None:
     with kg.session.read() as snapshot:
         graph = TypedGraph(snapshot.view)
     near = graph.schema_for("Who is the teacher of this chemist?", classes=1, properties=1)
-    assert [own.name for own in near.properties] == ["teacher"]
-    assert [own.name for own in near.classes] == ["chemist"]
+    assert list(near.properties) == ["teacher"]
+    assert list(near.classes) == ["chemist"]
     assert len(graph.schema.properties) == 4
 
 

@@ -81,7 +81,7 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
         ),
         (
             {"reasoner": "self-ask:most=2"},
-            "unknown option 'most' of self-ask: choose from steps, facts, rounds, max_tokens",
+            "unknown option 'most' of self-ask: choose from steps, max_tokens, facts, rounds",
         ),
         (
             {"reasoner": "single:llm=x"},

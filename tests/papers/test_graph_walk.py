@@ -125,7 +125,7 @@ def test_aliases_count_as_names() -> None:
 
 # --------------------------------------------------------------------- 2. Breadth first
 
-FACTS = [Fact(one, other, "") for one, other in pairwise((ADA, BEA, CID, DAN, EVE, FAY, GUS))]
+FACTS = [Fact((one, other), "") for one, other in pairwise((ADA, BEA, CID, DAN, EVE, FAY, GUS))]
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_what_the_documents_hold_is_read_from_the_graph() -> None:
     }
     assert contents.names == {ADA: ["ada"], BEA: ["bea"], CID: ["cid"]}
     assert contents.facts == [
-        Fact(ADA, BEA, "Ada met Bea.", first.iri),
-        Fact(BEA, CID, "Bea met Cid.", second.iri),
+        Fact((ADA, BEA), "Ada met Bea.", first.iri),
+        Fact((BEA, CID), "Bea met Cid.", second.iri),
     ]
 
 

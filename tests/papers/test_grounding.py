@@ -82,7 +82,7 @@ def test_an_unknown_name_is_no_link(view: GraphView) -> None:
 
 def test_a_near_name_with_a_word_in_common_is_linked(view: GraphView) -> None:
     found = ground(view, '"The Mill" "built by" ?answer')
-    assert {link.label for link in found.linked} == {"Orrin Mill"}
+    assert {link.entity for link in found.linked} == {MINTER.entity("orrin mill")}
     assert all(0.0 < link.similarity < 1.0 for link in found.linked)
     assert found.bindings[0].value == "Tom"
 
@@ -96,7 +96,7 @@ def test_patterns_without_a_common_solution(view: GraphView) -> None:
 
 def test_the_query_that_was_run_gives_the_same_again(view: GraphView) -> None:
     found = ground(view, '"Halden" "founded by" ?who . ?who "born in" ?answer')
-    result = view._view.reader.store.query(found.sparql)
+    result = view.reader.store.query(found.sparql)
     assert isinstance(result, Table)
     values = {term.value for row in result.rows for term in row if term}
     assert {

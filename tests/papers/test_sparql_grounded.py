@@ -37,7 +37,7 @@ class Fixed:
 @pytest.fixture(autouse=True)
 def fixed_grounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """The view of a conversation is what grounds its queries."""
-    monkeypatch.setattr(sparql_grounded, "Grounder", lambda view: view)
+    monkeypatch.setattr(sparql_grounded, "ground", lambda view, query: view.ground(query))
 
 
 def reply(**changes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sarag_rdf.retrieval.relevance import calibrated
+from sarag_rdf.retrieval.sarag import calibrated
 
 cosines = st.lists(st.floats(-1.0, 1.0, allow_subnormal=False), min_size=2, max_size=30)
 quantiles = st.sampled_from([0.0, 0.5, 0.9, 0.98])

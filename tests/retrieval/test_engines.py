@@ -13,7 +13,7 @@ from sarag_rdf.graph.vectors.vector_store import MemoryVectors
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.kg.vectors import make_view
-from sarag_rdf.retrieval import relevance
+from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.network import StoreNetwork
 from sarag_rdf.retrieval.view import Engine, GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -46,7 +46,7 @@ def test_both_engines_find_the_same(retriever: str, seed: int) -> None:
 def test_what_cannot_be_among_the_best_is_left_out(
     question: str, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relevance, "CANDIDATES", 4)
+    monkeypatch.setattr(sarag, "CANDIDATES", 4)
     view = view_by("memory", 4)
     asked = Query(question)
     every = make_retriever("sarag", view, {"c": 0.3}).retrieve(asked)
@@ -58,7 +58,7 @@ def test_what_cannot_be_among_the_best_is_left_out(
 def test_few_documents_are_read_where_few_can_be_among_the_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(relevance, "CANDIDATES", 4)
+    monkeypatch.setattr(sarag, "CANDIDATES", 4)
     view, read = view_by("memory", 4), list[int]()
     index = view.vectors.index("document")
     vectors = index.vectors

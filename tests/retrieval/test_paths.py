@@ -388,3 +388,16 @@ def test_walks_beyond_their_limit_are_cut(kg: KnowledgeGraph) -> None:
     assert not followed(kg, "Ines Falcato", *hops).is_cut
     found = followed(kg, "Ines Falcato", *hops, walks=1)
     assert (len(found.answers), found.is_cut) == (1, True)
+
+
+@pytest.mark.parametrize("explain", [True, False])
+def test_a_step_passes_on_a_share_of_the_activation_of_its_origin(
+    kg: KnowledgeGraph, explain: bool
+) -> None:
+    question = "which films are in the languages of the films directed by [Ines Falcato]?"
+    found = kg.search(question, retriever=f"paths:followed=3:explain={str(explain).lower()}")
+    activation = {entity.iri: entity.activation for entity in found.entities}
+    steps = [step for entity in found.entities for step in entity.chain]
+    assert steps
+    assert all(step.amount == step.weight * activation[step.origin] for step in steps)
+    assert all(step.activation == activation[step.target] for step in steps)

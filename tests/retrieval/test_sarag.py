@@ -25,7 +25,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.retrieval import relevance, sarag
+from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import Rates
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import (
@@ -65,9 +65,8 @@ SETTINGS: dict[str, Any] = {"k": 1, "n": 2, "c": 0.0, "decay": 0.5, "gain": 0.5}
 @pytest.fixture(autouse=True)
 def round_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants that are easy to calculate with, whatever they are tuned to."""
-    for module in (sarag, relevance):
-        monkeypatch.setattr(module, "MASK", 0.5)
-        monkeypatch.setattr(module, "WORDS", 0.25)
+    monkeypatch.setattr(sarag, "MASK", 0.5)
+    monkeypatch.setattr(sarag, "WORDS", 0.25)
     monkeypatch.setattr(sarag, "Rates", partial(Rates, topic_weight=0.8, mention_weight=0.2))
 
 

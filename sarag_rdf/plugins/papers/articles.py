@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.base.prompts import fence_for, object_of, render_prompt, string
+from sarag_rdf.base.prompts import fence_for, object_of, string
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language, entity_labels
+from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.path_model import Hop, packaged_model, read_schema, said_properties
 
 LISTED: Final = 10
@@ -41,30 +42,33 @@ _GENERAL: Final = (SARAG.base, OWL.base, RDFS.base)
 _AS_YOU: Final = ("uni", "use", "eu", "one")
 """How words begin that have ``a`` before a vowel, such as university."""
 
-PropertyPhrase = Callable[[str, bool], str]
-"""(property, whether from object to subject) -> a phrase such as ``films directed by``."""
-KindOf = Callable[[Collection[str]], str]
-"""Ends of properties (+ the subject, - the object) -> a word for an entity there, or nothing."""
-ClassNames = Callable[[Collection[str]], Mapping[str, str]]
-"""IRIs of classes -> their names."""
 
-
-@dataclass(frozen=True, slots=True)
 class Wording:
-    """How statements are put into words.
+    """How statements are put into words: as relation paths are, and values too.
 
-    `properties` are the properties of each part whose statements are written. `kind` is the word
-    for an entity that the ends of its properties suggest, `names` are those of classes.
+    `properties` are those of each part whose statements are written, `names` has those of classes.
     """
 
-    properties: Mapping[str, frozenset[str]]
-    phrase: PropertyPhrase
-    kind: KindOf
-    names: ClassNames
+    def __init__(self, reader: GraphReader) -> None:
+        in_use = SchemaInUse(reader)
+        self.properties = {
+            part.name: frozenset(use.iri for use in said_properties(in_use, part))
+            for part in in_use.parts
+        }
+        self.names = in_use.names
+        names = in_use.names(frozenset().union(*self.properties.values()))
+        self._schema = replace(read_schema(reader), names=names)
+
+    def phrase(self, hop: Hop) -> str:
+        """A phrase such as ``films directed by``."""
+        return packaged_model().noun_phrase(self._schema, hop)
+
+    def kind(self, hops: Iterable[Hop]) -> str:
+        """The word for an entity at the start of these hops, or nothing."""
+        return self._schema.kind(hop.start for hop in hops)
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence, and the names and values that it must contain."""
 
     text: str
@@ -114,16 +118,12 @@ class ArticleReport:
     @property
     def problems(self) -> list[str]:
         """The first missing statements, and their number."""
-        if not self.missing:
-            return []
         listed = [
             f"not in an article: <{subject}> <{property_}> {other}"
             for subject, property_, other in self.missing[:LISTED]
         ]
-        return [
-            *listed,
-            f"{_counted(len(self.missing), 'statement')} missing from the articles",
-        ]
+        number = _counted(len(self.missing), "statement")
+        return [*listed, f"{number} missing from the articles"] if listed else []
 
     @property
     def nameless(self) -> int:
@@ -134,16 +134,14 @@ class ArticleReport:
 
 @dataclass(slots=True)
 class _Topic:
-    """An entity with its statements: (property, is inverse) -> values by their RDF term."""
+    """An entity with its statements: hop -> values by their RDF term."""
 
     name: str
     classes: set[str] = field(default_factory=set)
     """Names of its classes, without general ones."""
     descriptions: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
-    values: defaultdict[tuple[str, bool], dict[str, str]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    values: defaultdict[Hop, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     outgoing: list[tuple[str, str, str]] = field(default_factory=list)
     """(property, RDF term, name) of each statement of which it is the subject."""
 
@@ -207,7 +205,7 @@ def _read(
             topic = topics[iri]
             name = names.get(other.value) if isinstance(other, NamedNode) else _clean(other.value)
             if name:
-                topic.values[property_, is_inverse][str(other)] = name
+                topic.values[Hop(property_, is_inverse)][str(other)] = name
             if is_inverse:
                 continue
             if name:
@@ -251,8 +249,7 @@ def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> 
 
 
 def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
-    ends = [("-" if is_inverse else "+") + iri for iri, is_inverse in sorted(topic.values)]
-    kind = wording.kind(ends)
+    kind = wording.kind(topic.values)
     if topic.classes and kind not in topic.classes:
         kind = min(topic.classes)
     if kind:
@@ -260,11 +257,9 @@ def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
         yield Sentence(f"{topic.name} is {article} {kind}.")
     for text in dict.fromkeys(topic.descriptions):
         yield Sentence(_ended(text), (text,))
-    for (property_, is_inverse), values in sorted(
-        topic.values.items(), key=lambda item: (item[0][1], item[0][0])
-    ):
-        phrase = wording.phrase(property_, is_inverse)
-        for some in _batches(sorted(set(values.values())), NAMES):
+    for hop in sorted(topic.values, key=lambda hop: (hop.is_inverse, hop.predicate)):
+        phrase = wording.phrase(hop)
+        for some in _batches(sorted(set(topic.values[hop].values())), NAMES):
             text = f"{phrase[:1].upper()}{phrase[1:]} {topic.name}: {', '.join(some)}."
             yield Sentence(text, some)
     for text in dict.fromkeys(topic.sentences):
@@ -282,14 +277,15 @@ def _text(topic: str, sentences: Sequence[Sentence], llm: LLM | None, report: Ar
     except (TruncatedReplyError, UnparsableReplyError):
         report.refused += 1
         return "\n".join(lines)
-    lacking = [s.text for s in given if not all(_contains(written, name) for name in s.names)]
+    plain = _plain(written)
+    lacking = [s.text for s in given if not all(_plain(name) in plain for name in s.names)]
     report.rewritten += 1
     report.restored += len(lacking)
     return "\n".join([written, *lacking, *rest])
 
 
 def _written(topic: str, facts: Sequence[str], llm: LLM) -> str:
-    prompt = render_prompt(
+    prompt = PROMPTS.render(
         "write_article", topic=topic, facts=facts, fence=fence_for(topic, *facts, length=8)
     )
     schema = object_of(article=string(_CHARACTERS))
@@ -305,10 +301,6 @@ def _check(iri: str, topic: _Topic, text: str, report: ArticleReport) -> None:
             report.covered += 1
         else:
             report.missing.append((iri, property_, other))
-
-
-def _contains(text: str, name: str) -> bool:
-    return _plain(name) in _plain(text)
 
 
 def _plain(text: str) -> str:
@@ -333,22 +325,6 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _wording(reader: GraphReader) -> Wording:
-    """The phrases and kinds of relation paths, for values too."""
-    in_use, schema, model = SchemaInUse(reader), read_schema(reader), packaged_model()
-    used = {
-        part.name: frozenset(use.iri for use in said_properties(in_use, part))
-        for part in in_use.parts
-    }
-    schema = replace(schema, names=in_use.names(frozenset().union(*used.values())))
-    return Wording(
-        used,
-        lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)),
-        schema.kind,
-        in_use.names,
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class ArticleOptions(Options):
     """Of which parts articles are written, and by whom."""
@@ -361,7 +337,7 @@ class ArticleOptions(Options):
 def _export(graph: ExportedGraph, output: IO[bytes], options: ArticleOptions) -> ArticleReport:
     reader = graph.read_any(options.over or (DOCUMENTS,))
     llm = graph.llm() if options.rewrite else None
-    report = write_articles(reader, output, _wording(reader), llm, graph.progress)
+    report = write_articles(reader, output, Wording(reader), llm, graph.progress)
     if not report.articles:
         raise InputError(
             "no article was written: no named entity has a statement or a description; to write "

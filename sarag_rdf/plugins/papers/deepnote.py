@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sarag_rdf.answering.conversation import (
     NO_EVIDENCE,
     Conversation,
-    ReasonerStrategy,
     citations_of,
 )
 from sarag_rdf.answering.decompose import joined
@@ -20,19 +19,17 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import boolean, object_of, string
 from sarag_rdf.base.types import Answer, Context
-from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused import PROSE, KgInfused, one_line
+from sarag_rdf.plugins.papers.kg_infused import PROSE, KgInfused, WithFacts, one_line
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeepNote(ReasonerStrategy):
+class DeepNote(WithFacts):
     """3 `steps` + 2 calls at most; with `facts` 4 `steps` + `rounds` + 4.
 
     Ends early with an empty or repeated query, and after `failures` notes that were no better.
     """
 
     name = "deepnote"
-    prompts = PROMPTS
     steps: int = option(
         3, "Maximum number of further searches, each with three calls.", ge=1, le=MAX_HOPS
     )
@@ -40,12 +37,6 @@ class DeepNote(ReasonerStrategy):
         2, "Number of searches that may leave the note as it is.", ge=1, le=MAX_HOPS
     )
     passages: int = option(6, "Maximum number of documents that a search adds.", ge=1, le=MAX_COUNT)
-    facts: bool = option(
-        False, "Work statements of a knowledge graph into the note in each turn (KG-Infused RAG)."
-    )
-    rounds: int = option(
-        2, "Maximum number of rounds in which statements are selected.", ge=1, le=MAX_HOPS
-    )
     max_tokens: int = max_tokens_option(1024)
 
     @property

@@ -60,7 +60,6 @@ from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.network import RELATED_TO
-from sarag_rdf.retrieval.relevance import calibrated
 from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
@@ -70,11 +69,12 @@ from sarag_rdf.retrieval.retriever import (
     scored,
 )
 from sarag_rdf.retrieval.rrf import in_turn
+from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 TEXTS = 10
-"""Texts that a step of a path has at most."""
+"""Maximum number of texts of a step of a path."""
 _ANCHORS: Final = 3
 """Anchors that a model may name."""
 _TOPICS: Final = 5

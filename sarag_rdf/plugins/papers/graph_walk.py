@@ -6,10 +6,11 @@ kept, ordered by hops. No model is called, neither for language nor for embeddin
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, budget_option, option
@@ -24,27 +25,15 @@ LONG = 5
 """Letters from which on a word of the question may match a part of a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A relationship between two entities, as a document states it."""
+class Fact(NamedTuple):
+    """A relationship between two entities, or a description of one, as a document states it."""
 
-    subject: str
-    object: str
+    ends: tuple[str, ...]
     text: str
     document: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What a document says of an entity; the text names the entity."""
-
-    entity: str
-    text: str
-    document: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """What the retrieved documents hold: entities by document, names by entity, facts.
 
     Descriptions are read only if they become part of the context.
@@ -53,7 +42,7 @@ class Contents:
     entities: Mapping[str, frozenset[str]]
     names: Mapping[str, Sequence[str]]
     facts: Sequence[Fact]
-    descriptions: Sequence[Description] = ()
+    descriptions: Sequence[Fact] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,37 +120,32 @@ class GraphWalk(ContextStrategy):
         contents: Contents,
         hops: Mapping[str, int],
     ) -> Context:
-        limit, most_hops = self.budget, self.hops
-        share = Budget(count, max(1, int(limit * self.share)))
-        texts_by_kind: dict[bool, defaultdict[int, list[str]]] = {
-            is_fact: defaultdict(list) for is_fact in (False, True)
-        }
+        share = Budget(count, max(1, int(self.budget * self.share)))
         citations = {document.iri: Excerpt.whole(document).citation for document in documents}
-        sources: dict[str, Citation] = {}
+        texts: defaultdict[tuple[int, bool], dict[str, Citation]] = defaultdict(dict)
         for text, (hop, is_fact, origin) in _nearest(contents, hops).items():
             if share.take(text):
-                texts_by_kind[is_fact][hop].append(text)
-                sources[text] = citations[origin]
-        descriptions, facts = texts_by_kind.values()
-        budget = Budget(count, limit, used=share.used)
+                texts[hop, is_fact][text] = citations[origin]
+        budget = Budget(count, self.budget, used=share.used)
         first, second = tiers(question, documents, contents, hops)
-        documents_by_hop: defaultdict[int, list[Document]] = defaultdict(list)
+        by_hop: defaultdict[int, list[Document]] = defaultdict(list)
         for document in (*first, *second):
             if budget.take(document.titled_text):
-                hops_of_entities = [
-                    hops[e] for e in contents.entities.get(document.iri, ()) if e in hops
-                ]
-                documents_by_hop[min(hops_of_entities, default=most_hops + 1)].append(document)
-        sections = []
-        number = 0
-        for hop in sorted({*descriptions, *facts, *documents_by_hop}):
-            excerpts = {}
-            for document in documents_by_hop[hop]:
-                number += 1
-                excerpts[f"D{number}"] = Excerpt.whole(document)
-            texts = tuple(facts[hop]), tuple(descriptions[hop])
-            cited = {text: sources[text] for kind in texts for text in kind}
-            sections.append(Section(_heading(hop, most_hops), excerpts, *texts, cited))
+                near = [hops[e] for e in contents.entities.get(document.iri, ()) if e in hops]
+                by_hop[min(near, default=self.hops + 1)].append(document)
+        sections, numbers = [], itertools.count(1)
+        for hop in sorted({*by_hop, *(hop for hop, _ in texts)}):
+            excerpts = {f"D{next(numbers)}": Excerpt.whole(d) for d in by_hop[hop]}
+            facts, descriptions = texts[hop, True], texts[hop, False]
+            sections.append(
+                Section(
+                    _heading(hop, self.hops),
+                    excerpts,
+                    tuple(facts),
+                    tuple(descriptions),
+                    facts | descriptions,
+                )
+            )
         return Context(tuple(sections), budget.used, "graph-walk")
 
 
@@ -173,17 +157,13 @@ def read_contents(
     entities: defaultdict[str, set[str]] = defaultdict(set)
     for document, entity in reader.rows_for("described-by", iris):
         entities[document.value].add(entity.value)
+    rows = reader.rows_for("document-relationships", iris)
     facts = sorted(
-        (
-            Fact(subject.value, object_.value, text.value, document.value)
-            for document, _, subject, object_, text in reader.rows_for(
-                "document-relationships", iris
-            )
-        ),
-        key=lambda fact: (fact.text, fact.subject, fact.object, fact.document),
+        (Fact((row[2].value, row[3].value), row[4].value, row[0].value) for row in rows),
+        key=lambda fact: (fact.text, fact.ends, fact.document),
     )
     every = {e for members in entities.values() for e in members}
-    every |= {end for fact in facts for end in (fact.subject, fact.object)}
+    every |= {end for fact in facts for end in fact.ends}
     names: defaultdict[str, set[str]] = defaultdict(set)
     for entity, name in reader.rows_for("entity-names", every):
         names[entity.value].add(normalize_name(name.value))
@@ -197,7 +177,7 @@ def read_contents(
 
 def _descriptions(
     reader: GraphReader, documents: Sequence[str], names: Mapping[str, Iterable[str]]
-) -> list[Description]:
+) -> list[Fact]:
     """Descriptions that come from documents, with the entity's name where they do not tell it."""
     triples = {
         (entity.value, text.value, document.value)
@@ -210,10 +190,9 @@ def _descriptions(
     for entity, text, document in sorted(triples):
         normal = f" {normalize_name(text)} "
         if any(f" {name} " in normal for name in names.get(entity, ())):
-            described.append(Description(entity, text, document))
+            described.append(Fact((entity,), text, document))
         elif text:
-            named = f"{labels.get(entity, entity)}: {text}"
-            described.append(Description(entity, named, document))
+            described.append(Fact((entity,), f"{labels.get(entity, entity)}: {text}", document))
     return described
 
 
@@ -245,8 +224,8 @@ def walked(seeds: Iterable[str], facts: Iterable[Fact], hops: int) -> dict[str, 
     """Entity -> hops from the nearest seed, over facts in both directions."""
     neighbours: defaultdict[str, set[str]] = defaultdict(set)
     for fact in facts:
-        neighbours[fact.subject].add(fact.object)
-        neighbours[fact.object].add(fact.subject)
+        for end in fact.ends:
+            neighbours[end].update(fact.ends)
     reached = dict.fromkeys(seeds, 0)
     frontier = set(reached)
     for hop in range(1, hops + 1):
@@ -272,16 +251,12 @@ def tiers(
     question: str, documents: Sequence[Document], contents: Contents, hops: Mapping[str, int]
 ) -> tuple[list[Document], list[Document]]:
     """Documents that describe reached entities, most first; then those with words in common."""
-    mentions = Counter(
-        {
-            document.iri: sum(entity in hops for entity in contents.entities.get(document.iri, ()))
-            for document in documents
-        }
-    )
-    first = sorted(
-        (document for document in documents if mentions[document.iri]),
-        key=lambda document: -mentions[document.iri],
-    )
+    mentions = {
+        document.iri: len(contents.entities.get(document.iri, frozenset()) & hops.keys())
+        for document in documents
+    }
+    first = [document for document in documents if mentions[document.iri]]
+    first.sort(key=lambda document: -mentions[document.iri])
     words = set(normalize_name(question).split()) - STOP_WORDS
     second = [
         document
@@ -297,18 +272,14 @@ def _nearest(contents: Contents, hops: Mapping[str, int]) -> dict[str, tuple[int
     The hop of a relationship is that of its nearer end; both were reached.
     """
     closest = [
-        (hops[d.entity], False, d.text, d.document)
-        for d in contents.descriptions
-        if d.entity in hops
-    ]
-    closest += [
-        (min(hops[fact.subject], hops[fact.object]), True, fact.text, fact.document)
-        for fact in contents.facts
-        if fact.subject in hops and fact.object in hops
+        (min(hops[end] for end in fact.ends), is_fact, fact.text, fact.document)
+        for is_fact, several in enumerate((contents.descriptions, contents.facts))
+        for fact in several
+        if hops.keys() >= {*fact.ends}
     ]
     nearest: dict[str, tuple[int, bool, str]] = {}
     for hop, is_fact, text, document in sorted(closest):
-        nearest.setdefault(text, (hop, is_fact, document))
+        nearest.setdefault(text, (hop, bool(is_fact), document))
     return nearest
 
 

@@ -53,7 +53,6 @@ from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.network import RELATED_TO
-from sarag_rdf.retrieval.relevance import calibrated
 from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
@@ -63,7 +62,8 @@ from sarag_rdf.retrieval.retriever import (
     scored,
 )
 from sarag_rdf.retrieval.rrf import in_turn, ranks
-from sarag_rdf.retrieval.seeds import Start, nearest_entities
+from sarag_rdf.retrieval.sarag import calibrated
+from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 PROSE = 6000
@@ -75,10 +75,13 @@ _DIGITS = 5
 """Decimals by which similarities differ; those of equal texts may differ in the seventh."""
 
 
-def seeds_for(facts: GraphView, question: Vector, count: int, *, inverse: bool) -> tuple[Seed, ...]:
-    """The entities at which activation starts."""
-    starts: Start = "incident" if inverse else "outgoing"
-    return nearest_entities(facts.reader, facts.vectors, question, count, starts=starts)
+def nearest_subjects(
+    facts: GraphView, question: Vector, count: int, *, inverse: bool
+) -> tuple[Seed, ...]:
+    """The entities at which activation starts: the nearest with statements."""
+    return nearest_entities(
+        facts.reader, facts.vectors, question, count, with_statements=True, inverse=inverse
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class KgInfusedSearch(RetrieverStrategy):
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         facts = view.facts
         question = view.vectors.embed_query(query.text)
-        seeds = seeds_for(facts, question, self.k, inverse=self.inverse)
+        seeds = nearest_subjects(facts, question, self.k, inverse=self.inverse)
         floor, ceiling = facts.vectors.index("relationship").quantile(question, self.c)
         reached = self._activate(facts, question, [seed.node for seed in seeds], floor, ceiling)
         nearest = sorted(reached.links, key=lambda link: -round(link.similarity, _DIGITS))
@@ -331,7 +334,7 @@ class KgInfused(ReasonerStrategy):
         """
         view = talk.view.facts
         vector = view.vectors.embed_query(question)
-        seeds = seeds_for(view, vector, self.seeds, inverse=self.inverse)
+        seeds = nearest_subjects(view, vector, self.seeds, inverse=self.inverse)
         selections: list[Selection] = []
         entities = [seed.node for seed in seeds][: self.entities]
         earlier: set[str] = set()
@@ -457,6 +460,19 @@ class KgInfused(ReasonerStrategy):
             max_tokens=self.max_tokens,
         )
         return one_line(reply["note"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithFacts(ReasonerStrategy):
+    """A reasoner into which KG-Infused RAG can be plugged (its appendix G)."""
+
+    prompts = PROMPTS
+    facts: bool = option(
+        False, "Use statements of a knowledge graph, as kg-infused does (KG-Infused RAG)."
+    )
+    rounds: int = option(
+        2, "With facts, the maximum number of rounds that select statements.", ge=1, le=MAX_HOPS
+    )
 
 
 def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from sarag_rdf.answering.conversation import (
     INSUFFICIENT,
     Conversation,
-    ReasonerStrategy,
     abstains,
     citations_of,
     format_facts,
@@ -16,12 +15,11 @@ from sarag_rdf.answering.single import looked_up
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation
-from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused import KgInfused
+from sarag_rdf.plugins.papers.kg_infused import KgInfused, WithFacts
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfAsk(ReasonerStrategy):
+class SelfAsk(WithFacts):
     """At most `steps` follow-up questions, two calls each, and a call for the answer.
 
     Stops early at an answer, or at a follow-up question that is empty or repeated. With `facts` it
@@ -29,20 +27,9 @@ class SelfAsk(ReasonerStrategy):
     """
 
     name = "self-ask"
-    prompts = PROMPTS
     steps: int = option(
         3,
         "Maximum number of follow-up questions, each with a search and two calls.",
-        ge=1,
-        le=MAX_HOPS,
-    )
-    facts: bool = option(
-        False,
-        "Answer each follow-up question as kg-infused does, with statements of a knowledge graph.",
-    )
-    rounds: int = option(
-        2,
-        "Maximum number of rounds in which statements are selected for a follow-up question.",
         ge=1,
         le=MAX_HOPS,
     )

@@ -13,13 +13,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.base.errors import UnparsableReplyError
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import BREAK, boolean, object_of, one_of, string
 from sarag_rdf.base.types import Answer, Context, Excerpt, Section
-from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused import KgInfused
+from sarag_rdf.plugins.papers.kg_infused import KgInfused, WithFacts
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
 """How much of an answer a passage supports, by what the model says."""
@@ -67,7 +66,7 @@ class Reflection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfRag(ReasonerStrategy):
+class SelfRag(WithFacts):
     """A call for each passage; with `facts` 3 `passages` + `rounds` + 2 calls at most.
 
     The answer of the passage with the highest score is returned, that of the better rank among
@@ -80,7 +79,6 @@ class SelfRag(ReasonerStrategy):
     """
 
     name = "self-rag"
-    prompts = PROMPTS
     passages: int = option(6, "Maximum number of documents, each with a call.", ge=2, le=MAX_COUNT)
     tokens: bool = option(
         False,
@@ -89,14 +87,6 @@ class SelfRag(ReasonerStrategy):
     relevance: float = option(1.0, "Weight of whether a document is relevant.", ge=0.0)
     support: float = option(1.0, "Weight of how far a document supports its answer.", ge=0.0)
     utility: float = option(0.5, "Weight of how useful an answer is.", ge=0.0)
-    facts: bool = option(
-        False,
-        "Search with facts of a knowledge graph, and work them into a note on each document "
-        "(KG-Infused RAG).",
-    )
-    rounds: int = option(
-        2, "Maximum number of rounds in which statements are selected.", ge=1, le=MAX_HOPS
-    )
     max_tokens: int = max_tokens_option(300)
 
     @property
@@ -179,7 +169,7 @@ class SelfRag(ReasonerStrategy):
 
 
 def without_tokens(text: str) -> str:
-    """A text in which a reflection token is no token: `BREAK` follows its first character.
+    """A text without reflection tokens: `BREAK` follows the first character of each.
 
     >>> without_tokens("[Relevant] [relevant]").replace(BREAK, "|")
     '[|Relevant] [relevant]'

@@ -1,4 +1,4 @@
-"""What is answered in one call: as a query, in small steps, by heart; and the choice of a way."""
+"""What is answered in one call, as a query or in small steps; and the choice of a way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.answering.single import ClosedBook
 from sarag_rdf.base.errors import (
     EndpointDownError,
     SaragError,
@@ -96,25 +95,6 @@ def test_no_answer(changes: dict[str, Any]) -> None:
     for made, reply in ((SparqlCot, queried(**changes)), (GenericCot, stepped(**changes))):
         answer = answer_of(made(), Library(), QueuedLLM([reply]))
         assert (answer.outcome, answer.text) == ("insufficient", INSUFFICIENT)
-
-
-# ---------------------------------------------------------------------------- By heart
-
-
-def test_by_heart_nothing_is_retrieved_and_nothing_cited() -> None:
-    library, llm = Library(), QueuedLLM([{"reasoning": " I know. ", "final_answer": "Ulm"}])
-    answer = answer_of(ClosedBook(max_tokens=77), library, llm)
-    assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "I know.")
-    assert (library.asked, answer.evidence, answer.citations) == ([], (), ())
-    assert (answer.retrieved.query, answer.retrieved.retriever) == (QUERY, "none")
-    [call] = llm.calls
-    assert (call.name, call.max_tokens) == ("closed_book", 77)
-    assert f"\n{ASKED}\n=== end " in call.prompt
-
-
-def test_by_heart_it_may_not_be_known() -> None:
-    llm = QueuedLLM([{"reasoning": "", "final_answer": "I don't know."}])
-    assert answer_of(ClosedBook(), Library(), llm).outcome == "insufficient"
 
 
 # --------------------------------------------------------------------------- The choice
