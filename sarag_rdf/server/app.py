@@ -30,7 +30,7 @@ from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import STORE_PATH, public_url, record_of, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
-from sarag_rdf.server.resource import resource, resource_by_path
+from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
 from sarag_rdf.server.sparql import sparql, update
 from sarag_rdf.server.worker import OpenGraph
@@ -87,7 +87,7 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Guard
     state = app.state
     state.settings, state.base, state.workers, state.doors = settings, base, workers, doors
     state.metrics = Metrics()
-    return Guard(app, settings)
+    return Guard(app, settings, is_resource_path)
 
 
 async def _error_response(request: Request, error: SaragError) -> Response:

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
@@ -26,7 +26,6 @@ from sarag_rdf.server.access import ANONYMOUS, Access, RateLimiter, required_sco
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import JSON_ERRORS, Door
 from sarag_rdf.server.requests import RECORD, RequestRecord, to_response
-from sarag_rdf.server.resource import is_resource_path
 from sarag_rdf.server.serve_settings import ServeSettings
 
 log = logging.getLogger(__name__)
@@ -64,8 +63,11 @@ def error_response(path: str, error: SaragError, doors: Sequence[Door]) -> Respo
 class Guard:
     """Rejects invalid and forbidden requests by their headers, adds headers, and logs."""
 
-    def __init__(self, app: Starlette, settings: ServeSettings) -> None:
-        self._app, self._settings = app, settings
+    def __init__(
+        self, app: Starlette, settings: ServeSettings, is_resource_path: Callable[[str], bool]
+    ) -> None:
+        """Links of other sites may lead to paths for which `is_resource_path` is true."""
+        self._app, self._settings, self._is_resource_path = app, settings, is_resource_path
         self.doors: Sequence[Door] = app.state.doors
         self._audit, self._limiter = AuditLog(settings.audit), RateLimiter()
         self._metrics: Metrics = app.state.metrics
@@ -193,7 +195,7 @@ class Guard:
         if path in _PAGES or path.startswith(_STATIC_PATHS) or not self._is_cross_origin(headers):
             return True
         is_editor = path == "/sparql" and not scope["query_string"]  # redirects to that page
-        if (is_resource_path(path) or is_editor) and _is_link(scope, headers):
+        if (self._is_resource_path(path) or is_editor) and _is_link(scope, headers):
             return True
         if cors == "*":  # opens nothing that may call a model, which costs money
             return not door.may_cost if door else required_scope(path) != "ask"
