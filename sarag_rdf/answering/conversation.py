@@ -1,18 +1,21 @@
-"""The steps shared by all reasoners: gather evidence, call the model, record usage, answer."""
+"""The evidence, calls and costs of one question, and what all reasoners share."""
 
 from __future__ import annotations
 
+import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sarag_rdf.answering.following import FollowedLLM, partial_object
+import jiter
+
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import Options
-from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.ports import LLM, Gather, Reply, StreamingLLM
 from sarag_rdf.base.prompts import (
     CORE_PROMPTS,
     Prompts,
@@ -22,6 +25,7 @@ from sarag_rdf.base.prompts import (
     restored,
     string,
 )
+from sarag_rdf.base.redaction import redacted_data
 from sarag_rdf.base.types import (
     Activation,
     Answer,
@@ -29,6 +33,7 @@ from sarag_rdf.base.types import (
     Citation,
     Context,
     Evidence,
+    OnEvent,
     Query,
     Retrieved,
     Stage,
@@ -335,3 +340,85 @@ def _strings(value: Any) -> list[str]:
     if isinstance(value, Sequence):
         return [text for item in value for text in _strings(item)]
     return []
+
+
+Words = Callable[[str], str]
+"""Takes the text of a reply so far, and returns the words of the answer in it."""
+_THOUGHTS: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+
+
+class FollowedLLM:
+    """An `sarag_rdf.base.ports.LLM` that reports its calls to a listener."""
+
+    def __init__(self, llm: LLM, tell: OnEvent) -> None:
+        self._llm, self.tell = llm, tell
+        self._sent = ""
+
+    @property
+    def model(self) -> str:
+        return self._llm.model
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        """Report that a call begins, and call the model."""
+        return self.followed(prompt, schema, name=name, max_tokens=max_tokens)
+
+    def followed(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        *,
+        name: str,
+        max_tokens: int,
+        words: Words | None = None,
+    ) -> Reply:
+        """The same; `words` of the answer are reported as they come, if the model streams."""
+        self.tell(AnswerEvent("call", name))
+        if words is None or not isinstance(self._llm, StreamingLLM):
+            return self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
+
+        def seen(text: str) -> None:
+            self.show(words(text))
+
+        return self._llm.stream(prompt, schema, name=name, max_tokens=max_tokens, seen=seen)
+
+    def show(self, answer: str) -> None:
+        """Report what is new in an answer, or withdraw what was reported before."""
+        answer = redacted_data(answer)
+        if not answer.startswith(self._sent):
+            self._sent = ""
+            self.tell(AnswerEvent("withdrawn"))
+        new, self._sent = answer[len(self._sent) :], answer
+        if new:
+            self.tell(AnswerEvent("text", text=new))
+
+
+def partial_object(text: str) -> tuple[dict[str, Any], tuple[str, str] | None]:
+    """The complete members of a JSON object that may end anywhere, and a string that is open.
+
+    >>> partial_object('{"sufficient": true, "final_answer": "The Dan')
+    ({'sufficient': True}, ('final_answer', 'The Dan'))
+    """
+    text = _THOUGHTS.sub("", text)
+    begin = text.find("{")
+    if begin < 0:
+        return {}, None
+    try:
+        members: dict[str, Any] = json.JSONDecoder().raw_decode(text, begin)[0]
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return members, None
+    data = text[begin:].encode("utf-8", "surrogatepass")
+    try:
+        complete = jiter.from_json(data, partial_mode="on")
+        shown = jiter.from_json(data, partial_mode="trailing-strings")
+    except ValueError:
+        return {}, None
+    unfinished = [
+        (name, value)
+        for name, value in shown.items()
+        if isinstance(value, str) and name not in complete
+    ]
+    return complete, unfinished[0] if unfinished else None

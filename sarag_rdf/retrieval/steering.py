@@ -12,16 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, Rows, find_all
+from sarag_rdf.base.arrays import Floats, find_all
 from sarag_rdf.base.iris import statement_of
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.graph.ontology.schema import MAX_WEIGHT, ActivationRule, Rules, rules_of
-from sarag_rdf.graph.schema_use import term_reader
-from sarag_rdf.retrieval.network.kinds import EdgeKind
-from sarag_rdf.retrieval.network.network import Edges, Iris
+from sarag_rdf.graph.graph_reader import GraphReader, term_reader
+from sarag_rdf.graph.ontology.schema import MAX_WEIGHT, ActivationRule, Rules
+from sarag_rdf.retrieval.network import EdgeKind, Edges, Iris
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +37,22 @@ class EdgeFactors:
         return cls(np.ones((size, 2)), np.full((size, 2), np.nan))
 
 
-def read_rules(reader: GraphReader) -> Rules:
-    """The rules in the graphs of a store; raises `UsageError` for a value that is not allowed."""
-    return rules_of(row[:-1] for row in reader.select_provenance("activation-rules"))
-
-
 class Steering:
     """The factors of edges by rules, for the nodes and statements of one revision of a graph."""
 
     def __init__(self, reader: GraphReader, iris: Iris, rules: Rules) -> None:
         """Reads the instances of the classes and the relationships of the properties in `rules`."""
-        self._iris = iris
+        self._names = iris.relationships
         self._broader = _broader_terms(reader)
         self._rules = _inherited(rules, self._broader)
-        self._by_predicate = {iri: _row(rule) for iri, rule in self._rules.items()}
-        self._statements, self._by_statement = self._of_relationships(reader, iris)
-        self._entities, self._by_entity = self._of_instances(reader, iris)
+        self._by_predicate = {
+            iri: (*rule.factors, math.nan if rule.decay is None else rule.decay)
+            for iri, rule in self._rules.items()
+        }
+        self._statements = _table(
+            iris.relationships, self._of_relationships(reader), (math.nan,) * 3
+        )
+        self._entities = _table(iris.entities, self._of_instances(reader), (1.0, math.nan))
 
     def factors(self, kind: EdgeKind, edges: Edges) -> EdgeFactors:
         """The factors of edges of one kind.
@@ -66,44 +63,34 @@ class Steering:
         counts if the property has none.
         """
         neutral = (1.0, 1.0, math.nan)
-        own = self._by_predicate.get(kind.predicate, neutral)
-        values = np.tile(np.array(own), (len(edges), 1))
+        values = np.tile(np.array(self._by_predicate.get(kind.predicate, neutral)), (len(edges), 1))
         if kind.has_statements:
-            names = self._iris.relationships
-            triples = [statement_of(names[row]) for row in edges.statement.tolist()]
-            for place, triple in enumerate(triples):
-                if triple:
+            for place, row in enumerate(edges.statement.tolist()):
+                if triple := statement_of(self._names[row]):
                     values[place] = self._by_predicate.get(triple[1], neutral)
-            at, known = _found(self._statements, edges.statement)
-            values[known] = self._by_statement[at[known]]
-        source, target = self._of_nodes(edges.source), self._of_nodes(edges.target)
+            own = self._statements[edges.statement]
+            known = ~np.isnan(own[:, 0])
+            values[known] = own[known]
+        source, target = self._entities[edges.source], self._entities[edges.target]
         factor = values[:, :2] * np.stack((target[:, 0], source[:, 0]), axis=1)
         decay = np.repeat(values[:, 2:], 2, axis=1)
         of_classes = np.stack((source[:, 1], target[:, 1]), axis=1)
         decay = np.where(np.isnan(decay), of_classes, decay)
         return EdgeFactors(factor, decay)
 
-    def _of_nodes(self, rows: Rows) -> Floats:
-        """The weight and decay of entities by their classes: shape (m, 2)."""
-        values = np.tile(np.array([1.0, math.nan]), (len(rows), 1))
-        at, known = _found(self._entities, rows)
-        values[known] = self._by_entity[at[known]]
-        return values
-
-    def _of_relationships(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
-        """The relationships that state a property with a rule, by row, and their factors."""
-        by_relationship: dict[str, tuple[float, float, float]] = {}
-        for property_, relationship, direction in reader.select_provenance_for(
-            "typed-relationships", self._rules
-        ):
+    def _of_relationships(self, reader: GraphReader) -> dict[str, tuple[float, ...]]:
+        """The relationships that state a property with a rule, with their factors and decay."""
+        values: dict[str, tuple[float, ...]] = {}
+        rows = reader.select_provenance_for("typed-relationships", self._rules)
+        for property_, relationship, direction in rows:
             forward, backward, decay = self._by_predicate[property_.value]
             is_inverse = direction == SARAG.inverseProperty
-            values = (backward, forward, decay) if is_inverse else (forward, backward, decay)
-            by_relationship[relationship.value] = values
-        return _by_row(iris.relationships, by_relationship, 3)
+            ends = (backward, forward) if is_inverse else (forward, backward)
+            values[relationship.value] = (*ends, decay)
+        return values
 
-    def _of_instances(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
-        """The entities of classes with a rule, by row, with their weights and decays."""
+    def _of_instances(self, reader: GraphReader) -> dict[str, tuple[float, ...]]:
+        """The entities of classes with a rule, with their weights and decays."""
         classes: defaultdict[str, set[str]] = defaultdict(set)
         for class_, entity, _ in reader.select_provenance_for("instances", self._rules):
             classes[entity.value].add(class_.value)
@@ -112,14 +99,8 @@ class Steering:
                 others = term_reader(reader, part)  # a graph that sarag did not write
                 for class_, entity in others.rows_for("class-instances", self._rules):
                     classes[entity.value].add(class_.value)
-        values: dict[frozenset[str], tuple[float, float]] = {}
-        by_entity = {}
-        for entity, several in classes.items():
-            key = frozenset(several)
-            if key not in values:
-                values[key] = self._of_classes(key)
-            by_entity[entity] = values[key]
-        return _by_row(iris.entities, by_entity, 2)
+        of_classes = {key: self._of_classes(key) for key in set(map(frozenset, classes.values()))}
+        return {entity: of_classes[frozenset(several)] for entity, several in classes.items()}
 
     def _of_classes(self, classes: frozenset[str]) -> tuple[float, float]:
         """The product of the weights of the most specific classes, and their lowest decay."""
@@ -130,28 +111,15 @@ class Steering:
         return weight, min(decays, default=math.nan)
 
 
-def _found(ascending: Rows, rows: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-    """The place of each row in an ascending list, and whether it is there."""
-    at = np.searchsorted(ascending, rows)
-    known = np.zeros(len(rows), dtype=np.bool_)
-    inside = at < len(ascending)
-    known[inside] = ascending[at[inside]] == rows[inside]
-    return at, known
-
-
-def _row(rule: ActivationRule) -> tuple[float, float, float]:
-    return (*rule.factors, math.nan if rule.decay is None else rule.decay)
-
-
-def _by_row(
-    iris: Sequence[str], weights: Mapping[str, tuple[float, ...]], width: int
-) -> tuple[Rows, Floats]:
-    """The rows of the IRIs that are in the list, ascending, and their values in this order."""
-    names = sorted(weights)
-    rows = find_all(iris, names)
-    known = rows >= 0
-    values = np.array([weights[name] for name in names]).reshape(len(names), width)
-    return rows[known], values[known]
+def _table(
+    iris: Sequence[str], values: Mapping[str, tuple[float, ...]], default: tuple[float, ...]
+) -> Floats:
+    """The values of the nodes in a list: shape (nodes, values)."""
+    table = np.tile(np.array(default), (len(iris), 1))
+    for row, iri in zip(find_all(iris, sorted(values)).tolist(), sorted(values), strict=True):
+        if row >= 0:
+            table[row] = values[iri]
+    return table
 
 
 def _broader_terms(reader: GraphReader) -> Mapping[str, Sequence[str]]:
