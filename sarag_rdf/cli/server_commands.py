@@ -18,8 +18,7 @@ from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import is_quiet, note
-from sarag_rdf.server.access import ANONYMOUS, SCOPES, access_rules, new_token
-from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ANONYMOUS, SCOPES, ServeSettings, new_token
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -46,18 +45,11 @@ def serve(**options: Any) -> int:
     """
     from sarag_rdf.server.http_server import serve as run
 
-    access = access_rules(
-        options["tokens"],
-        is_local=is_loopback(options["host"]),
-        anonymous=options["anonymous"],
-        writable=options["writable"],
-    )
     settings = flags.chosen(
         ServeSettings,
         options,
         folder=folder_of(options["kg"]),
         over=options["over"],
-        access=access,
         has_model=bool(options["base_url"]),
     )
     if not is_quiet():

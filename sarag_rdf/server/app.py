@@ -19,7 +19,6 @@ from starlette.staticfiles import StaticFiles
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.server.access import ANONYMOUS, unauthorized
 from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import graph_store
@@ -31,7 +30,7 @@ from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import STORE_PATH, public_url, record_of, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
-from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ANONYMOUS, ServeSettings, is_loopback, unauthorized
 from sarag_rdf.server.sparql import sparql, update
 from sarag_rdf.server.worker import OpenGraph
 

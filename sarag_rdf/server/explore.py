@@ -24,7 +24,7 @@ from sarag_rdf.base.iris import local_name, sha256_hex
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, Term
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
-from sarag_rdf.server.queries import QueryJob, evaluate, known_prefixes
+from sarag_rdf.server.query_evaluation import QueryJob, evaluate, known_prefixes
 from sarag_rdf.server.requests import (
     MAX_NODES,
     Complete,

@@ -27,7 +27,7 @@ from sarag_rdf.server.media import (
     content_type,
     negotiate,
 )
-from sarag_rdf.server.queries import Limited, write_triples
+from sarag_rdf.server.query_evaluation import Limited, write_triples
 from sarag_rdf.server.requests import (
     STORE_PATH,
     body_file,

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -22,15 +23,17 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sarag_rdf.base.errors import SaragError, UsageError, one_line
 from sarag_rdf.base.redaction import masked
-from sarag_rdf.server.access import ANONYMOUS, Access, RateLimiter, required_scope
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import JSON_ERRORS, Door
 from sarag_rdf.server.requests import RECORD, RequestRecord, to_response
-from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.serve_settings import ANONYMOUS, Access, ServeSettings
+from sarag_rdf.server.serve_settings import Scope as TokenScope
 
 log = logging.getLogger(__name__)
 MAX_REQUESTS: Final = 256
 """The maximum number of concurrent requests; idle connections do not count."""
+_MOST_CLIENTS: Final = 10_000
+"""Clients whose requests are counted at the same time."""
 UNKNOWN: Final = "unknown"
 """Who sent a request that was rejected before its token was read, or that needs none."""
 _MAX_LOGGED_PATH: Final = 200
@@ -64,10 +67,11 @@ class Guard:
     """Rejects invalid and forbidden requests by their headers, adds headers, and logs."""
 
     def __init__(
-        self, app: Starlette, settings: ServeSettings, is_resource_path: Callable[[str], bool]
+        self, app: Starlette, settings: ServeSettings, is_linked: Callable[[str], bool]
     ) -> None:
-        """Links of other sites may lead to paths for which `is_resource_path` is true."""
-        self._app, self._settings, self._is_resource_path = app, settings, is_resource_path
+        """`is_linked` says of a path whether it may be followed from pages of other origins."""
+        self._app, self._settings, self._access = app, settings, settings.access
+        self._is_linked = is_linked
         self.doors: Sequence[Door] = app.state.doors
         self._audit, self._limiter = AuditLog(settings.audit), RateLimiter()
         self._metrics: Metrics = app.state.metrics
@@ -166,7 +170,7 @@ class Guard:
         needed = door.scope if door else required_scope(path)
         if needed is not None:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
-            record.access = access = self._settings.access.access(authorization)
+            record.access = access = self._access.access(authorization)
             client = scope["client"][0] if scope.get("client") else ""
             who = f"{ANONYMOUS} {client}" if access.name == ANONYMOUS else access.name
             self._limiter.admit(who, access.per_minute)
@@ -195,7 +199,7 @@ class Guard:
         if path in _PAGES or path.startswith(_STATIC_PATHS) or not self._is_cross_origin(headers):
             return True
         is_editor = path == "/sparql" and not scope["query_string"]  # redirects to that page
-        if (self._is_resource_path(path) or is_editor) and _is_link(scope, headers):
+        if (self._is_linked(path) or is_editor) and _is_link(scope, headers):
             return True
         if cors == "*":  # opens nothing that may call a model, which costs money
             return not door.may_cost if door else required_scope(path) != "ask"
@@ -251,6 +255,42 @@ def _is_link(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
         and headers.get(b"sec-fetch-mode") == b"navigate"
         and headers.get(b"sec-fetch-dest") == b"document"
     )
+
+
+class RateLimiter:
+    """Counts requests: each client may send `per_minute` at once, and one more every 60 s / n."""
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def admit(self, client: str, per_minute: int) -> None:
+        """Count a request; raises `RequestError` (429) beyond the limit."""
+        if not per_minute:
+            return
+        now, rate = time.monotonic(), per_minute / 60
+        left, last = self._states.pop(client, (float(per_minute), now))
+        left = min(float(per_minute), left + (now - last) * rate)
+        admitted = left >= 1
+        self._states[client] = (left - admitted, now)
+        if len(self._states) > _MOST_CLIENTS:
+            self._states.popitem(last=False)
+        if not admitted:
+            seconds = max(1, round((1 - left) / rate + 0.5))
+            raise RequestError(
+                429,
+                f"more than {per_minute} requests a minute: wait {seconds} s",
+                Retry_After=str(seconds),
+            )
+
+
+def required_scope(path: str) -> TokenScope | None:
+    """The scope that every request of a path needs; None for documentation and style.
+
+    Writes need the scope ``write`` as well, which their handlers require.
+    """
+    if path in ("/docs", "/openapi.json") or path.startswith("/static/"):
+        return None
+    return "ask" if path == "/ask" or path.startswith("/ask/") else "read"
 
 
 # ------------------------------------------------------------------------ What is recorded

@@ -33,10 +33,9 @@ from starlette.responses import Response, StreamingResponse
 
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import MAX_COUNT, MAX_TOKENS
-from sarag_rdf.server.access import Access, first_problem
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
 from sarag_rdf.server.media import base_type
-from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.serve_settings import Access, ServeSettings, first_problem
 from sarag_rdf.server.worker import Job
 
 _DRAIN_BYTES, _DRAIN_SECONDS = 16 << 20, 2.0

@@ -20,7 +20,7 @@ from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
 from sarag_rdf.server.pages import resource_page
-from sarag_rdf.server.queries import known_prefixes, write_triples
+from sarag_rdf.server.query_evaluation import known_prefixes, write_triples
 from sarag_rdf.server.requests import STORE_PATH, Resource, public_url, run, settings_of
 from sarag_rdf.server.resource_reader import Description, Resources, describe_resource
 from sarag_rdf.server.worker import Worker

@@ -24,7 +24,7 @@ from sarag_rdf.server.media import (
     content_type,
     negotiate,
 )
-from sarag_rdf.server.queries import QueryJob
+from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import (
     check_iri,
     may_write,

@@ -27,9 +27,8 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.agents import mcp
 from sarag_rdf.plugins.agents.mcp import make_server
-from sarag_rdf.server.access import Access, new_token
 from sarag_rdf.server.jobs import AccessibleGraphs
-from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.serve_settings import Access, ServeSettings, new_token
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing

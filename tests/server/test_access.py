@@ -16,8 +16,9 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.models.client import OpenAIEmbedder
-from sarag_rdf.server.access import RateLimiter, access_rules, new_token
+from sarag_rdf.server.guard import RateLimiter
 from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.serve_settings import access_rules, new_token
 from tests.command import Sarag
 from tests.fault_server import FaultServer, playing
 from tests.sample_graph import embeddings, make_graph
@@ -278,7 +279,7 @@ def test_requests_beyond_the_limit_wait(server: Running) -> None:
 
 def test_a_limit_is_per_client_and_refills(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("sarag_rdf.server.access.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sarag_rdf.server.guard.time.monotonic", lambda: now[0])
     limiter = RateLimiter()
     limiter.admit("a", 1)
     limiter.admit("b", 1)

@@ -12,7 +12,7 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import note
 from sarag_rdf.cli.server_commands import folder_of, graph_opener, graph_options
-from sarag_rdf.server.serve_settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ServeSettings
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -40,7 +40,6 @@ def command(**options: Any) -> int:
     explain_query. Without --http the client starts this command and talks to it over standard
     input and output; --host, --port, --tokens and --anonymous are for --http. Needs the extra mcp.
     """
-    from sarag_rdf.server.access import access_rules
     from sarag_rdf.server.http_server import serve
 
     make_server, _ = _mcp_server()
@@ -49,15 +48,8 @@ def command(**options: Any) -> int:
             "--tokens and --anonymous are for --http: over standard input and output the client "
             "starts the server itself"
         )
-    access = access_rules(
-        options["tokens"],
-        is_local=not options["http"] or is_loopback(options["host"]),
-        anonymous=options["anonymous"],
-    )
     folder = folder_of(options["kg"])
-    settings = flags.chosen(
-        ServeSettings, options, folder=folder, over=options["over"], access=access
-    )
+    settings = flags.chosen(ServeSettings, options, folder=folder, over=options["over"])
     open_graph = graph_opener(settings, options)
     with open_graph() as kg:
         kg.reload()  # says now, and not to an agent, that there is no graph

@@ -30,13 +30,12 @@ from sarag_rdf.plugins.agents.mcp_tools import (
     Tool,
     ToolJob,
 )
-from sarag_rdf.server.access import Access
 from sarag_rdf.server.asking import job_of
 from sarag_rdf.server.jobs import JobReply
 from sarag_rdf.server.pool import WorkerPool, Workers
-from sarag_rdf.server.queries import QueryJob
+from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import Ask, Search, record_of
-from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.serve_settings import Access, ServeSettings
 from sarag_rdf.server.worker import Job, OpenGraph
 
 _LOCAL: Final = Access("local")

@@ -21,7 +21,7 @@ from sarag_rdf.kg.lookup import EntityDescription, Neighbourhood
 from sarag_rdf.kg.queries import QueryExplanation
 from sarag_rdf.server.explore import GraphPart
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
-from sarag_rdf.server.queries import known_prefixes
+from sarag_rdf.server.query_evaluation import known_prefixes
 from sarag_rdf.server.sparql import DescribeJob
 from sarag_rdf.server.worker import Worker
 
