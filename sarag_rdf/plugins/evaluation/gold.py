@@ -1,6 +1,6 @@
 """``sarag evaluate extraction`` and ``resolution``: against annotated sentences and mentions.
 
-The gold file of `extraction` has the format of examples (`sarag_rdf.extraction.examples`): JSON
+The gold file of `extraction` has the format of examples (`sarag_rdf.extraction.typed_statements`): JSON
 Lines with a text and all of its statements. Names are compared without accents, brackets, quotes
 and units; an object that is a literal, as its text or as its value.
 
@@ -48,8 +48,8 @@ from sarag_rdf.cli.flags import (
     open_graph,
 )
 from sarag_rdf.cli.output import counted, emit, progress_bars
-from sarag_rdf.extraction.examples import Example, read_examples
 from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.typed_statements import Example, read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.kg.graph import KnowledgeGraph
