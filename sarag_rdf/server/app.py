@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.kg.export.prefixes import prefixes_under
 from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import graph_store
@@ -102,31 +103,27 @@ async def _http_error_response(request: Request, error: HTTPException) -> Respon
 
 async def editor(request: Request) -> Response:
     """``/sparql-editor``: the SPARQL editor."""
-    data = {
-        "endpoint": public_url(request, "/sparql"),
-        "prefixes": PREFIXES | _own_prefixes(request),
-        "examples": examples(),
-    }
-    return _page_with_data("editor.html", data)
+    endpoint = public_url(request, "/sparql")
+    return _page(request, "editor.html", endpoint=endpoint, examples=examples())
 
 
 async def explorer(request: Request) -> Response:
     """``/``: the explorer."""
-    data = {
-        "prefixes": PREFIXES | _own_prefixes(request),
-        "answers": settings_of(request).has_model,
-    }
-    return _page_with_data("explorer.html", data)
+    return _page(request, "explorer.html", answers=settings_of(request).has_model)
 
 
-def _page_with_data(name: str, data: Mapping[str, Any]) -> Response:
-    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    return HTMLResponse(_page(name).replace("{{ data }}", text))
-
-
-async def docs(_: Request) -> Response:
+async def docs(request: Request) -> Response:
     """``/docs``: the documentation page."""
-    return HTMLResponse(_page("docs.html"))
+    return _page(request, "docs.html")
+
+
+def _page(request: Request, name: str, **data: Any) -> Response:
+    """A page with data, and the prefixes of exports of the graph."""
+    base = request.app.state.base
+    data["prefixes"] = prefixes_under(base) if base else PREFIXES
+    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    page = (STATIC / name).read_text(encoding="utf-8")
+    return HTMLResponse(page.replace("{{ data }}", text))
 
 
 async def openapi(request: Request) -> Response:
@@ -154,22 +151,7 @@ def examples() -> list[dict[str, str]]:
     return [
         {
             "title": query.header["summary"].rstrip("."),
-            "text": "\n".join(
-                line for line in query.text.splitlines() if not line.startswith("#+")
-            ).strip()
-            + "\n",
+            "text": re.sub(r"(?m)^#\+.*\n", "", query.text).strip() + "\n",
         }
         for query in queries
     ]
-
-
-def _own_prefixes(request: Request) -> dict[str, str]:
-    """Prefixes for the graph's own IRIs, the same as in exports."""
-    base = request.app.state.base
-    names = ("entity", "mention", "doc", "description", "relationship", "source", "graph")
-    return {name: f"{base}{name}/" for name in names} if base else {}
-
-
-@cache
-def _page(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")
