@@ -141,10 +141,10 @@ def asked(
     found = near.search(question)
     if found.documents != far.search(question).documents:
         raise SaragError("the endpoint finds other documents")
-    told = both(lambda: near.search(question), lambda: far.search(question), runs)
+    explained = both(lambda: near.search(question), lambda: far.search(question), runs)
     one, other = (kg.retriever("sarag", explain=False) for kg in (near, far))
     plain = both(lambda: one.retrieve(found.query), lambda: other.retrieve(found.query), runs)
-    return len(found.documents), told, plain
+    return len(found.documents), explained, plain
 
 
 def opened(location: Path | str, engine: Engine = "auto") -> KnowledgeGraph:

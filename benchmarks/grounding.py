@@ -21,14 +21,9 @@ from pathlib import Path
 import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.kg.registry import GraphRetriever
+from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.questions import Question, read_questions
-from sarag_rdf.plugins.papers.sparql_grounded import (
-    Grounding,
-    PatternError,
-    ground,
-    parse_patterns,
-)
+from sarag_rdf.plugins.papers.sparql_grounded import Grounding, PatternError, ground, parse_patterns
 from sarag_rdf.retrieval.view import GraphView
 
 

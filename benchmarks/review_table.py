@@ -38,9 +38,9 @@ from sarag_rdf.base.types import Relation
 from sarag_rdf.building.derive.decisions import PhraseSignature
 from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.extraction.phrases import PhraseMatcher
-from sarag_rdf.extraction.spacy.pipeline import load_pipeline, parse_document
-from sarag_rdf.extraction.statements import range_kind
-from sarag_rdf.extraction.values import parse_value
+from sarag_rdf.extraction.spacy_extractor import load_pipeline, parse_document
+from sarag_rdf.extraction.text_values import parse_value
+from sarag_rdf.extraction.typed_statements import range_kind
 
 
 def parsed(folder: Path, suite: str, ontologies: Iterable[BenchmarkOntology]) -> dict[str, Doc]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from sarag_rdf.base.ports import Matrix
-from sarag_rdf.extraction.spacy import pipeline
+from sarag_rdf.extraction import spacy_extractor as pipeline
 from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ ONLY_IN: dict[str, set[str]] = {
     "tokenizers": {"models"},
     "safetensors": {"models"},
     "threadpoolctl": {"models"},
-    "sqlite3": {"models"},
+    "sqlite3": {"models", "server"},
     "spacy": {"extraction", "plugins.learned"},
     "sklearn": {"plugins.learned"},
     "bs4": {"documents"},

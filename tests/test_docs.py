@@ -264,7 +264,7 @@ def test_outputs_are_compared() -> None:
 
 
 def skip_without_models() -> None:
-    from sarag_rdf.extraction.spacy.pipeline import load_pipeline
+    from sarag_rdf.extraction.spacy_extractor import load_pipeline
     from sarag_rdf.models.local_embedder import DEFAULT_MODEL, _packaged_path
 
     try:

@@ -47,10 +47,14 @@ from sarag_rdf.base.types import (
     Relation,
     Usage,
 )
-from sarag_rdf.extraction.entity_types import nearest_type
-from sarag_rdf.extraction.examples import Example, examples_of
 from sarag_rdf.extraction.llm_statements import PROMPT, StatementModel
-from sarag_rdf.extraction.names import WordMatcher, build_descriptions, sentences_with_name
+from sarag_rdf.extraction.names import (
+    WordMatcher,
+    build_descriptions,
+    nearest_type,
+    sentences_with_name,
+)
+from sarag_rdf.extraction.typed_statements import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 
 CALLS_PER_DOCUMENT: Final = 2
@@ -227,17 +231,6 @@ class LLMExtractor:
         """
         return map_in_order(self._result, documents, self._concurrency)
 
-    def extract_statements(
-        self, documents: Iterable[Document]
-    ) -> Iterator[list[Relation] | Exception]:
-        """Only the typed relations of each document, as `extract` does; one call per document.
-
-        Raises `UsageError` without a schema that has properties.
-        """
-        if self._statements is None:
-            raise UsageError("typed statements need an ontology with properties")
-        return map_in_order(self._statements_result, documents, self._concurrency)
-
     @cached_property
     def _statements(self) -> StatementModel | None:
         if self._schema is None or not self._schema.properties:
@@ -273,16 +266,10 @@ class LLMExtractor:
         return Usage(calls, 0, tokens_in, tokens_out, cost)
 
     def _result(self, document: Document, stop: threading.Event) -> Extraction | Exception:
+        if not document.titled_text.strip():
+            return Extraction()
         try:
             return self._typed(document, stop, self._untyped(document, stop))
-        except _DOCUMENT_ERRORS as error:
-            return error
-
-    def _statements_result(
-        self, document: Document, stop: threading.Event
-    ) -> list[Relation] | Exception:
-        try:
-            return list(self._typed(document, stop, Extraction()).relations)
         except _DOCUMENT_ERRORS as error:
             return error
 
@@ -290,35 +277,27 @@ class LLMExtractor:
         self, document: Document, stop: threading.Event, extraction: Extraction
     ) -> Extraction:
         """The extraction with the statements of one more call, if there is an ontology."""
-        if self._statements is None or not document.titled_text.strip():
+        if self._statements is None:
             return extraction
-        if stop.is_set():
-            raise CancelledError
         request = self._statements.request(document, [m.name for m in extraction.mentions])
-        reply = self._ask(PROMPT, request.prompt, request.schema)
+        reply = self._ask(PROMPT, request.prompt, request.schema, stop)
         discarded: Counter[str] = Counter()
         typed = self._statements.extraction(document, extraction, request, reply, discarded)
         self._add_discarded(discarded)
         return typed
 
     def _untyped(self, document: Document, stop: threading.Event) -> Extraction:
-        if not document.titled_text.strip():
-            return Extraction()
         schema = entities_schema(max_items(document, MAX_ENTITIES))
-        entities = self._ask("entities", entities_prompt(document), schema)["entities"]
+        entities = self._ask("entities", entities_prompt(document), schema, stop)["entities"]
         discarded: Counter[str] = Counter()
         mentions = grounded_mentions(entities, document.titled_text, document.text, discarded)
-        self._add_discarded(discarded)
-        if len(mentions) < 2:
-            return Extraction(mentions)
-        if stop.is_set():
-            raise CancelledError
-        names = [mention.name for mention in mentions]
-        prompt = relationships_prompt(document, names)
-        schema = relationships_schema(names, max_items(document, MAX_RELATIONSHIPS))
-        relationships = self._ask("relationships", prompt, schema)["relationships"]
-        discarded = Counter()
-        relations = grounded_relations(relationships, mentions, discarded)
+        relations: tuple[Relation, ...] = ()
+        if len(mentions) > 1:
+            names = [mention.name for mention in mentions]
+            prompt = relationships_prompt(document, names)
+            schema = relationships_schema(names, max_items(document, MAX_RELATIONSHIPS))
+            reply = self._ask("relationships", prompt, schema, stop)
+            relations = grounded_relations(reply["relationships"], mentions, discarded)
         self._add_discarded(discarded)
         return Extraction(mentions, relations)
 
@@ -326,7 +305,11 @@ class LLMExtractor:
         with self._lock:
             self._discarded += counts
 
-    def _ask(self, name: str, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(
+        self, name: str, prompt: str, schema: Mapping[str, Any], stop: threading.Event
+    ) -> dict[str, Any]:
+        if stop.is_set():
+            raise CancelledError
         reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._max_tokens)
         with self._lock:
             self._usage += reply.usage
@@ -350,7 +333,7 @@ def grounded_mentions(
     """The entities of a reply that occur in `text`, in order; those with the same name are merged.
 
     Each entity has ``name``, ``type``, ``aliases`` and ``information``; its type may be any label
-    (see `sarag_rdf.extraction.entity_types`). The mention has at most one description: the
+    (see `sarag_rdf.extraction.names`). The mention has at most one description: the
     information, else the sentences of `body` (the text without its title) with its name. An entity
     of which only an alias occurs is named by that alias. The description of a place omits
     sentences that name an entity of another type (SA-RAG paper, appendix B: a place is not
@@ -452,13 +435,8 @@ def _only_about(mention: Mention, sentences: list[str], mentions: Sequence[Menti
         for name in (other.name, *other.aliases)
         if normalize_name(name) not in own
     ]
-    return [sentence for sentence in sentences if not _contains_any(sentence, others)]
+    return [s for s in sentences if not any(map(WordMatcher(s).contains, others))]
 
 
 def _is_place(mention: Mention) -> bool:
     return nearest_type(mention.type) == "geopolitical"
-
-
-def _contains_any(sentence: str, names: Iterable[str]) -> bool:
-    words = WordMatcher(sentence)
-    return any(words.contains(name) for name in names)

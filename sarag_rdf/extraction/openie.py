@@ -36,7 +36,7 @@ from sarag_rdf.extraction.names import (
     short_names_of_person,
     strip_disambiguation,
 )
-from sarag_rdf.extraction.values import parse_value
+from sarag_rdf.extraction.text_values import parse_value
 
 MAX_BYTES = 1 << 30
 """Maximum size of a file, which has the extractions of a whole corpus."""

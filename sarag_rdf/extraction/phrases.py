@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Literal
 
 from sarag_rdf.base.types import EntityType, Value
-from sarag_rdf.base.vocab import RDF, RDFS, XSD
-from sarag_rdf.extraction.entity_types import nearest_type
+from sarag_rdf.extraction.names import nearest_type
+from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 WILDCARD = "*"
@@ -105,64 +105,22 @@ _RELATIONAL = frozenset("part member on leader figur charact role".split())
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
 """Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
 _IRREGULAR = {
-    form: verb
-    for verb, forms in {
-        "be": "is are was were been being am",
-        "have": "has had having",
-        "do": "did does done",
-        "die": "died dies dying",
-        "lie": "lies lay lain lying",
-        "born": "born",
-        "become": "became becomes becoming",
-        "begin": "began begun begins",
-        "break": "broke broken",
-        "bring": "brought",
-        "build": "built",
-        "buy": "bought",
-        "choose": "chose chosen",
-        "come": "came",
-        "draw": "drew drawn",
-        "fall": "fell fallen",
-        "fight": "fought",
-        "find": "found finds",
-        "flee": "fled",
-        "fly": "flew flown",
-        "get": "got gotten",
-        "give": "gave given",
-        "go": "went gone goes",
-        "grow": "grew grown",
-        "hold": "held",
-        "keep": "kept",
-        "know": "knew known",
-        "lead": "led",
-        "learn": "learnt",
-        "leave": "left",
-        "lose": "lost",
-        "make": "made",
-        "meet": "met",
-        "pay": "paid",
-        "rise": "rose risen",
-        "run": "ran running",
-        "see": "saw seen",
-        "sell": "sold",
-        "send": "sent",
-        "shoot": "shot",
-        "sing": "sang sung",
-        "sit": "sat sitting",
-        "speak": "spoke spoken",
-        "spend": "spent",
-        "spring": "sprang sprung",
-        "stand": "stood",
-        "take": "took taken",
-        "teach": "taught teaches",
-        "tell": "told",
-        "think": "thought",
-        "wed": "wedded weds",
-        "win": "won winning",
-        "write": "wrote written",
-    }.items()
-    for form in (verb, *forms.split())
+    form: forms.split()[0]
+    for forms in (
+        "be is are was were been being am; have has had having; do did does; die died dies dying; "
+        "lie lies lay lain lying; born; become became becomes becoming; begin began begun begins; "
+        "break broke broken; bring brought; build built; buy bought; choose chose chosen; "
+        "come came; draw drew drawn; fall fell fallen; fight fought; find found finds; flee fled; "
+        "fly flew flown; get got gotten; give gave given; go went gone goes; grow grew grown; "
+        "hold held; keep kept; know knew known; lead led; learn learnt; leave left; lose lost; "
+        "make made; meet met; pay paid; rise rose risen; run ran running; see saw seen; sell sold; "
+        "send sent; shoot shot; sing sang sung; sit sat sitting; speak spoke spoken; spend spent; "
+        "spring sprang sprung; stand stood; take took taken; teach taught teaches; tell told; "
+        "think thought; wed wedded weds; win won winning; write wrote written"
+    ).split("; ")
+    for form in forms.split()
 }
+"""Forms of irregular verbs -> the verb."""
 _PREPOSITIONS = frozenset(
     "of by in at on from to with for after through into under as upon over near during".split()
 )
@@ -205,14 +163,15 @@ def normalize_phrase(phrase: str) -> tuple[Word, ...]:
     >>> [word.stem for word in normalize_phrase("was born in the village of")]
     ['be', 'born', 'in']
     """
-    words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|\*", phrase.lower())
-    return normalize_words(tuple(Word(word) for word in words))
+    words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|\*", phrase)
+    return normalize_words(tuple(map(Word, words)))
 
 
 @lru_cache(maxsize=8192)
 def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The same for words in the form of the text."""
-    plain = [word for word in words if not is_function_word(word.stem)]
+    lower = (Word(word.stem.lower(), word.is_optional) for word in words)
+    plain = [word for word in lower if not is_function_word(word.stem)]
     result: list[Word] = []
     for position, word in enumerate(plain):
         following = next((w.stem for w in plain[position + 1 :] if not w.is_optional), "")
@@ -262,11 +221,6 @@ def _is_participle(word: str) -> bool:
     if irregular is not None:
         return word != irregular and not word.endswith("s")
     return word.endswith("ed")
-
-
-_TEXT_DATATYPES = frozenset(
-    {XSD.string.value, RDF.langString.value, RDFS.Literal.value, XSD.normalizedString.value}
-)
 
 
 @dataclass
@@ -479,20 +433,15 @@ def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
 
 
 def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
-    """The literal for an argument, if the property admits it."""
-    ranges = frozenset(property_.ranges)
-    exact = ranges - {RDFS.Literal.value}
-    if argument.value is not None:
-        admitted = not exact or argument.value.datatype in exact
-        return argument.value if admitted else None
-    if (ranges and not ranges & _TEXT_DATATYPES) or exact - _TEXT_DATATYPES:
-        return None
-    if argument.kind == "class":
-        return None
-    if argument.kind == "adjective" and not property_.examples:
-        return None
-    if property_.examples:
-        key = argument.text.casefold()
-        if key not in {example.casefold() for example in property_.examples}:
+    """The literal for an argument, if the property admits it; a text if the property lists it.
+
+    Without a list of examples it is any text but an adjective.
+    """
+    if argument.value is None:
+        listed = {example.casefold() for example in property_.examples}
+        is_open = not listed and argument.kind != "adjective"
+        if argument.kind == "class" or not (is_open or argument.text.casefold() in listed):
             return None
-    return Value(argument.text, argument.text, XSD.string.value)
+    elif range_kind(property_) == "string":
+        return None
+    return literal(property_, argument.text, argument.value)

@@ -14,19 +14,19 @@ frequent phrase.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Value
-from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS, XSD
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SKOS, XSD
 from sarag_rdf.extraction.phrases import (
     COPULA,
     WILDCARD,
@@ -35,7 +35,7 @@ from sarag_rdf.extraction.phrases import (
     is_function_word,
     normalize_phrase,
 )
-from sarag_rdf.extraction.statements import range_kind
+from sarag_rdf.extraction.typed_statements import range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 PHRASE_CONFIDENCE = 0.9
@@ -52,8 +52,7 @@ _TEXT_WEIGHTS = (1.0, 0.9)
 """Weights of the cosines with labels and phrases, and with definitions."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedPhrase:
+class CountedPhrase(NamedTuple):
     """A phrase with the types of its arguments, the number of its relationships, and sentences."""
 
     phrase: str
@@ -63,8 +62,7 @@ class CountedPhrase:
     sentences: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(NamedTuple):
     """A property that a phrase may state; from object to subject if `is_inverse`.
 
     `confidence` lies in [0, 1] and orders suggestions; it is not a probability.
@@ -75,8 +73,7 @@ class Suggestion:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(NamedTuple):
     """A text by which phrases are compared with a property, in one direction or both (None)."""
 
     property: OntologyProperty
@@ -108,47 +105,38 @@ class PropertySuggester:
         return np.asarray(self._embedder.embed([text.text for text in self._texts]))
 
     def _ranked(self, phrase: CountedPhrase, cosines: np.ndarray) -> list[Suggestion]:
-        best: dict[tuple[str, bool], float] = {}
+        suggestions = []
         for text, cosine in zip(self._texts, cosines, strict=True):
             confidence = round(float(cosine) * text.weight * COSINE_CONFIDENCE, 2)
             if confidence < LEAST:
                 continue
-            for is_inverse in (False, True) if text.is_inverse is None else (text.is_inverse,):
-                key = text.property.iri, is_inverse
-                if confidence > best.get(key, 0) and self._admits(
-                    text.property, phrase, is_inverse
-                ):
-                    best[key] = confidence
-        match = self._match(phrase)
-        if match is not None:
-            best[match] = PHRASE_CONFIDENCE
-        one_way: dict[str, Suggestion] = {}
-        for (property_, is_inverse), confidence in sorted(best.items()):
-            other = one_way.get(property_)
-            if other is None or confidence > other.confidence:
-                one_way[property_] = Suggestion(property_, is_inverse, confidence)
-        return sorted(one_way.values(), key=lambda s: (-s.confidence, s.property))
-
-    def _match(self, phrase: CountedPhrase) -> tuple[str, bool] | None:
-        match = self._matcher.match(
-            normalize_phrase(phrase.phrase), _argument(phrase.subject_type), _object(phrase)
-        )
-        if match is None:
-            return None
-        return match.property.iri, match.is_inverse and not match.property.is_symmetric
+            directions = (False, True) if text.is_inverse is None else (text.is_inverse,)
+            suggestions += [
+                Suggestion(text.property.iri, is_inverse, confidence)
+                for is_inverse in directions
+                if self._admits(text.property, phrase, is_inverse)
+            ]
+        object_ = _argument(phrase.object_type)
+        if phrase.object_type == _VALUE:
+            object_ = Argument("1900", "value", value=Value("1900", "1900", XSD.gYear.value))
+        words, subject = normalize_phrase(phrase.phrase), _argument(phrase.subject_type)
+        if match := self._matcher.match(words, subject, object_):
+            iri, is_inverse = match.property.iri, match.is_inverse
+            is_inverse = is_inverse and not match.property.is_symmetric
+            suggestions = [s for s in suggestions if s[:2] != (iri, is_inverse)]
+            suggestions.append(Suggestion(iri, is_inverse, PHRASE_CONFIDENCE))
+        suggestions.sort(key=lambda s: (-s.confidence, s.property, s.is_inverse))
+        return list({s.property: s for s in reversed(suggestions)}.values())[::-1]
 
     def _admits(self, property_: OntologyProperty, phrase: CountedPhrase, is_inverse: bool) -> bool:
         """Whether the arguments of a phrase fit the domain and the range."""
-        if property_.is_literal:
-            is_value = phrase.object_type == _VALUE and range_kind(property_) in _VALUE_KINDS
-            return (
-                is_value and not is_inverse and self._fits(phrase.subject_type, property_.domains)
-            )
-        if phrase.object_type == _VALUE:
-            return False
-        ends = [phrase.subject_type, phrase.object_type]
+        ends = phrase.subject_type, phrase.object_type
         subject, object_ = reversed(ends) if is_inverse else ends
-        return self._fits(subject, property_.domains) and self._fits(object_, property_.ranges)
+        if property_.is_literal:
+            fits = object_ == _VALUE and range_kind(property_) in _VALUE_KINDS
+        else:
+            fits = _VALUE not in ends and self._fits(object_, property_.ranges)
+        return fits and self._fits(subject, property_.domains)
 
     def _fits(self, type_: str, admitted: Sequence[str]) -> bool:
         return self._matcher.fit(_argument(type_), admitted) > 0
@@ -157,12 +145,6 @@ class PropertySuggester:
 def _argument(type_: str) -> Argument:
     known: Mapping[str, EntityType] = {name: name for name in ENTITY_TYPES}
     return Argument("", "name", known.get(type_, "misc"))
-
-
-def _object(phrase: CountedPhrase) -> Argument:
-    if phrase.object_type != _VALUE:
-        return _argument(phrase.object_type)
-    return Argument("1900", "value", value=Value("1900", "1900", XSD.gYear.value))
 
 
 def _texts(property_: OntologyProperty) -> Iterator[_Text]:
@@ -211,7 +193,7 @@ def induce_properties(
 
     Phrases of prepositions and auxiliary verbs alone are omitted: they state many properties.
     """
-    usable = [phrase for phrase in phrases if _is_specific(phrase.phrase)]
+    usable = [p for p in phrases if {*_stems(p.phrase)} - _VAGUE - {WILDCARD}]
     groups: defaultdict[tuple[str, str], list[_Directed]] = defaultdict(list)
     actives = {_stems(p.phrase) for p in usable}
     for phrase in usable:
@@ -226,8 +208,7 @@ def induce_properties(
     return sorted(frequent, key=lambda p: (-p.count, p.label, p.subject_type, p.object_type))
 
 
-@dataclass(frozen=True, slots=True)
-class _Directed:
+class _Directed(NamedTuple):
     """A phrase whose arguments are exchanged if `is_inverse`; `text` is compared with others."""
 
     phrase: CountedPhrase
@@ -244,10 +225,6 @@ def _stems(phrase: str) -> tuple[str, ...]:
     return tuple(word.stem for word in normalize_phrase(phrase) if not word.is_optional)
 
 
-def _is_specific(phrase: str) -> bool:
-    return bool(set(_stems(phrase)) - _VAGUE - {WILDCARD})
-
-
 def _directed(phrase: CountedPhrase, actives: set[tuple[str, ...]]) -> _Directed:
     """A passive is the inverse of its verb, if the corpus has the verb too."""
     stems = _stems(phrase.phrase)
@@ -261,23 +238,19 @@ def _clusters(
 ) -> list[list[_Directed]]:
     """The members in clusters; those with equal texts are in the same one."""
     texts = sorted({member.text for member in members})
+    numbers = [0]
+    if len(texts) > 1:
+        from scipy.cluster.hierarchy import fcluster, linkage
+
+        vectors = embedder.embed(texts)  # (texts, d), unit length
+        pairs = np.triu_indices(len(texts), 1)
+        distances = np.clip(1 - (vectors @ vectors.T)[pairs], 0, 2).astype(np.float64)
+        numbers = fcluster(linkage(distances, method="average"), distance, criterion="distance")
+    cluster_of = dict(zip(texts, numbers, strict=True))
     clusters: defaultdict[int, list[_Directed]] = defaultdict(list)
-    cluster_of = dict(zip(texts, _cluster_numbers(embedder.embed(texts), distance), strict=True))
     for member in members:
         clusters[cluster_of[member.text]].append(member)
     return list(clusters.values())
-
-
-def _cluster_numbers(vectors: np.ndarray, distance: float) -> list[int]:
-    """The cluster of each row of a matrix of unit vectors, shape (n, d)."""
-    if len(vectors) < 2:
-        return [0] * len(vectors)
-    from scipy.cluster.hierarchy import fcluster, linkage
-
-    rows, columns = np.triu_indices(len(vectors), 1)
-    distances = np.clip(1 - (vectors @ vectors.T)[rows, columns], 0, 2)
-    tree = linkage(distances.astype(np.float64), method="average")
-    return [int(number) for number in fcluster(tree, distance, criterion="distance")]
 
 
 def _property(types: tuple[str, str], members: Sequence[_Directed]) -> InducedProperty:
@@ -285,19 +258,14 @@ def _property(types: tuple[str, str], members: Sequence[_Directed]) -> InducedPr
         members,
         key=lambda m: (m.is_inverse, -m.phrase.count, len(m.phrase.phrase), m.phrase.phrase),
     )
-    sentences = dict.fromkeys(s for m in ordered for s in m.phrase.sentences)
     return InducedProperty(
         ordered[0].phrase.phrase,
         *types,
-        _distinct(m.phrase.phrase for m in ordered if not m.is_inverse),
-        _distinct(m.phrase.phrase for m in ordered if m.is_inverse),
+        tuple(dict.fromkeys(m.phrase.phrase for m in ordered if not m.is_inverse)),
+        tuple(dict.fromkeys(m.phrase.phrase for m in ordered if m.is_inverse)),
         sum(m.phrase.count for m in members),
-        tuple(sentences)[:3],
+        tuple(dict.fromkeys(s for m in ordered for s in m.phrase.sentences))[:3],
     )
-
-
-def _distinct(phrases: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(phrases))
 
 
 def local_names(properties: Sequence[InducedProperty]) -> list[str]:
@@ -330,52 +298,47 @@ _CLASSES: Final = {
     "time": "Time",
 }
 """Entity type -> local name of its class in an induced ontology."""
-_LOCAL_NAME = re.compile(r"[^\W\d_]\w*")
 
 
 def write_turtle(
     namespace: str, properties: Sequence[InducedProperty], language: str = "en"
 ) -> str:
-    """An ontology in a namespace that ends in ``#`` or ``/``; counts are in comments."""
-    base = namespace.rstrip("#/")
-    prefixes = {"": namespace, "owl": OWL.base, "rdfs": RDFS.base}
-    prefixes |= {"sarag": SARAG.base, "skos": SKOS.base}
-    lines = [f"@prefix {prefix}: {NamedNode(iri)} ." for prefix, iri in prefixes.items()]
-    title = Literal("Induced ontology", language="en")
-    lines += ["", f"{NamedNode(base)} a owl:Ontology ;", f"    rdfs:label {title} ."]
+    """An ontology in a namespace that ends in ``#`` or ``/``; counts are in notes."""
     types = {type_ for p in properties for type_ in (p.subject_type, p.object_type)}
-    for name in (name for type_, name in _CLASSES.items() if type_ in types):
-        class_label = Literal(name.lower(), language="en")
-        lines += ["", f":{name} a owl:Class ;", f"    rdfs:label {class_label} ."]
-    labels = [property_.label for property_ in properties]
+    triples = [*_labelled(NamedNode(namespace.rstrip("#/")), OWL.Ontology, "Induced ontology")]
+    for type_, name in _CLASSES.items():
+        if type_ in types:
+            triples += _labelled(NamedNode(namespace + name), OWL.Class, name.lower())
+    labels = Counter(property_.label for property_ in properties)
     for property_, name in zip(properties, local_names(properties), strict=True):
-        noun = "relationship" if property_.count == 1 else "relationships"
-        is_plain = _LOCAL_NAME.fullmatch(name) and name.isascii()
-        node = f":{name}" if is_plain else str(NamedNode(namespace + name))
-        kind = "Datatype" if property_.object_type == _VALUE else "Object"
-        label = property_.label
-        if labels.count(label) > 1:
+        node, label = NamedNode(namespace + name), property_.label
+        if labels[label] > 1:
             label += f" ({property_.subject_type}, {property_.object_type})"
-        lines += ["", f"# {property_.count} {noun}", f"{node} a owl:{kind}Property ;"]
-        lines += [f"    {s} ;" for s in _statements(property_, label, language)]
-        lines[-1] = f"{lines[-1][:-2]} ."
-    return "\n".join(lines) + "\n"
+        is_literal = property_.object_type == _VALUE
+        kind = OWL.DatatypeProperty if is_literal else OWL.ObjectProperty
+        triples += _labelled(node, kind, label, language)
+        for predicate, texts in (
+            (SARAG.statedAs, property_.phrases),
+            (SARAG.inverselyStatedAs, property_.inverse_phrases),
+            (SKOS.example, property_.sentences),
+        ):
+            triples += [Triple(node, predicate, Literal(t, language=language)) for t in texts]
+        ends = ((RDFS.domain, property_.subject_type), (RDFS.range, property_.object_type))
+        for predicate, type_ in ends:
+            if type_ in _CLASSES:
+                triples.append(Triple(node, predicate, NamedNode(namespace + _CLASSES[type_])))
+        if is_literal:
+            triples.append(Triple(node, RDFS.range, RDFS.Literal))
+        noun = "relationship" if property_.count == 1 else "relationships"
+        note = Literal(f"{property_.count} {noun}", language="en")
+        triples.append(Triple(node, SKOS.note, note))
+    vocabularies = {"": namespace, "owl": OWL.base, "rdfs": RDFS.base}
+    prefixes = vocabularies | {"sarag": SARAG.base, "skos": SKOS.base}
+    return (serialize(triples, format=RdfFormat.TURTLE, prefixes=prefixes) or b"").decode()
 
 
-def _statements(property_: InducedProperty, label: str, language: str) -> Iterator[str]:
-    """What is stated of a property, as predicates with their objects in Turtle."""
-
-    def texts(predicate: str, values: Iterable[str]) -> Iterator[str]:
-        if objects := " , ".join(str(Literal(value, language=language)) for value in values):
-            yield f"{predicate} {objects}"
-
-    yield from texts("rdfs:label", [label])
-    yield from texts("sarag:statedAs", property_.phrases)
-    yield from texts("sarag:inverselyStatedAs", property_.inverse_phrases)
-    if domain := _CLASSES.get(property_.subject_type):
-        yield f"rdfs:domain :{domain}"
-    if property_.object_type == _VALUE:
-        yield "rdfs:range rdfs:Literal"
-    elif range_ := _CLASSES.get(property_.object_type):
-        yield f"rdfs:range :{range_}"
-    yield from texts("skos:example", property_.sentences)
+def _labelled(
+    node: NamedNode, kind: NamedNode, label: str, language: str = "en"
+) -> Iterator[Triple]:
+    yield Triple(node, RDF.type, kind)
+    yield Triple(node, RDFS.label, Literal(label, language=language))

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -26,6 +27,7 @@ from sarag_rdf.server.graph_store import graph_store
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import Door, open_doors, openapi_document
+from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import STORE_PATH, public_url, record_of, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
@@ -104,17 +106,17 @@ async def _http_error_response(request: Request, error: HTTPException) -> Respon
 async def editor(request: Request) -> Response:
     """``/sparql-editor``: the SPARQL editor."""
     endpoint = public_url(request, "/sparql")
-    return _page(request, "editor.html", endpoint=endpoint, examples=examples())
+    return _page(request, "editor", endpoint=endpoint, examples=examples())
 
 
 async def explorer(request: Request) -> Response:
     """``/``: the explorer."""
-    return _page(request, "explorer.html", answers=settings_of(request).has_model)
+    return _page(request, "explorer", answers=settings_of(request).has_model)
 
 
 async def docs(request: Request) -> Response:
     """``/docs``: the documentation page."""
-    return _page(request, "docs.html")
+    return _page(request, "docs")
 
 
 def _page(request: Request, name: str, **data: Any) -> Response:
@@ -122,8 +124,7 @@ def _page(request: Request, name: str, **data: Any) -> Response:
     base = request.app.state.base
     data["prefixes"] = prefixes_under(base) if base else PREFIXES
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    page = (STATIC / name).read_text(encoding="utf-8")
-    return HTMLResponse(page.replace("{{ data }}", text))
+    return HTMLResponse(render(f"{name}.html.j2", data=Markup(text)))  # noqa: S704 - as JSON
 
 
 async def openapi(request: Request) -> Response:

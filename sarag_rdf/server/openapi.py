@@ -52,6 +52,7 @@ _NAMED: Final[Mapping[str, tuple[Json, str]]] = {
     "using-named-graph-uri": (_IRIS, "Named graphs of WHERE."),
     "graph": (IRI, "IRI of the graph."),
     "default": (TEXT, "The default graph, instead of an IRI."),
+    "name": (TEXT, "Name of what is asked for."),
     "path": (TEXT, "Rest of the URL, which is the IRI or what follows the base in it."),
     "If-None-Match": (TEXT, "Entity tags of representations that the client has."),
 }
@@ -97,8 +98,8 @@ class Door:
 
     Each request needs a token with `scope`. A door that `may_cost` calls a language model for some
     requests, so that ``--cors *`` does not open it to the pages of all origins. `error` gives the
-    response for an error, by default a line of text. `paths` describe the door in OpenAPI, with
-    `schemas`; `lifespan` runs as long as the server.
+    response for an error, by default a line of text. `operations` by path and method describe the
+    door in OpenAPI, with the `schemas` of what they give; `lifespan` runs as long as the server.
     """
 
     path: str
@@ -107,8 +108,8 @@ class Door:
     scope: Literal["read", "ask"] = "read"
     may_cost: bool = True
     error: Callable[[RequestError], Response] | None = None
-    paths: dict[str, Any] = field(default_factory=dict)
-    schemas: dict[str, Any] = field(default_factory=dict)
+    operations: Mapping[str, Mapping[str, Operation]] = field(default_factory=dict)
+    schemas: Mapping[str, Json] = field(default_factory=dict)
     lifespan: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
 
     def has(self, path: str) -> bool:
@@ -149,8 +150,8 @@ class Operation:
     writes: bool = False
 
 
-_READ, _BODY = ("400", "503", "504", "507"), ("408", "413", "415")
-"""Errors of operations, and of those with a body."""
+_LIMITED, _READ, _BODY = ("401", "403", "429"), ("400", "503", "504", "507"), ("408", "413", "415")
+"""Errors of all operations, those of workers, and those of operations with a body."""
 _DATASET = "over default-graph-uri named-graph-uri"
 _USING = "using-graph-uri using-named-graph-uri"
 _SEARCH = "Documents and relationships for a question, as sarag search --json prints them."
@@ -312,7 +313,9 @@ def _list_of(schema: str) -> Json:
 _DOCUMENT = closed(rank=INTEGER, iri=IRI, source=IRI, title=TEXT, text=TEXT, score=NUMBER)
 _DOCUMENT["properties"] |= dict.fromkeys(("begin", "end"), INTEGER)
 _DOCUMENT["properties"] |= dict.fromkeys(("similarity", "activation"), NUMBER)
-_DOCUMENT["properties"] |= dict.fromkeys(("language", "entity", "entity_name"), TEXT)
+_DOCUMENT["properties"] |= dict.fromkeys(
+    ("language", "entity", "entity_name", "sentence", "why"), TEXT
+)
 _DOCUMENT["properties"] |= dict.fromkeys(("measures", "parts"), OBJECT)
 _DOCUMENT["properties"] |= dict.fromkeys(("arrivals", "chain"), OBJECTS)
 _FOUND = closed(
@@ -334,6 +337,8 @@ _ANSWER = closed(
 _ANSWER["properties"] |= dict.fromkeys(("reasoning", "model"), TEXT)
 _ANSWER["properties"] |= {"usage": OBJECT}
 _ANSWER["properties"] |= dict.fromkeys(("citations", "contexts", "trace", "activations"), OBJECTS)
+_FAILURE = closed(code=TEXT, message=TEXT)
+_FAILURE["properties"] |= {"type": TEXT, "param": {"type": "null"}}  # as OpenAI has them
 _RESULTS: Final[Mapping[str, Json]] = {
     "Found": _FOUND,
     "Document": _DOCUMENT,
@@ -352,23 +357,24 @@ _RESULTS: Final[Mapping[str, Json]] = {
     "Terms": closed(terms=OBJECTS),
     "Nodes": closed(nodes=OBJECTS),
     "Prefixes": closed(prefixes=OBJECT),
-    "Error": closed(error=closed(code=TEXT, message=TEXT)),
+    "Error": closed(error=_FAILURE),
 }
 
 
 def openapi_document(url: str, doors: Sequence[Door] = ()) -> Json:
     """The description of the server with these doors at a URL."""
-    paths: Json = {
-        path: {method: _operation(path, each) for method, each in methods.items()}
-        for path, methods in _OPERATIONS.items()
-    }
+    operations = dict(_OPERATIONS)
+    with_json_errors = set(JSON_ERRORS)
     for door in doors:
-        paths |= door.paths
-    for path, item in paths.items():
-        for operation in item.values():
-            limits = {each: _error(path, each) for each in ("401", "403", "429")}
-            operation["responses"] = limits | operation["responses"]
-            operation.setdefault("security", [{}, {"token": []}, {"password": []}])
+        operations |= door.operations
+        with_json_errors |= door.operations.keys() if door.error else set()
+    paths = {
+        path: {
+            method: _operation(each, "Json" if path in with_json_errors else "Line")
+            for method, each in methods.items()
+        }
+        for path, methods in operations.items()
+    }
     bodies = {"Line": ("text/plain", TEXT), "Json": (JSON, {"$ref": "#/components/schemas/Error"})}
     return {
         "openapi": "3.1.0",
@@ -405,12 +411,8 @@ def content(media_types: Iterable[str], schema: Json = TEXT) -> Json:
     return {media_type: {"schema": schema} for media_type in media_types}
 
 
-def _error(path: str, status: str) -> Json:
-    kind = "Json" if path in JSON_ERRORS else "Line"
-    return {"$ref": f"#/components/responses/{kind}{status}"}
-
-
-def _operation(path: str, each: Operation) -> Json:
+def _operation(each: Operation, kind: str) -> Json:
+    """An operation whose errors are of a kind: a line of text, or JSON."""
     headers = {n: {"schema": schema, "description": t} for n, (schema, t) in each.headers.items()}
     given: dict[str, Json] = {n: {"description": _STATUSES[n]} for n in each.more.split()}
     if each.gives:
@@ -420,15 +422,15 @@ def _operation(path: str, each: Operation) -> Json:
         given["200"] = {"description": _STATUSES["200"], "content": result}
     for response in given.values():
         response |= {"headers": headers} if headers else {}
-    fails = {*_READ, *(_BODY if each.body else ()), *each.fails.split()}
+    fails = {*_LIMITED, *_READ, *(_BODY if each.body else ()), *each.fails.split()}
+    errors = {each: {"$ref": f"#/components/responses/{kind}{each}"} for each in sorted(fails)}
     described: Json = {
         "operationId": each.name,
         "description": each.text,
         "parameters": list(_parameters(each.query)),
-        "responses": given | {status: _error(path, status) for status in sorted(fails)},
+        "responses": given | errors,
+        "security": [{}, {"token": []}, {"password": []}][each.writes :],
     }
-    if each.writes:
-        described["security"] = [{"token": []}, {"password": []}]
     if each.body:
         described["requestBody"] = {"required": True, "content": _body(each)}
     return described
@@ -449,7 +451,7 @@ def _body(each: Operation) -> Json:
 def _parameters(query: str | Kind) -> Iterable[Json]:
     """Parameters of a URL: an array is given by repeating its parameter."""
     if isinstance(query, str):
-        places = {"path": "path", "If-None-Match": "header"}
+        places = {"path": "path", "name": "path", "If-None-Match": "header"}
         for name in query.split():
             schema, text = _NAMED[name]
             place = places.get(name, "query")

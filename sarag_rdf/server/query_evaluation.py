@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any, TypeVar
@@ -146,15 +146,20 @@ def known_prefixes(worker: Worker) -> dict[str, str]:
     return known | prefixes_under(meta.base)
 
 
-def write_triples(triples: Iterable[ox.Triple], media_type: str, file: IO[bytes]) -> None:
+def write_triples(
+    triples: Iterable[ox.Triple],
+    media_type: str,
+    file: IO[bytes],
+    prefixes: Mapping[str, str] = PREFIXES,
+) -> None:
     """Serialize triples; raises `RequestError` (406) for one that the format cannot express."""
     format_ = RDF_TYPES[media_type]
     if format_ == ox.RdfFormat.RDF_XML:
-        triples = check_rdfxml(triples, PREFIXES)
+        triples = check_rdfxml(triples, prefixes)
     elif format_ == ox.RdfFormat.JSON_LD:
         triples = map(_without_triple_term, triples)
     try:
-        ox.serialize(triples, file, format_, prefixes=PREFIXES)
+        ox.serialize(triples, file, format_, prefixes=dict(prefixes))
     except UsageError as error:
         raise RequestError(406, str(error)) from error
 

@@ -17,7 +17,7 @@ from sarag_rdf.answering.typed_patterns import TypedQuery
 from sarag_rdf.base.errors import QueryError, RemoteTimeoutError, TruncatedReplyError
 from sarag_rdf.base.types import Answer, Query
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.report import answer_to_dict
+from sarag_rdf.kg.results import answer_to_dict
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.typed_graph import SOURCES, TypedExtractor, index_people
 

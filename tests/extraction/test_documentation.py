@@ -12,7 +12,7 @@ from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.documents.markdown import split_title
 from sarag_rdf.extraction.prose import prose_of
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
 
 CORPORA = Path(__file__).parent / "documentation"
 FENCE = "`" * 3

@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Source
-from sarag_rdf.extraction.entity_types import nearest_type
+from sarag_rdf.extraction.names import nearest_type
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import completion, playing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.extraction.examples import ExampleStatement, read_examples
+from sarag_rdf.extraction.typed_statements import ExampleStatement, read_examples
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 EX = "https://example.org/"

@@ -8,10 +8,10 @@ import pytest
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Mention
+from sarag_rdf.extraction import spacy_extractor as pipeline
+from sarag_rdf.extraction.clauses import CONFIDENCE
 from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
-from sarag_rdf.extraction.spacy import pipeline
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, SpacyOptions
-from sarag_rdf.extraction.spacy.relations import CONFIDENCE
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, SpacyOptions
 
 BOTANIST = (
     "Ada Brook (born Ada Jane Merrow; 3 May 1901 – 9 June 1980) was a Welsh botanist. "
@@ -58,7 +58,7 @@ def triples(extractor: Extractor, title: str, text: str) -> set[tuple[str, str, 
 
 
 def texts(extractor: Extractor, title: str, text: str) -> set[str]:
-    return {r.text for r in one(extractor, title, text).relations}
+    return {r.sentence for r in one(extractor, title, text).relations}
 
 
 class TestMentions:
@@ -298,12 +298,12 @@ class TestRelations:
         (found,) = [
             r for r in one(extractor, "Ada Brook", BOTANIST).relations if r.object == "Cardiff"
         ]
-        assert found.text == "Ada Brook was born in Cardiff"
+        assert found.sentence == "Ada Brook was born in Cardiff"
         assert found.confidence == CONFIDENCE["passive"]
 
     def test_possessive_pronouns(self, extractor: SpacyExtractor) -> None:
         found = one(extractor, "Ada Brook", BOTANIST).relations
-        assert "Ada Brook's brother is Owen Brook" in {r.text for r in found}
+        assert "Ada Brook's brother is Owen Brook" in {r.sentence for r in found}
 
     def test_dates_of_life(self, extractor: SpacyExtractor) -> None:
         found = triples(extractor, "Ada Brook", BOTANIST)

@@ -14,22 +14,19 @@ from spacy.tokens import Doc
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Document, Extraction
-from sarag_rdf.extraction.examples import Example, ExampleStatement
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, load_pipeline
-from sarag_rdf.extraction.statements import RANGE_KINDS
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, load_pipeline
+from sarag_rdf.extraction.typed_statements import RANGE_KINDS, Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.plugins.learned import features
-from sarag_rdf.plugins.learned.candidates import KINDS, Candidate, find_candidates
-from sarag_rdf.plugins.learned.contexts import SentenceVectors, path_phrase, sentences_of
-from sarag_rdf.plugins.learned.extractor import LearnedExtractor
-from sarag_rdf.plugins.learned.features import ExampleNames, Subjects, align
-from sarag_rdf.plugins.learned.statements import (
+from sarag_rdf.plugins.learned.arguments import KINDS, Candidate, find_candidates
+from sarag_rdf.plugins.learned.extractor import (
     Classifier,
-    StatementExtractor,
-    Vectors,
-    relation_of,
+    LearnedExtractor,
+    StatementFinder,
+    may_be_subjects,
 )
+from sarag_rdf.plugins.learned.features import Arguments, Samples, path_phrase, sentences_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 
 EX = "https://example.org/"
@@ -130,33 +127,39 @@ def test_no_sentence_goes_beyond_a_blank_line(pipeline: Language) -> None:
 
 def test_dates_are_no_subjects(pipeline: Language) -> None:
     (sentence,) = pipeline("On 3 May 1901 Ada Brook left Cardiff.").sents
-    embed = Vectors(HashEmbedder())
-    [vectors] = SentenceVectors.of_all([sentence], embed)
-    subjects = Subjects.of(vectors, "Ona", embed)
-    found = [candidate.text for candidate in subjects.candidates]
-    assert "Ada Brook" in found
-    assert found[-1] == "Ona"
-    assert not {"3 May 1901", "May", "1901"} & set(found)
-    assert len(subjects.name_vectors) == len(found)
+    embed = HashEmbedder().embed
+    [arguments] = Arguments.of_all([sentence], embed)
+    titled = arguments.titled("Ona", embed)
+    names = [
+        c.text
+        for c, is_one in zip(titled.candidates, may_be_subjects(titled), strict=True)
+        if is_one
+    ]
+    assert "Ada Brook" in names
+    assert names[-1] == "Ona"
+    assert not {"3 May 1901", "May", "1901"} & set(names)
+    assert titled.is_title(len(titled.candidates) - 1)
+    assert len(titled.vectors) == len(titled.candidates)
 
 
-def test_objects_with_the_spelling_of_the_example_come_first(pipeline: Language) -> None:
+def test_the_spelling_of_the_example_comes_first(pipeline: Language) -> None:
     (sentence,) = pipeline("Ona Rovers (Ona) play in Hov.").sents
-    candidates = find_candidates(sentence)
-    statement = ExampleStatement("x", f"{EX}teacher", "Ona Rovers")
-    (index,) = align(candidates, Example(sentence.text, (statement,)))
-    assert candidates[index].text == "Ona Rovers"
-    accented = Example(sentence.text, (ExampleStatement("x", f"{EX}teacher", "H\u00f3v"),))
-    assert [candidates[index].text for index in align(candidates, accented)] == ["Hov"]
+    [arguments] = Arguments.of_all([sentence], HashEmbedder().embed)
+    for text, name in (("Ona Rovers", "Ona Rovers"), ("H\u00f3v", "Hov"), ("Moss", None)):
+        names = [arguments.candidates[place].text for place in arguments.spelled(text)]
+        assert names == ([name] if name else [])
 
 
-def test_names_of_examples_are_not_learned_by_heart() -> None:
-    vectors = np.eye(2, dtype=np.float32)
-    none = np.array([0, 0])
-    names = ExampleNames(vectors, ("hov", "pilot"), none, np.array([0, 1]))
-    place, noun = Candidate(0, 1, "Hov", "place", 0), Candidate(1, 2, "pilot", "noun", 1)
-    assert names.similarities(vectors, [place, noun]).tolist() == [[-1, 0], [0, 1]]
-    assert names.without(0).keys == ("pilot",)
+def test_names_of_examples_are_not_learned_by_heart(pipeline: Language) -> None:
+    doc = pipeline("Hov pilot")
+    candidates = (Candidate(0, 1, "Hov", "place", 0), Candidate(1, 2, "pilot", "noun", 1))
+    vectors = np.repeat(np.eye(2, dtype=np.float32)[:, None], 3, axis=1)
+    arguments = Arguments(doc[:], candidates, vectors)
+    samples = Samples.of([(arguments, 0, 0, 0), (arguments, 1, 0, 1)], 2)
+    path, _, name = samples.similarities(arguments)
+    assert path.tolist() == [[1, 0], [0, 1]]
+    assert name.tolist() == [[-1, 0], [0, 1]]
+    assert samples.without(0).keys.tolist() == ["pilot"]
 
 
 def test_paths_leave_names_out(pipeline: Language) -> None:
@@ -174,11 +177,11 @@ def test_every_kind_of_candidate_fits_some_range() -> None:
     assert "date" not in features._ADMITTED["entity"]
 
 
-def test_the_classifier_learns_a_limit_and_takes_missing_values() -> None:
+def test_the_classifier_learns_a_limit() -> None:
     column = np.linspace(0, 1, 200, dtype=np.float32)
-    rows = np.stack([column, np.full(200, np.nan, np.float32)], axis=1)
+    rows = np.stack([column, np.full(200, -1, np.float32)], axis=1)
     classifier = Classifier([(rows, column > 0.5)])
-    low, high = classifier.predict(np.array([[0.1, 1.0], [0.9, np.nan]], np.float32))
+    low, high = classifier.predict(np.array([[0.1, 1.0], [0.9, -1.0]], np.float32))
     assert low < 0.1
     assert high > 0.9
     nothing = Classifier([(rows, column > 2)])
@@ -212,10 +215,11 @@ PLACES = ("Swansea", "Bangor", "Cardiff", "Leeds", "York")
 
 def test_statements_like_the_examples_fit_the_schema_and_the_text(pipeline: Language) -> None:
     """Whatever the scores: with a threshold of nearly 0 all rules hold."""
-    extractor = StatementExtractor(
-        SCHEMA, Vectors(HashEmbedder()), many(NAMES, PLACES), pipeline.pipe, threshold=0.001
+    finder = StatementFinder(
+        SCHEMA, HashEmbedder(), many(NAMES, PLACES), pipeline.pipe, threshold=0.001
     )
-    relations = [relation_of(one) for one in extractor.statements(pipeline(TEXT), "Ada Brook")]
+    [statements] = finder.find([(pipeline(TEXT), "Ada Brook")])
+    relations = [statement.relation for statement in statements]
     assert {r.predicate for r in relations if r} >= {f"{EX}birthPlace", f"{EX}birthDate"}
     keys = set()
     for relation in relations:
@@ -232,23 +236,21 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(pipeline: Lang
         keys.add((relation.subject, relation.predicate, relation.text))
     literals = [r.object for r in relations if r and r.value]
     assert len(literals) == len(set(literals))
-    again = [relation_of(one) for one in extractor.statements(pipeline(TEXT), "Ada Brook")]
-    assert relations == again
+    [again] = finder.find([(pipeline(TEXT), "Ada Brook")])
+    assert relations == [statement.relation for statement in again]
 
 
 def test_documents_in_batches_have_the_statements_of_each(pipeline: Language) -> None:
-    extractor = StatementExtractor(
-        SCHEMA, Vectors(HashEmbedder()), many(NAMES, PLACES), pipeline.pipe, threshold=0.001
+    finder = StatementFinder(
+        SCHEMA, HashEmbedder(), many(NAMES, PLACES), pipeline.pipe, threshold=0.001
     )
     docs = [(pipeline(TEXT), "Ada Brook"), (pipeline("Owen Reed was born in Hov."), "")]
-    assert list(extractor.statements_of_all(docs)) == [
-        list(extractor.statements(*doc)) for doc in docs
-    ]
+    assert list(finder.find(docs)) == [own for doc in docs for own in finder.find([doc])]
 
 
 def test_a_schema_without_properties_gives_nothing(pipeline: Language) -> None:
-    extractor = StatementExtractor(Schema.of([], []), Vectors(HashEmbedder()), [], pipeline.pipe)
-    assert list(extractor.statements(pipeline(TEXT))) == []
+    finder = StatementFinder(Schema.of([], []), HashEmbedder(), [], pipeline.pipe)
+    assert list(finder.find([(pipeline(TEXT), "")])) == [[]]
 
 
 def extraction(extractor: SpacyExtractor | LearnedExtractor, text: str, title: str) -> Extraction:

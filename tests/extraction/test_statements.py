@@ -7,10 +7,9 @@ from collections import Counter
 import pytest
 
 from sarag_rdf.base.types import Extraction, Mention, Relation
-from sarag_rdf.extraction.binding import TextBinder
-from sarag_rdf.extraction.llm_statements import literal_of
-from sarag_rdf.extraction.statements import literal, range_kind, with_statements
-from sarag_rdf.extraction.values import find_values
+from sarag_rdf.extraction.llm_statements import TextBinder, literal_of
+from sarag_rdf.extraction.text_values import find_values
+from sarag_rdf.extraction.typed_statements import literal, range_kind, with_statements
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 
 EX = "https://example.org/"

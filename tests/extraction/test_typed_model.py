@@ -11,14 +11,14 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 import sarag_rdf
-from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError, UsageError
+from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.prompts import prompt_hash
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
-from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extraction.llm_statements import StatementModel, max_statements
-from sarag_rdf.extraction.values import UNIT
+from sarag_rdf.extraction.text_values import UNIT
+from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -305,16 +305,6 @@ def test_discarded(statement: dict[str, str], reason: str) -> None:
     assert count == 1
 
 
-def test_examples_may_show_values_as_entities() -> None:
-    """A season may be called 2014: an object that the range alone would not admit."""
-    example = Example("The 1910 fair was in Bergen.", (statement("Bergen", "island", "1910"),))
-    built = model(examples=[example])
-    source = document("The fair of 1911 was in Moss.")
-    reply = {"statements": [item("Moss", "island", "1911")]}
-    found = built.extraction(source, Extraction(), built.request(source), reply).relations
-    assert [(r.object, r.value) for r in found] == [("1911", None)]
-
-
 def test_functional_properties_have_one_value() -> None:
     text = "Gull Light was built in 1905 or in 1906, and is 31 or 32 metres tall."
     relations, discarded = read(
@@ -415,8 +405,6 @@ def test_nothing_changes_without_an_ontology() -> None:
     ]
     assert LLMExtractor(llm).method.settings == {"max_tokens": "4096"}
     assert plain.method.prompt_hash == prompt_hash("entities", "relationships")
-    with pytest.raises(UsageError, match="need an ontology"):
-        plain.extract_statements([document()])
 
 
 def test_the_method_names_ontology_examples_and_embedder() -> None:
@@ -430,16 +418,10 @@ def test_the_method_names_ontology_examples_and_embedder() -> None:
     assert other.method.settings["examples"] != method.settings["examples"]
 
 
-def test_statements_alone_take_one_call() -> None:
-    built, llm = extractor(
-        {"statements": [item("Gull Light", "island", "Ona")]}, TruncatedReplyError("cut off")
-    )
-    first, second, empty = built.extract_statements([document(), document(), document(" ")])
-    assert isinstance(first, list)
-    assert [relation.object for relation in first] == ["Ona"]
-    assert isinstance(second, TruncatedReplyError)
-    assert empty == []
-    assert len(llm.calls) == 2
+def test_an_empty_document_takes_no_call() -> None:
+    built, llm = extractor()
+    assert list(built.extract([document(" ")])) == [Extraction()]
+    assert llm.calls == []
 
 
 def test_a_failed_statements_call_is_the_result_of_the_document() -> None:
@@ -499,12 +481,13 @@ def test_with_a_real_server_every_statement_conforms(llm_server: str) -> None:
         examples=EXAMPLES,
     )
     try:
-        [result] = built.extract_statements([document(text)])
+        [result] = built.extract([document(text)])
     except EndpointTimeoutError:
         return
-    if isinstance(result, list):
-        assert all(relation.predicate in SCHEMA.properties for relation in result)
-        assert all(relation.subject in text and relation.object in text for relation in result)
+    if isinstance(result, Extraction):
+        typed = [relation for relation in result.relations if relation.predicate]
+        assert all(relation.predicate in SCHEMA.properties for relation in typed)
+        assert all(relation.subject in text and relation.object in text for relation in typed)
         assert built.usage.calls >= 1
     else:
         assert isinstance(result, TruncatedReplyError)

@@ -15,7 +15,7 @@ import pytest
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document, Extraction, Relation
-from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
 from sarag_rdf.graph.ontology.schema_reader import COMMON, common_schema
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.extraction.values import (
+from sarag_rdf.extraction.text_values import (
     CURRENCY,
     UNIT,
     VALUE_KINDS,

@@ -196,7 +196,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spacy_extractor() -> Extractor:
-    from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, load_pipeline
+    from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, load_pipeline
 
     try:
         load_pipeline()

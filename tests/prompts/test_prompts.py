@@ -15,9 +15,9 @@ from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.building.derive.curation import Member
-from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.extraction.llm_statements import StatementModel
+from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.plugins import papers
 from sarag_rdf.testing.fakes import HashEmbedder

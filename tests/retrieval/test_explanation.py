@@ -21,9 +21,9 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import make_embedder, make_retriever
-from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.plugins.evaluation.questions import read_corpus, read_questions
+from sarag_rdf.plugins.evaluation.datasets import read_corpus, read_questions
 from sarag_rdf.retrieval.dense import Dense
 from sarag_rdf.retrieval.retriever import scored
 from sarag_rdf.retrieval.view import GraphView

@@ -19,7 +19,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import StoreError, UsageError
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, SARAG, SKOS
-from sarag_rdf.extraction.spacy.pipeline import load_pipeline
+from sarag_rdf.extraction.spacy_extractor import load_pipeline
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.wikibase.dump import read_entities
 from sarag_rdf.plugins.wikibase.numbers import WikibaseIds

@@ -18,7 +18,7 @@ from sarag_rdf.base.redaction import redacted
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD, Term
 from sarag_rdf.extraction.names import lead_name, names_in_title, strip_disambiguation
-from sarag_rdf.extraction.values import parse_value
+from sarag_rdf.extraction.text_values import parse_value
 
 EVIDENCE_RULES = "5"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in

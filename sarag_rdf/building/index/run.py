@@ -29,7 +29,7 @@ from sarag_rdf.building.index.quarantine import (
     validate_evidence,
 )
 from sarag_rdf.documents import InputProblem
-from sarag_rdf.extraction.entity_types import resolve_types, unknown_types, unknown_types_warning
+from sarag_rdf.extraction.names import resolve_types, unknown_types, unknown_types_warning
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now
 

@@ -1,49 +1,226 @@
-"""What objects and subjects of a property are like: features of pairs, for two classifiers.
+"""What the subjects and objects of a property are like: features for two classifiers.
 
-All are comparisons with labels and with examples by the embedder, or kinds and positions; none is
-the identity of a name or of a property.
+Each candidate has three vectors. Its *path* has the words between it and the verb that governs it
+in the dependency tree, without names: "was built in" for a place. Its *window* has the common words
+before and after it, and a word for its kind. Its *name* has its own words. All are compared with
+the labels of properties and with the examples; no feature is the identity of a name or a property.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import accumulate
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 
-from sarag_rdf.extraction.examples import Example, ExampleStatement
 from sarag_rdf.extraction.names import exact_text, soft_text
-from sarag_rdf.extraction.statements import RangeKind, range_kind
+from sarag_rdf.extraction.typed_statements import RangeKind, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
-from sarag_rdf.plugins.learned.candidates import ENTITY_KINDS, KINDS, Candidate, CandidateKind
-from sarag_rdf.plugins.learned.contexts import (
-    KIND_WORDS,
-    Embed,
-    Floats,
-    SentenceVectors,
-    vectors_of_names,
+from sarag_rdf.plugins.learned.arguments import (
+    ENTITY_KINDS,
+    KINDS,
+    Candidate,
+    Kind,
+    find_candidates,
 )
 
-_NEIGHBOURS = 7
-_DEPENDENCIES = ("pobj", "dobj", "attr", "appos", "amod", "compound", "conj", "nsubj", "nsubjpass",
-                 "poss", "ROOT", "nummod")  # fmt: skip
-_IDENTIFIER = frozenset[CandidateKind]({"identifier"})
-_ADMITTED: dict[RangeKind, frozenset[CandidateKind]] = {
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+Embed = Callable[[Sequence[str]], Floats]
+"""The unit vectors of texts, shape (texts, d)."""
+
+_KIND_WORDS: dict[Kind, str] = {
+    **{kind: kind for kind in KINDS},
+    "group": "nationality", "work": "title", "name": "something", "noun": "something",
+    "duration": "time", "quantity": "measure", "money": "amount of money", "identifier": "code",
+    "url": "web address",
+}  # fmt: skip
+"""The word that stands for a candidate of each kind in its window."""
+_ADMITTED: dict[RangeKind, frozenset[Kind]] = {
     "date": frozenset({"date"}),
     "duration": frozenset({"duration"}),
     "number": frozenset({"number", "quantity", "money", "duration", "date"}),
-    "string": ENTITY_KINDS | frozenset[CandidateKind]({"identifier", "number", "quantity", "date"}),
+    "string": ENTITY_KINDS | frozenset[Kind]({"identifier", "number", "quantity", "date"}),
     "url": frozenset({"url"}),
     "coordinates": frozenset({"coordinates"}),
-    "entity": ENTITY_KINDS | _IDENTIFIER,
+    "entity": ENTITY_KINDS | frozenset[Kind]({"identifier"}),
     "any": frozenset(KINDS),
     "unsupported": frozenset(),
 }
 """Kind of range -> the kinds of candidates that may be objects."""
+_VERBS = ("VERB", "AUX")
+_PATH_WORDS = frozenset("prt neg acomp attr oprd dobj auxpass amod compound".split())
+_DEPENDENCIES = ("pobj", "dobj", "attr", "appos", "amod", "compound", "conj", "nsubj", "nsubjpass",
+                 "poss", "ROOT", "nummod")  # fmt: skip
+_WINDOW = 4
+_REACH = 8
+_VIEWS = 3
+_NAME = 2
+"""The place of the vector of the name among the views of a candidate."""
+
+
+def sentences_of(doc: Doc) -> Iterator[Span]:
+    """The sentences of a text; none goes beyond a blank line, as those of the parser may."""
+    for sentence in doc.sents:
+        begin = sentence.start
+        for token in sentence:
+            if token.is_space and token.text.count("\n") > 1:
+                if token.i > begin:
+                    yield doc[begin : token.i]
+                begin = token.i + 1
+        if begin < sentence.end:
+            yield doc[begin : sentence.end]
+
+
+def path_phrase(doc: Doc, candidate: Candidate) -> str:
+    """The path of a candidate, or the word "is" if no words govern it."""
+    words: set[int] = set()
+    for token in doc[candidate.head].ancestors:
+        words.add(token.i)
+        words.update(child.i for child in token.children if child.dep_ in _PATH_WORDS)
+        if token.pos_ in _VERBS:
+            break
+    span = range(candidate.begin, candidate.end)
+    common = (doc[i].lower_ for i in sorted(words) if i not in span and _is_common(doc[i]))
+    return " ".join(common) or "is"
+
+
+def _is_common(token: Token) -> bool:
+    return token.pos_ not in ("PROPN", "PUNCT", "SPACE", "DET", "NUM") and not token.ent_type_
+
+
+_Weights = list[tuple[str, float]]
+"""Words with their weights."""
+
+
+def _window(sentence: Span, candidate: Candidate) -> _Weights:
+    """The nearest common words around a candidate, and the word for its kind."""
+    doc = sentence.doc
+    before = doc[max(sentence.start, candidate.begin - _REACH) : candidate.begin]
+    after = doc[candidate.end : min(sentence.end, candidate.end + _REACH)]
+    words = [(_KIND_WORDS[candidate.kind], 0.5)]
+    for tokens in (reversed(list(before)), after):
+        near = [token for token in tokens if token.is_alpha and _is_common(token)]
+        words += [(t.lower_, 0.3 if t.is_stop else 1.0) for t in near[:_WINDOW]]
+    return words
+
+
+def _name(text: str) -> _Weights:
+    """The words of a name, the last one twice: "Cardiff" is near "Swansea"."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return [(word, 1.0) for word in words + words[-1:]]
+
+
+def _vectors(candidates: Sequence[Sequence[_Weights]], embed: Embed) -> Floats:
+    """Shape (candidates, views, d): unit weighted means of the vectors of words; else zero."""
+    words = sorted({word for views in candidates for view in views for word, _ in view}) or ["is"]
+    table = dict(zip(words, embed(words), strict=True))
+    zero = np.zeros_like(table[words[0]])
+    sums = [
+        [sum((table[word] * weight for word, weight in view), zero) for view in views]
+        for views in candidates
+    ]
+    result = np.array(sums, np.float32).reshape(len(sums), _VIEWS, len(zero))
+    return result / np.maximum(1e-9, np.linalg.norm(result, axis=2, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The candidates of one sentence, with vectors of shape (candidates, views, d).
+
+    The title of the document is the last candidate if there is one. It is no part of the sentence.
+    """
+
+    sentence: Span
+    candidates: tuple[Candidate, ...]
+    vectors: Floats
+    has_title: bool = False
+
+    @classmethod
+    def of_all(cls, sentences: Sequence[Span], embed: Embed) -> list[Arguments]:
+        """The candidates of many sentences, whose words are embedded together."""
+        candidates = [tuple(find_candidates(sentence)) for sentence in sentences]
+        words = [
+            [([(path_phrase(s.doc, c), 1.0)], _window(s, c), _name(c.text)) for c in own]
+            for s, own in zip(sentences, candidates, strict=True)
+        ]
+        embed(sorted({w for own in words for views in own for view in views for w, _ in view}))
+        vectors = (_vectors(own, embed) for own in words)
+        return list(map(cls, sentences, candidates, vectors))
+
+    def titled(self, title: str, embed: Embed) -> Arguments:
+        """With the title as the last candidate, unless it is empty."""
+        if not title:
+            return self
+        start = self.sentence.start
+        candidates = (*self.candidates, Candidate(start, start, title, "name", start))
+        own = _vectors([([], [], _name(title))], embed)
+        return Arguments(self.sentence, candidates, np.concatenate([self.vectors, own]), True)
+
+    @property
+    def kinds(self) -> Integers:
+        """Shape (candidates,): the place of each kind in `KINDS`."""
+        return np.array([KINDS.index(c.kind) for c in self.candidates], np.int64)
+
+    def spelled(self, text: str) -> list[int]:
+        """The places of the candidates that are spelled as a text, else of those like it.
+
+        Names are like each other that differ in accents, brackets and points.
+        """
+        for normalize in (exact_text, soft_text):
+            key = normalize(text)
+            places = [
+                place
+                for place, c in enumerate(self.candidates)
+                if key in (normalize(c.text), normalize(c.value.lexical if c.value else c.text))
+            ]
+            if places:
+                return places
+        return []
+
+    def is_title(self, place: int) -> bool:
+        """Whether the candidate at a place is the title of the document."""
+        return self.has_title and place == len(self.candidates) - 1
+
+    def features(self) -> Floats:
+        """Shape (candidates, features): kind, position, and place in the dependency tree."""
+        doc, size = self.sentence.doc, len(self.sentence)
+        title = soft_text(self.candidates[-1].text) if self.has_title else None
+        rows = [
+            [
+                *(c.kind == kind for kind in KINDS),
+                *(doc[c.head].dep_ == name for name in _DEPENDENCIES),
+                c.is_lead, c.is_entity, self.is_title(place), soft_text(c.text) == title,
+                c.end - c.begin, (c.begin - self.sentence.start) / size, size,
+                doc[c.begin].text[:1].isupper(),
+                doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
+                any(c.overlaps(o) and len(o.text) > len(c.text) for o in self.candidates),
+            ]
+            for place, c in enumerate(self.candidates)
+        ]  # fmt: skip
+        return np.array(rows, np.float32)
+
+    def distances(self, object_: Candidate) -> Floats:
+        """Shape (candidates, features): how far each is from an object, in words and in the tree.
+
+        The way up to the first common ancestor and the way down from it tell the subject of the
+        clause from other names.
+        """
+        doc = self.sentence.doc
+        way = [object_.head, *(token.i for token in doc[object_.head].ancestors)]
+        rows = []
+        for place, c in enumerate(self.candidates):
+            path = [c.head, *(token.i for token in doc[c.head].ancestors)]
+            up, common = next(((up, i) for up, i in enumerate(path) if i in way), (20, way[-1]))
+            rows.append([
+                c.begin < object_.begin, abs(c.head - object_.head), up, way.index(common),
+                not self.is_title(place) and c.overlaps(object_),
+                soft_text(c.text) == soft_text(object_.text),
+            ])  # fmt: skip
+        return np.array(rows, np.float32)
 
 
 @dataclass(frozen=True)
@@ -52,32 +229,21 @@ class SchemaVectors:
 
     properties: tuple[OntologyProperty, ...]
     labels: Floats
-    typed_labels: Floats
-    """Of "domain label range"."""
-    ranges: Floats
     domains: Floats
-    domain_shares: Floats
-    """The share of the properties that have the same domain."""
+    ranges: Floats
     kinds: Floats
     """A row for each of `KINDS`."""
 
     @classmethod
     def of(cls, schema: Schema, embed: Embed) -> SchemaVectors:
+        """The vectors of labels, and of those of domains and ranges."""
         properties = tuple(schema.properties.values())
-        labels = [p.label for p in properties]
-        domains = [schema.label_of(p.domains) for p in properties]
-        ranges = [schema.label_of(p.ranges) for p in properties]
-        typed = [
-            " ".join(filter(None, parts)) for parts in zip(domains, labels, ranges, strict=True)
-        ]
         return cls(
             properties,
-            embed(labels),
-            embed(typed),
-            embed([range_ or "thing" for range_ in ranges]),
-            embed([domain or "thing" for domain in domains]),
-            np.array([domains.count(d) / len(domains) for d in domains], np.float32),
-            embed([KIND_WORDS[kind] for kind in KINDS]),
+            embed([p.label for p in properties]),
+            embed([schema.label_of(p.domains) or "thing" for p in properties]),
+            embed([schema.label_of(p.ranges) or "thing" for p in properties]),
+            embed([_KIND_WORDS[kind] for kind in KINDS]),
         )
 
     def admitted(self, candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
@@ -88,523 +254,73 @@ class SchemaVectors:
 
 
 @dataclass(frozen=True)
-class ExampleNames:
-    """Names in the examples; `properties` are rows of the schema, or -1 for none.
+class Samples:
+    """Candidates of the examples in one role, such as subjects; rows of arrays are candidates.
 
+    `properties` are rows of the schema, or -1 for a candidate that no statement has in this role.
     `keys` are the names by `soft_text`, and `origins` the places of the examples.
     """
 
     vectors: Floats
-    keys: tuple[str, ...]
-    properties: NDArray[np.int64]
-    origins: NDArray[np.int64]
+    keys: NDArray[np.str_]
+    properties: Integers
+    kinds: Integers
+    origins: Integers
 
-    def without(self, origin: int) -> ExampleNames:
-        """The names of all examples but one."""
-        positions = np.flatnonzero(self.origins != origin)
-        return ExampleNames(
-            self.vectors[positions],
-            tuple(self.keys[position] for position in positions),
-            self.properties[positions],
-            self.origins[positions],
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Arguments, int, int, int]], width: int) -> Samples:
+        """Of sentences and places in them, with property and origin; vectors have a width."""
+        candidates = [sentence.candidates[place] for sentence, place, *_ in rows]
+        vectors = [sentence.vectors[place] for sentence, place, *_ in rows]
+        return cls(
+            np.array(vectors, np.float32).reshape(-1, _VIEWS, width),
+            np.array([soft_text(c.text) for c in candidates], np.str_),
+            np.array([row for *_, row, _ in rows], np.int64),
+            np.array([KINDS.index(c.kind) for c in candidates], np.int64),
+            np.array([origin for *_, origin in rows], np.int64),
         )
 
-    def similarities(self, vectors: Floats, candidates: Sequence[Candidate]) -> Floats:
-        """Shape (candidates, names): cosines; -1 for the candidate's own name.
+    def without(self, origin: int) -> Samples:
+        """Those of all examples but one, to score that one as if it were no example."""
+        others = self.origins != origin
+        arrays = (self.vectors, self.keys, self.properties, self.kinds, self.origins)
+        return Samples(*(array[others] for array in arrays))
+
+    def similarities(self, arguments: Arguments) -> Floats:
+        """Shape (views, candidates, samples): cosines; -1 of a name with itself.
 
         Names are not learned by heart, but common nouns are: they are compared with themselves.
         """
-        result = vectors @ self.vectors.T
-        own = ["" if c.kind == "noun" else soft_text(c.text) for c in candidates]
-        positions: dict[str, list[int]] = {}
-        for position, key in enumerate(self.keys):
-            positions.setdefault(key, []).append(position)
-        for row, key in enumerate(own):
-            if key:
-                result[row, positions.get(key, [])] = -1
-        return result
+        cosines: Floats = np.einsum("cvd,svd->vcs", arguments.vectors, self.vectors)
+        for place, c in enumerate(arguments.candidates):
+            if c.kind != "noun":
+                cosines[_NAME, place, self.keys == soft_text(c.text)] = -1
+        return cosines
 
 
-@dataclass(frozen=True)
-class ExampleVectors:
-    """The candidates of all examples; `properties` are rows of the schema, or -1 for none.
-
-    `origins` are the places of the examples. `objects` has the objects of the statements and the
-    candidates that are none, `subjects` the subjects. Arrays whose names begin with ``subject_``
-    have a row for each property, as `counts`, the number of objects in the examples.
-    """
-
-    paths: Floats
-    windows: Floats
-    properties: NDArray[np.int64]
-    kinds: NDArray[np.int64]
-    origins: NDArray[np.int64]
-    objects: ExampleNames
-    subjects: ExampleNames
-    subject_leads: Floats
-    subject_kinds: Floats
-    subject_first: Floats
-    counts: Floats
-
-    @classmethod
-    def of(
-        cls,
-        schema: SchemaVectors,
-        examples: Sequence[Example],
-        sentences: Sequence[Sequence[SentenceVectors]],
-        embed: Embed,
-    ) -> ExampleVectors:
-        """Align the statements of examples with the candidates of their sentences."""
-        rows = {p.iri: row for row, p in enumerate(schema.properties)}
-        size = len(rows)
-        paths: list[Floats] = []
-        windows: list[Floats] = []
-        labels: list[int] = []
-        kinds: list[int] = []
-        origins: list[int] = []
-        objects: list[tuple[str, int, int]] = []
-        subjects: list[tuple[str, int, int]] = []
-        leads = np.zeros((size, 2), np.float32)
-        subject_kinds = np.zeros((size, len(KINDS)), np.float32)
-        first = np.zeros((size, 2), np.float32)
-        for origin, (example, group) in enumerate(zip(examples, sentences, strict=True)):
-            for known in example.statements:
-                objects.append((known.object, rows[known.property], origin))
-                subjects.append((known.subject, rows[known.property], origin))
-            for vectors in group:
-                gold = align(vectors.candidates, example)
-                used = [vectors.candidates[i] for i in gold]
-                for index, candidate in enumerate(vectors.candidates):
-                    own = gold.get(index, ())
-                    if not own and any(candidate.overlaps(other) for other in used):
-                        continue
-                    if not own:
-                        objects.append((candidate.text, -1, origin))
-                    for statement in own or (None,):
-                        row = rows[statement.property] if statement else -1
-                        paths.append(vectors.paths[index])
-                        windows.append(vectors.windows[index])
-                        labels.append(row)
-                        origins.append(origin)
-                        kinds.append(KINDS.index(candidate.kind))
-                        if statement is None:
-                            continue
-                        key = soft_text(statement.subject)
-                        subject = next(
-                            (
-                                c
-                                for c in vectors.candidates
-                                if c.value is None and soft_text(c.text) == key
-                            ),
-                            None,
-                        )
-                        if subject is not None:
-                            leads[row] += (subject.is_lead, 1)
-                            subject_kinds[row, KINDS.index(subject.kind)] += 1
-                            first[row] += (subject.begin < candidate.begin, 1)
-        width = schema.labels.shape[1]
-        label_array = np.array(labels, np.int64)
-        counts = np.array([(label_array == row).sum() for row in range(size)], np.float32)
-        return cls(
-            np.array(paths, np.float32).reshape(-1, width),
-            np.array(windows, np.float32).reshape(-1, width),
-            label_array,
-            np.array(kinds, np.int64),
-            np.array(origins, np.int64),
-            _example_names(objects, embed),
-            _example_names(subjects, embed),
-            _share(leads),
-            subject_kinds / np.maximum(1, subject_kinds.sum(axis=1, keepdims=True)),
-            _share(first),
-            counts,
-        )
-
-    def without(self, origin: int) -> ExampleVectors:
-        """All examples but one, to score that one as if it were no example."""
-        others = self.origins != origin
-        properties = self.properties[others]
-        size = len(self.counts)
-        return replace(
-            self,
-            paths=self.paths[others],
-            windows=self.windows[others],
-            properties=properties,
-            kinds=self.kinds[others],
-            origins=self.origins[others],
-            objects=self.objects.without(origin),
-            subjects=self.subjects.without(origin),
-            counts=np.array([(properties == row).sum() for row in range(size)], np.float32),
-        )
-
-
-def _example_names(names: Sequence[tuple[str, int, int]], embed: Embed) -> ExampleNames:
-    return ExampleNames(
-        vectors_of_names([name for name, _, _ in names], embed),
-        tuple(soft_text(name) for name, _, _ in names),
-        np.array([row for _, row, _ in names], np.int64),
-        np.array([origin for _, _, origin in names], np.int64),
-    )
-
-
-def _share(pairs: Floats) -> Floats:
-    share: Floats = np.where(pairs[:, 1] > 0, pairs[:, 0] / np.maximum(1, pairs[:, 1]), np.nan)
-    return share.astype(np.float32)
-
-
-def align(candidates: Sequence[Candidate], example: Example) -> dict[int, list[ExampleStatement]]:
-    """Index of candidate -> the statements of the example with this object.
-
-    Candidates that are spelled as the object come before those that are equal to it up to accents,
-    brackets and points.
-    """
-    aligned: dict[int, list[ExampleStatement]] = {}
-    for normalize in (exact_text, soft_text):
-        known = {id(statement) for own in aligned.values() for statement in own}
-        keys = [
-            {normalize(text) for text in (c.text, c.value.lexical if c.value else c.text)}
-            for c in candidates
-        ]
-        for statement in example.statements:
-            if id(statement) not in known:
-                key = normalize(statement.object)
-                for index, own_keys in enumerate(keys):
-                    if key in own_keys:
-                        aligned.setdefault(index, []).append(statement)
-    return aligned
-
-
-def object_features(
-    sentence: SentenceVectors, schema: SchemaVectors, examples: ExampleVectors
+def role_features(
+    arguments: Arguments, schema: SchemaVectors, samples: Samples, types: Floats
 ) -> Floats:
-    """Shape (candidates, properties, features)."""
-    size, width = len(sentence.candidates), len(schema.properties)
-    mask = schema.admitted(sentence.candidates)
-    doc, span = sentence.sentence.doc, sentence.sentence
-    own = np.array(
-        [
-            [
-                *(c.kind == kind for kind in KINDS),
-                c.is_lead, c.is_entity, c.is_chunk, c.is_quoted, c.dropped, c.end - c.begin,
-                (c.begin - span.start) / max(1, len(span)),
-                *(doc[c.head].dep_ == name for name in _DEPENDENCIES),
-                len(phrase.split()), len(span), size,
-            ]
-            for c, phrase in zip(sentence.candidates, sentence.phrases, strict=True)
-        ],
-        np.float32,
-    )  # fmt: skip
-    path = sentence.paths @ schema.labels.T
-    window, typed = (sentence.windows @ v.T for v in (schema.labels, schema.typed_labels))
-    kinds = schema.kinds[[KINDS.index(c.kind) for c in sentence.candidates]]
-    pairs = [
-        path, sentence.paths @ schema.typed_labels.T, window, typed,
-        sentence.nouns @ schema.ranges.T, sentence.nouns @ schema.labels.T,
-        kinds @ schema.ranges.T,
-    ]  # fmt: skip
-    for matrix in (path, window, typed):
-        pairs += _relative(matrix, mask)
-    pairs += _example_features(sentence, examples, width, mask)
-    tiled = np.broadcast_to(own[:, None], (size, width, own.shape[1]))
-    return np.concatenate([tiled, np.stack(pairs, axis=2)], axis=2, dtype=np.float32)
+    """Shape (candidates, properties, features): how well a candidate has a role of a property.
 
-
-def _relative(matrix: Floats, mask: NDArray[np.bool_]) -> list[Floats]:
-    """Differences to the best admitted property of the candidate, and candidate of the property."""
-    shown = np.where(mask, matrix, -1)
-    return [matrix - shown.max(axis=1, keepdims=True), matrix - shown.max(axis=0, keepdims=True)]
-
-
-_EXAMPLE_FEATURES = 20
-
-
-def _example_features(
-    sentence: SentenceVectors, examples: ExampleVectors, width: int, mask: NDArray[np.bool_]
-) -> list[Floats]:
-    shape = len(sentence.candidates), width
-    if not len(examples.properties):
-        return [np.full(shape, np.nan, np.float32)] * _EXAMPLE_FEATURES
-    path = sentence.paths @ examples.paths.T
-    window = sentence.windows @ examples.windows.T
-    both: Floats = (path + window) * np.float32(0.5)
-    result = []
-    columns = {}
-    for name, matrix in (("path", path), ("window", window), ("both", both)):
-        nearest, mean = _nearest(matrix, examples.properties, shape[1])
-        columns[name] = nearest
-        result += [nearest, mean]
-    none = both[:, examples.properties == -1]
-    without = none.max(axis=1, keepdims=True) if none.shape[1] else np.full((shape[0], 1), np.nan)
-    result.append((columns["both"] - without).astype(np.float32))
-    filled = np.nan_to_num(columns["both"], nan=-1)
-    result += _relative(filled, mask)
-    kinds = np.array([KINDS.index(c.kind) for c in sentence.candidates])
-    same_kind = examples.kinds[None, :] == kinds[:, None]
-    order = np.argsort(-(both + 0.1 * same_kind), axis=1)[:, :_NEIGHBOURS]
-    closest = examples.properties[order]
-    weights = np.take_along_axis(both, order, axis=1)
-    votes = np.stack([((closest == row) * weights).sum(axis=1) for row in range(shape[1])], axis=1)
-    result.append((votes / np.maximum(1e-6, weights.sum(axis=1, keepdims=True))).astype(np.float32))
-    none_vote = ((closest == -1) * weights).sum(axis=1, keepdims=True) / np.maximum(
-        1e-6, weights.sum(axis=1, keepdims=True)
-    )
-    result.append(np.broadcast_to(none_vote, shape).astype(np.float32))
-    share = np.full((len(KINDS), shape[1]), np.nan, np.float32)
-    prior = np.zeros((len(KINDS), shape[1]), np.float32)
-    for row in range(shape[1]):
-        own_kinds = examples.kinds[examples.properties == row]
-        for kind in range(len(KINDS)):
-            same = (own_kinds == kind).sum()
-            if len(own_kinds):
-                share[kind, row] = same / len(own_kinds)
-            prior[kind, row] = same / max(1, (examples.kinds == kind).sum())
-    result += [share[kinds], prior[kinds]]
-    result.append(np.broadcast_to(np.log1p(examples.counts), shape).astype(np.float32))
-    names = examples.objects.similarities(sentence.names, sentence.candidates)
-    nearest, mean = _nearest(names, examples.objects.properties, shape[1])
-    none = names[:, examples.objects.properties == -1].max(axis=1, initial=-1.0)[:, None]
-    result += [nearest, mean, (nearest - none).astype(np.float32)]
-    result += _relative(np.nan_to_num(nearest, nan=-1), mask)
-    result.append(np.broadcast_to(none, shape).astype(np.float32))
-    return result
-
-
-def _nearest(matrix: Floats, properties: NDArray[np.int64], size: int) -> tuple[Floats, Floats]:
-    """Shape (rows of the matrix, size), twice: the best of each property, the mean of three."""
-    nearest = np.full((len(matrix), size), np.nan, np.float32)
-    mean = np.full((len(matrix), size), np.nan, np.float32)
-    for row in range(size):
-        own = matrix[:, properties == row]
-        if own.shape[1]:
-            top = -np.sort(-own, axis=1)[:, :3]
-            nearest[:, row], mean[:, row] = top[:, 0], top.mean(axis=1)
-    return nearest, mean
-
-
-SUBJECT_KINDS = ENTITY_KINDS | {"identifier"}
-_NO_SUBJECTS = frozenset({"date", "duration", "number", "quantity", "money", "coordinates"})
-
-
-@dataclass(frozen=True)
-class Subjects:
-    """The candidates for the subject of a sentence; the last is the title if there is one.
-
-    What does not depend on the property is computed once for a sentence or for an object of it.
+    `types` are the vectors of the domains or ranges of the properties. Without examples of a
+    property the features that compare with them are -1.
     """
-
-    sentence: Span
-    candidates: tuple[Candidate, ...]
-    has_title: bool
-    name_vectors: Floats
-    _blocks: dict[Candidate, tuple[Floats, Floats]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
-
-    @classmethod
-    def of(cls, sentence: SentenceVectors, title: str, embed: Embed) -> Subjects:
-        """All candidates that are names or nouns and no part of a value, and the title."""
-        values = [c for c in sentence.candidates if c.kind in _NO_SUBJECTS]
-        own = [
-            index
-            for index, c in enumerate(sentence.candidates)
-            if c.kind in SUBJECT_KINDS
-            and not any(v.begin <= c.begin and c.end <= v.end for v in values)
-        ]
-        candidates = tuple(sentence.candidates[index] for index in own)
-        vectors = sentence.names[own]
-        if not title:
-            return cls(sentence.sentence, candidates, False, vectors)
-        start = sentence.sentence.start
-        return cls(
-            sentence.sentence,
-            (*candidates, Candidate(start, start, title, "name", start)),
-            True,
-            np.concatenate([vectors, vectors_of_names([title], embed)]),
-        )
-
-    @cached_property
-    def kinds(self) -> list[int]:
-        return [KINDS.index(c.kind) for c in self.candidates]
-
-    @cached_property
-    def fixed(self) -> tuple[Floats, Floats, Floats]:
-        """Shape (subjects, features), three times: kind and place, clause and name, capitals."""
-        doc, start = self.sentence.doc, self.sentence.start
-        length = max(1, len(self.sentence))
-        names = [c for c in self.candidates if c.kind != "noun"]
-        first_name = min((c.begin for c in names), default=0)
-        title = self._keys[-1] if self.has_title else ""
-        places, clauses, capitals = [], [], []
-        for c, key, is_title in zip(self.candidates, self._keys, self._is_title, strict=True):
-            places.append([
-                is_title, self.has_title, c.is_lead, c.is_entity, c.is_chunk, c.is_quoted,
-                c.dropped, c.end - c.begin, *(c.kind == kind for kind in KINDS[:7]),
-                (c.begin - start) / length, c.begin == first_name,
-            ])  # fmt: skip
-            role = doc[c.head].dep_
-            clauses.append([
-                role in ("nsubj", "nsubjpass"), role == "pobj", role == "dobj",
-                role in ("compound", "amod", "poss"), role == "appos",
-                doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
-                self.has_title and key == title,
-                any(c.overlaps(o) and len(o.text) > len(c.text) for o in names),
-            ])  # fmt: skip
-            capitals.append([doc[c.begin].text[:1].isupper() and doc[c.end - 1].text.islower()])
-        return _floats(places), _floats(clauses), _floats(capitals)
-
-    def of_object(self, object_: Candidate) -> tuple[Floats, Floats]:
-        """Shape (subjects, features), twice: the way to the object, and the clauses around it."""
-        if object_ not in self._blocks:
-            self._blocks[object_] = _floats(self._ways(object_)), _floats(self._around(object_))
-        return self._blocks[object_]
-
-    def _ways(self, object_: Candidate) -> Iterator[list[float]]:
-        way = _ancestors(self.sentence.doc, object_.head)
-        verbs, marks = self._counts
-        start = self.sentence.start
-        for c, path in zip(self.candidates, self._paths, strict=True):
-            up, common = next(
-                ((up, token) for up, token in enumerate(path) if token in way), (0, -1)
-            )
-            down = way.index(common) if common >= 0 else len(way) - 1
-            low, high = sorted((c.head - start, object_.head - start))
-            yield [
-                c.begin < object_.begin, high - low, verbs[high] - verbs[low],
-                marks[high] - marks[low], up + down if common >= 0 else 20, down,
-            ]  # fmt: skip
-
-    def _around(self, object_: Candidate) -> Iterator[list[float]]:
-        doc = self.sentence.doc
-        clause = _clause_subjects(doc, object_)
-        nearest = doc[clause[0]].pos_ if clause else ""
-        key = soft_text(object_.text)
-        for c, own, is_title in zip(self.candidates, self._keys, self._is_title, strict=True):
-            yield [
-                not is_title and c.overlaps(object_), own == key,
-                *(
-                    not is_title and len(clause) > level and c.begin <= clause[level] < c.end
-                    for level in range(2)
-                ),
-                nearest == "PRON", nearest == "NOUN", len(clause),
-            ]  # fmt: skip
-
-    @cached_property
-    def _is_title(self) -> list[bool]:
-        last = len(self.candidates) - 1
-        return [self.has_title and index == last for index in range(last + 1)]
-
-    @cached_property
-    def _keys(self) -> list[str]:
-        return [soft_text(c.text) for c in self.candidates]
-
-    @cached_property
-    def _paths(self) -> list[list[int]]:
-        return [_ancestors(self.sentence.doc, c.head) for c in self.candidates]
-
-    @cached_property
-    def _counts(self) -> tuple[list[int], list[int]]:
-        """The numbers of verbs and of punctuation marks before each token of the sentence."""
-        verbs = (token.pos_ in ("VERB", "AUX") for token in self.sentence)
-        marks = (token.text in (",", ";", ".") for token in self.sentence)
-        return list(accumulate(verbs, initial=0)), list(accumulate(marks, initial=0))
-
-
-def _floats(rows: Iterable[Sequence[float]]) -> Floats:
-    return np.array(list(rows), np.float32)
-
-
-def subject_features(
-    subjects: Subjects,
-    object_: Candidate,
-    row: int,
-    schema: SchemaVectors,
-    examples: ExampleVectors,
-) -> Floats:
-    """Shape (subjects, features), for one object and one property."""
-    domain = schema.domains[row]
-    kind_domain = schema.kinds[subjects.kinds] @ domain
-    shares = schema.domain_shares
-    size = len(subjects.candidates)
-    of_property = [size, shares[row], shares[row] >= shares.max()]
-    places, clauses, capitals = subjects.fixed
-    ways, around = subjects.of_object(object_)
-    of_examples = [
-        _of_examples(examples, row, c, c.begin < object_.begin) for c in subjects.candidates
-    ]
-    return np.concatenate(
-        [
-            places,
-            ways,
-            clauses,
-            around,
-            np.stack([kind_domain, kind_domain - kind_domain.max()], axis=1),
-            np.broadcast_to(np.array(of_property, np.float32), (size, len(of_property))),
-            _floats(of_examples),
-            capitals,
-            _like_example_subjects(examples, row, subjects),
-        ],
-        axis=1,
-        dtype=np.float32,
-    )
-
-
-_RELATIVE = frozenset({"who", "which", "that", "whose", "whom", "where"})
-
-
-def _clause_subjects(doc: Doc, object_: Candidate) -> list[int]:
-    """The subjects of the clauses around an object, innermost first.
-
-    A relative pronoun and the missing subject of a participle are those of the noun before.
-    """
-    subjects: list[int] = []
-    span = range(object_.begin, object_.end)
-    token = doc[object_.head]
-    for _ in range(12):
-        if token.dep_ in ("poss", "appos") or (token.dep_ == "relcl" and token.head.pos_ == "NOUN"):
-            subjects.append(token.head.i)
-        head = token.head
-        if head.i == token.i:
-            break
-        if head.pos_ in ("VERB", "AUX"):
-            own = [c for c in head.children if c.dep_ in ("nsubj", "nsubjpass") and c.i not in span]
-            if own and own[0].lower_ in _RELATIVE:
-                subjects.append(head.head.i)
-            elif own:
-                subjects.append(own[0].i)
-            elif head.dep_ in ("acl", "relcl"):
-                subjects.append(head.head.i)
-        token = head
-    return [i for i in dict.fromkeys(subjects) if i not in span]
-
-
-def _of_examples(examples: ExampleVectors, row: int, c: Candidate, is_before: bool) -> list[float]:
-    """How often the subjects of the examples of a property are like this one."""
-    if not len(examples.properties):
-        return [np.nan] * 6
-    lead, first = float(examples.subject_leads[row]), float(examples.subject_first[row])
-    return [
-        lead,
-        lead if c.is_lead else 1 - lead,
-        first,
-        first if is_before else 1 - first,
-        float(examples.subject_kinds[row, KINDS.index(c.kind)]),
-        float(examples.counts[row]),
-    ]
-
-
-def _like_example_subjects(examples: ExampleVectors, row: int, subjects: Subjects) -> Floats:
-    """Shape (subjects, 3): how much a name is like the subjects of the examples of a property."""
-    size = len(subjects.candidates)
-    if not (examples.subjects.properties == row).any():
-        return np.full((size, 3), np.nan, np.float32)
-    names = examples.subjects.similarities(subjects.name_vectors, subjects.candidates)
-    own = -np.sort(-names[:, examples.subjects.properties == row], axis=1)[:, :3]
-    nearest, mean = own[:, 0], own.mean(axis=1)
-    return np.stack([nearest, mean, mean - mean.max()], axis=1).astype(np.float32)
-
-
-def _ancestors(doc: Doc, index: int) -> list[int]:
-    path, token = [index], doc[index]
-    while token.head.i != token.i and len(path) < 20:
-        token = token.head
-        path.append(token.i)
-    return path
+    shape = len(arguments.candidates), len(schema.properties)
+    path, window, name = arguments.vectors.transpose(1, 0, 2)
+    labels = [path @ schema.labels.T, window @ schema.labels.T]
+    cosines = samples.similarities(arguments)
+    cosines = np.concatenate([cosines, cosines[:_NAME].mean(axis=0, keepdims=True)])
+    nearest = np.full((len(cosines), *shape), -1, np.float32)
+    share = np.full(shape, -1, np.float32)
+    same_kind = samples.kinds[None, :] == arguments.kinds[:, None]
+    for row in np.unique(samples.properties[samples.properties >= 0]):
+        own = samples.properties == row
+        nearest[:, :, row] = cosines[:, :, own].max(axis=2)
+        share[:, row] = same_kind[:, own].mean(axis=1)
+    none = cosines[:, :, samples.properties == -1].max(axis=2, initial=-1)[:, :, None]
+    columns = [*labels, name @ types.T, schema.kinds[arguments.kinds] @ types.T]
+    columns += [*nearest, *(nearest - none), share]
+    for matrix in (*labels, *nearest[_NAME:]):  # compared with other properties and candidates
+        columns += [matrix - matrix.max(axis=axis, keepdims=True) for axis in (0, 1)]
+    return np.stack(columns, axis=2).astype(np.float32)

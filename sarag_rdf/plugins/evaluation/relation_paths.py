@@ -8,8 +8,10 @@ neighbours, as if each entity's article had been retrieved, against the topic an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
@@ -18,9 +20,8 @@ from urllib.parse import unquote
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import find
+from sarag_rdf.base.arrays import Floats, find
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Retriever
 from sarag_rdf.base.types import RelationPath
@@ -32,39 +33,36 @@ from sarag_rdf.cli.flags import (
     open_graph,
     over_option,
 )
-from sarag_rdf.cli.output import echo_json, note
+from sarag_rdf.cli.output import emit, note
 from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import GraphRetriever
-from sarag_rdf.plugins.evaluation.commands import check_outputs
+from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
+from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
-from sarag_rdf.plugins.evaluation.questions import PathQuestion, read_path_questions
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.path_model import FEATURES, PathModel
 from sarag_rdf.retrieval.paths import Paths, PathSearch
-from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.retrieval.view import GraphView
 
-ACCOUNTINGS: Final = ("terminals", "path nodes", "chunk-resolved")
-ARTICLE_ACCOUNTINGS: Final = ("article topics", "chunk-resolved")
+ACCOUNTINGS: Final[tuple[str, ...]] = ("terminals", "path nodes", "chunk-resolved")
+ARTICLE_ACCOUNTINGS: Final[tuple[str, ...]] = ("article topics", "chunk-resolved")
 """What counts as retrieved by articles: what they are about, and that with what they mention."""
 COMPARED: Final = 20
 """Paths of a question that are followed to fit weights."""
 _RIDGE: Final = 1e-3
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class PathResult:
-    """One question: scores in the order of the accountings, its path in words, and seconds.
+    """One question: scores in the order of the accountings, and the time of the search.
 
-    `best_of_five` is None without paths.
+    `best_of_five` is None for a search without paths.
     """
 
-    question: str
     scores: tuple[PRF, ...]
-    best_of_five: float | None
-    path: str
     seconds: float
+    best_of_five: float | None = None
 
 
 def relation_paths(retriever: Retriever) -> PathSearch:
@@ -75,37 +73,29 @@ def relation_paths(retriever: Retriever) -> PathSearch:
 
 
 def evaluate_paths(
-    paths: PathSearch, view: GraphView, questions: Sequence[PathQuestion], *, plain: bool
+    paths: PathSearch, questions: Sequence[Question], *, plain: bool
 ) -> list[PathResult]:
     """Ask all questions, if `plain` without the brackets around their topics."""
     results = []
     for question in questions:
-        text = question.plain if plain else question.text
+        text = question.query.text if plain else question.marked
         begin = perf_counter()
         _, followed = paths.find(text)
         seconds = perf_counter() - begin
-        best = followed[0] if followed and followed[0].answers else None
-        results.append(
-            PathResult(
-                text,
-                _scores(view, question, best),
-                _best_of_five(paths, text, question.answers),
-                best.text if best else "",
-                seconds,
-            )
-        )
+        scores = (PRF(0.0, 0.0),) * len(ACCOUNTINGS)
+        if followed and followed[0].answers:
+            scores = _scores(paths.view, question, followed[0])
+        results.append(PathResult(scores, seconds, _best_of_five(paths, text, question)))
     return results
 
 
-def _scores(view: GraphView, question: PathQuestion, path: RelationPath | None) -> tuple[PRF, ...]:
-    if path is None:
-        return tuple(PRF(0.0, 0.0) for _ in ACCOUNTINGS)
+def _scores(view: GraphView, question: Question, path: RelationPath) -> tuple[PRF, ...]:
     names = {answer.name for answer in path.answers}
     between = {iri for answer in path.answers for iri in answer.nodes}
     nodes = between | {answer.iri for answer in path.answers} | {path.topic}
-    expected = question.answers | {path.topic_name}
+    expected = {*question.answers, path.topic_name}
     return (
-        PRF.of(names - {path.topic_name}, question.answers - {path.topic_name}),
+        PRF.of(names - {path.topic_name}, expected - {path.topic_name}),
         PRF.of(_names(view, nodes), expected),
         PRF.of(_names(view, nodes | _neighbours(view, nodes)), expected),
     )
@@ -124,7 +114,7 @@ def _neighbours(view: GraphView, iris: Iterable[str]) -> set[str]:
 
 
 def evaluate_articles(
-    retriever: Retriever, view: GraphView, questions: Sequence[PathQuestion]
+    retriever: Retriever, view: GraphView, questions: Sequence[Question]
 ) -> list[PathResult]:
     """Search articles about the entities of `view` for all questions, without their brackets.
 
@@ -136,7 +126,7 @@ def evaluate_articles(
     results, is_article = [], False
     for question in questions:
         begin = perf_counter()
-        documents = retriever.retrieve(question_of(question.plain)).documents
+        documents = retriever.retrieve(question.query).documents
         seconds = perf_counter() - begin
         topics: set[str] = set()
         mentioned: set[str] = set()
@@ -147,13 +137,13 @@ def evaluate_articles(
                 mentioned |= _mentioned(view, topic, ranked.document.titled_text)
         is_article |= bool(topics)
         names = _names(view, topics)
-        expected = question.answers | ({question.topic} if question.topic else set())
+        expected = {*question.answers, *filter(None, [question.topic])}
         scores = PRF.of(names, expected), PRF.of(names | mentioned, expected)
-        results.append(PathResult(question.plain, scores, None, "", seconds))
+        results.append(PathResult(scores, seconds))
     if questions and not is_article:
         raise InputError(
-            "no document is an article about an entity of the graph: index a file by  sarag export "
-            "--format articles  of the same graph, and name its graph with --articles"
+            "no document is an article about an entity of the graph: index a file by 'sarag export "
+            "--format articles' of the same graph, and name its graph with --articles"
         )
     return results
 
@@ -170,16 +160,20 @@ def _mentioned(view: GraphView, topic: str, text: str) -> set[str]:
     return {name for name in names if " ".join(name.split()).casefold() in plain}
 
 
-def _best_of_five(paths: PathSearch, text: str, answers: frozenset[str]) -> float:
+def _best_of_five(paths: PathSearch, text: str, question: Question) -> float:
     """The F1 of the best of the first five paths that lead anywhere."""
     scores: list[float] = []
     for ranked in paths.ranked(paths.topics(text))[:COMPARED]:
         followed = paths.follow(ranked)
         if followed.answers:
-            scores.append(PRF.of({a.name for a in followed.answers}, answers).f1)
+            scores.append(_answer_f1(followed, question))
         if len(scores) == 5:
             break
     return max(scores, default=0.0)
+
+
+def _answer_f1(path: RelationPath, question: Question) -> float:
+    return PRF.of({answer.name for answer in path.answers}, set(question.answers)).f1
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,24 +189,21 @@ class Example:
         return bool((self.f1 > 0).any())
 
 
-def examples(paths: PathSearch, questions: Sequence[PathQuestion]) -> list[Example]:
+def examples(paths: PathSearch, questions: Sequence[Question]) -> list[Example]:
     """What weights are fitted on: the first paths of each question by the present weights."""
     rows_of_questions = []
     for question in questions:
         rows, values = [], []
-        for topic in paths.topics(question.text):
+        for topic in paths.topics(question.marked):
             candidates, features = paths.compared(topic)
             order = np.argsort(-(features @ paths.model.vector), kind="stable")
             for at in order[: 2 * COMPARED].tolist():
                 followed = paths.follow_hops(topic, candidates[at])
                 if followed.answers:
                     rows.append(features[at])
-                    names = {answer.name for answer in followed.answers}
-                    values.append(PRF.of(names, question.answers).f1)
-        size = len(rows)
-        rows_of_questions.append(
-            Example(np.array(rows).reshape(size, len(FEATURES)), np.array(values))
-        )
+                    values.append(_answer_f1(followed, question))
+        shape = len(rows), len(FEATURES)
+        rows_of_questions.append(Example(np.array(rows).reshape(shape), np.array(values)))
     return rows_of_questions
 
 
@@ -247,8 +238,8 @@ def fitted(some: Sequence[Example]) -> Floats:
         value = (every - right).mean() + _RIDGE / 2 * weights @ weights
         return float(value), surplus @ rows / len(used) + _RIDGE * weights
 
-    found = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B")
-    return np.asarray(found.x / scale)
+    optimum = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B")
+    return np.asarray(optimum.x / scale)
 
 
 def mean_f1(some: Sequence[Example], weights: Floats) -> float:
@@ -272,7 +263,7 @@ class Fit:
 
 
 def fit_paths(
-    paths: PathSearch, files: Sequence[Sequence[PathQuestion]], version: str, data: str
+    paths: PathSearch, files: Sequence[Sequence[Question]], version: str, data: str
 ) -> Fit:
     """Fit weights on all questions; first on each half, to report the other.
 
@@ -301,11 +292,13 @@ def fit_paths(
 
 # ---------------------------------------------------------------------------------------- Command
 
-_questions_option = click.option(
-    "--questions", type=click.Path(path_type=Path), multiple=True, required=True,
-    help="A tab-separated table with the columns question and answers (separated by |); the topic "
-    "may be in square brackets. Or a .json file by evaluate questions. May be repeated.",
-)  # fmt: skip
+_questions_option = file_option(
+    "--questions",
+    "Questions with answers, as for evaluate qa; in a table, the topic may be in square brackets. "
+    "May be repeated.",
+    multiple=True,
+    required=True,
+)
 _retriever_option = click.option(
     "--retriever", default="paths", show_default=True,
     help="The retriever paths with its options: paths:KEY=VALUE.",
@@ -321,11 +314,11 @@ _retriever_option = click.option(
 @_questions_option
 @_retriever_option
 @click.option("--plain", is_flag=True, help="Ask without the brackets around topics.")
-@click.option(
-    "--articles", type=click.Path(path_type=Path),
-    help="A graph of indexed articles about the entities of --kg: search these, with any "
-    "--retriever, in place of paths.",
-)  # fmt: skip
+@file_option(
+    "--articles",
+    "A graph of indexed articles about the entities of --kg: search these, with any --retriever, "
+    "in place of paths.",
+)
 @embedder_option
 @embedding_endpoint_options
 @json_option
@@ -339,40 +332,45 @@ def command(**options: Any) -> None:
     With --articles, documents of that graph are found instead: article topics are the entities that
     they are about, and chunk-resolved are those with the neighbours that their texts name.
     """
-    files = {path: read_path_questions(path) for path in options["questions"]}
-    results_of: dict[Path, list[PathResult]] = {}
-    if options["articles"] is not None:
-        other = {**options, "kg": options["articles"], "over": ("documents",)}
-        with open_graph(options) as kg, open_graph(other) as articles:
-            view = _paths(kg, {"retriever": "paths"}).view
-            retriever = articles.retriever(options["retriever"])
-            for path, questions in files.items():
-                results_of[path] = evaluate_articles(retriever, view, questions)
-        _show([_row(p, r, ARTICLE_ACCOUNTINGS) for p, r in results_of.items()], options)
-        return
-    with open_graph(options) as kg:
-        paths = _paths(kg, options)
-        for questions in files.values():
-            for question in questions:
-                paths.find(question.plain if options["plain"] else question.text)
-        for path, questions in files.items():
-            results_of[path] = evaluate_paths(paths, paths.view, questions, plain=options["plain"])
-    _show([_row(path, results, ACCOUNTINGS) for path, results in results_of.items()], options)
+    files = read_files(options["questions"])
+    accountings, plain = ACCOUNTINGS, options["plain"]
+    with ExitStack() as stack:
+        kg = stack.enter_context(open_graph(options))
+        if options["articles"] is not None:
+            accountings = ARTICLE_ACCOUNTINGS
+            other = {**options, "kg": options["articles"], "over": ("documents",)}
+            retriever = stack.enter_context(open_graph(other)).retriever(options["retriever"])
+            view = relation_paths(kg.retriever("paths")).view
+            results = {p: evaluate_articles(retriever, view, own) for p, own in files.items()}
+        else:
+            paths = _paths(kg, options)
+            for question in chain(*files.values()):  # reads what later questions find in memory
+                paths.find(question.query.text if plain else question.marked)
+            results = {p: evaluate_paths(paths, own, plain=plain) for p, own in files.items()}
+    rows = [_row(path, own, accountings) for path, own in results.items()]
+    data = {"retriever": options["retriever"], "plain": plain, "files": rows}
+    emit(options, data, *chain(*map(_lines, rows)))
 
 
-def _show(rows: list[dict[str, Any]], options: dict[str, Any]) -> None:
-    if options["as_json"]:
-        echo_json({"retriever": options["retriever"], "plain": options["plain"], "files": rows})
-        return
-    for row in rows:
-        click.echo(f"{row['file']}: {row['questions']} questions")
-        for name, scores in row["accountings"].items():
-            figures = "precision {precision:5.1f}  recall {recall:5.1f}  F1 {f1:5.1f}"
-            click.echo(f"  {name:<15} {figures.format(**scores)}")
-        if row["best_of_five"] is not None:
-            click.echo(f"  best of five    F1 {row['best_of_five']:.1f} (terminals)")
-        times = row["milliseconds"]
-        click.echo(f"  milliseconds    median {times['median']:.0f}, p95 {times['p95']:.0f}")
+def read_files(paths: Iterable[Path]) -> dict[Path, tuple[Question, ...]]:
+    """Files of questions; raises `InputError`, also for a question without an answer."""
+    files = {path: read_questions(path).questions for path in paths}
+    for path, questions in files.items():
+        for question in questions:
+            if not question.answers:
+                raise InputError(f"{path}: {question.id} has no answer: add one, or remove it")
+    return files
+
+
+def _lines(row: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{row['file']}: {row['questions']} questions"
+    for name, scores in row["accountings"].items():
+        figures = "precision {precision:5.1f}  recall {recall:5.1f}  F1 {f1:5.1f}"
+        yield f"  {name:<15} {figures.format(**scores)}"
+    if row["best_of_five"] is not None:
+        yield f"  best of five    F1 {row['best_of_five']:.1f} (terminals)"
+    times = row["milliseconds"]
+    yield f"  milliseconds    median {times['median']:.0f}, p95 {times['p95']:.0f}"
 
 
 @click.command(
@@ -384,7 +382,7 @@ def _show(rows: list[dict[str, Any]], options: dict[str, Any]) -> None:
 @over_option
 @_questions_option
 @_retriever_option
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="Model file.")
+@file_option("--output", "Model file.", required=True)
 @click.option("--version", "version", default="own", show_default=True, help="Name of the model.")
 @embedder_option
 @embedding_endpoint_options
@@ -397,51 +395,45 @@ def fit_command(**options: Any) -> None:
     """
     output = options["output"]
     check_outputs(output)
-    files = {str(path): read_path_questions(path) for path in options["questions"]}
-    data = f"{sum(map(len, files.values()))} questions of {', '.join(files)}"
+    files = read_files(options["questions"])
+    names = [str(path) for path in files]
+    data = f"{sum(map(len, files.values()))} questions of {', '.join(names)}"
     with open_graph(options) as kg:
-        fit = fit_paths(
-            _paths(kg, options, explain=False), [*files.values()], options["version"], data
-        )
+        paths = _paths(kg, options, explain=False)
+        fit = fit_paths(paths, [*files.values()], options["version"], data)
     output.write_text(fit.model.to_json() + "\n", encoding="utf-8")
-    if options["as_json"]:
-        echo_json({
-            "left_out": dict(zip(files, fit.left_out, strict=True)),
-            "all": dict(zip(files, fit.all, strict=True)),
+    emit(
+        options,
+        {
+            "left_out": dict(zip(names, fit.left_out, strict=True)),
+            "all": dict(zip(names, fit.all, strict=True)),
             "weights": dict(fit.model.weights),
-        })  # fmt: skip
-    else:
-        for name, left_out, every in zip(files, fit.left_out, fit.all, strict=True):
-            click.echo(
-                f"{name}: F1 {100 * left_out:.1f} of the questions left out, "
-                f"{100 * every:.1f} of all"
-            )
+        },
+        *(
+            f"{name}: F1 {100 * left_out:.1f} of the questions left out, {100 * every:.1f} of all"
+            for name, left_out, every in zip(names, fit.left_out, fit.all, strict=True)
+        ),
+    )
     note(f"written to {output}")
 
 
-def _paths(kg: Any, options: dict[str, Any], **values: Any) -> Any:
+def _paths(kg: KnowledgeGraph, options: Mapping[str, Any], **values: Any) -> PathSearch:
     return relation_paths(kg.retriever(options["retriever"], **values))
 
 
-def _row(path: Path, results: list[PathResult], accountings: tuple[str, ...]) -> dict[str, Any]:
-    def average(values: list[float]) -> float:
-        return round(100 * float(np.mean(values)), 1) if values else 0.0
-
+def _row(path: Path, results: Sequence[PathResult], accountings: Sequence[str]) -> dict[str, Any]:
     best = [result.best_of_five for result in results if result.best_of_five is not None]
-    times = [1000 * result.seconds for result in results]
+    median, p95 = np.percentile([1000 * result.seconds for result in results], (50, 95)).tolist()
     return {
         "file": path.name,
         "questions": len(results),
         "accountings": {
             name: {
-                measure: average([getattr(result.scores[at], measure) for result in results])
-                for measure in ("precision", "recall", "f1")
+                measure: round(100 * fmean(row[measure] for row in rows), 1) for measure in rows[0]
             }
             for at, name in enumerate(accountings)
+            if (rows := [result.scores[at].values() for result in results])
         },
-        "best_of_five": average(best) if best else None,
-        "milliseconds": {
-            "median": round(float(np.median(times)), 1) if times else 0.0,
-            "p95": round(float(np.percentile(times, 95)), 1) if times else 0.0,
-        },
+        "best_of_five": round(100 * fmean(best), 1) if best else None,
+        "milliseconds": {"median": round(median, 1), "p95": round(p95, 1)},
     }

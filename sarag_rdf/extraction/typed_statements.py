@@ -1,22 +1,31 @@
-"""Typed statements: the literals that a property admits, and arguments as mentions of a document.
+"""Typed statements: the literals that a property admits, arguments as mentions, and examples.
 
 Extractors that find statements in terms of an ontology (`sarag_rdf.extraction.llm`, learned ones)
 yield relations with a property; `with_statements` joins them to the extraction of the document.
+
+Examples are sentences with their statements. A file has one JSON object a line: ``{"text": "Ada
+Brook was born in Cardiff.", "statements": [{"subject": "Ada Brook", "property": "birth place",
+"object": "Cardiff"}]}``. A property is given by its label, another of its names, or its IRI.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType, Extraction, Mention, Relation, Value
 from sarag_rdf.base.vocab import RDFS, XSD
 from sarag_rdf.extraction.names import build_descriptions
-from sarag_rdf.extraction.values import WKT, parse_value
+from sarag_rdf.extraction.text_values import WKT, parse_value
 from sarag_rdf.graph.ontology.schema import (
     OntologyProperty,
     Schema,
@@ -190,3 +199,78 @@ def _may_belong(schema: Schema, classes: Iterable[str], admitted: Iterable[str])
     """As `Schema.may_belong`; a class that the schema does not describe admits everything."""
     listed = tuple(admitted)
     return any(c not in schema.classes for c in listed) or schema.may_belong(classes, listed)
+
+
+# Examples
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleStatement:
+    """A statement of an example: subject and object as texts, the property by its IRI."""
+
+    subject: str
+    property: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence and all its statements in the terms of the ontology."""
+
+    text: str
+    statements: tuple[ExampleStatement, ...]
+
+
+def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
+    """The examples in a JSONL file.
+
+    Raises `InputError` with the line for a file that cannot be read, a line in another format, and
+    a property that the schema does not have.
+    """
+    names = _property_names(schema)
+    examples = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if line.strip():
+            try:
+                examples.append(_example(json.loads(line), names))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                reason = (
+                    error if type(error) is ValueError else "not an object with text and statements"
+                )
+                raise InputError(f"{path}, line {number}: {reason}") from error
+    return tuple(examples)
+
+
+def examples_of(path: str | None, schema: Schema | None) -> tuple[Example, ...]:
+    """The examples in the file of an option, or none; raises `UsageError` without a schema."""
+    if path is None:
+        return ()
+    if schema is None:
+        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
+    return read_examples(Path(path), schema)
+
+
+def _property_names(schema: Schema) -> dict[str, str]:
+    """Labels, other names and IRIs -> IRIs."""
+    names: dict[str, str] = {}
+    for property_ in schema.properties.values():
+        for name in (property_.label, *property_.alternatives):
+            names.setdefault(name.casefold(), property_.iri)
+    return names | {iri: iri for iri in schema.properties}
+
+
+def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
+    statements = []
+    for statement in row["statements"]:
+        name = str(statement["property"])
+        iri = names.get(name) or names.get(name.casefold())
+        if iri is None:
+            closest = get_close_matches(name.casefold(), names, 1)
+            hint = f": did you mean '{closest[0]}'?" if closest else ""
+            raise ValueError(f"no property '{name}' in the ontology{hint}")
+        statements.append(
+            ExampleStatement(str(statement["subject"]), iri, str(statement["object"]))
+        )
+    if not isinstance(row["text"], str):
+        raise TypeError
+    return Example(row["text"], tuple(statements))

@@ -1,4 +1,4 @@
-"""Reports: means, groups and paired differences of per-question values, as JSON and as text.
+"""Reports: means, groups and paired differences of per-question values, as JSON, text and plot.
 
 Retrieval and answers are reported in the same way. A row holds the values of one system for one
 question, by the name of their measure; undefined ones are absent.
@@ -7,10 +7,16 @@ question, by the name of their measure; undefined ones are absent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
 from statistics import fmean, median
+from textwrap import fill
 from typing import Any, Final
 
-from sarag_rdf.plugins.evaluation.measures import paired_interval
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.cli.output import note
+from sarag_rdf.plugins.evaluation.measures import mean, paired_interval
 
 Row = Mapping[str, float]
 Rows = Mapping[str, Sequence[Row]]
@@ -52,8 +58,7 @@ def results(
 
 def group(rows: Sequence[Row], names: Iterable[str]) -> dict[str, Any]:
     """The number of questions, and the mean of each measure over the rows that have it, or None."""
-    values = {name: [row[name] for row in rows if name in row] for name in names}
-    means = {n: rounded(fmean(v), _DIGITS.get(n, 6)) if v else None for n, v in values.items()}
+    means = {name: rounded(mean(rows, name), _DIGITS.get(name, 6)) for name in names}
     return {"questions": len(rows), **means}
 
 
@@ -68,11 +73,11 @@ def _by(keys: Sequence[Any], rows: Sequence[Row], names: Sequence[str]) -> dict[
 def _difference(
     ours: Sequence[Row], base: Sequence[Row], names: Sequence[str], setting: Mapping[str, Any]
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"baseline": setting["baseline"]}
+    values: dict[str, Any] = {"baseline": setting["baseline"]}
     for name in names:
         pairs = [(a[name], b[name]) for a, b in zip(ours, base, strict=True) if name in a]
-        found[name] = difference(pairs, setting["seed"]) if pairs else None
-    return found
+        values[name] = difference(pairs, setting["seed"]) if pairs else None
+    return values
 
 
 def difference(pairs: Iterable[tuple[float, float]], seed: int) -> dict[str, float]:
@@ -87,7 +92,7 @@ def spent(tokens_in: float, tokens_out: float, prices: Mapping[str, float]) -> f
     return round((tokens_in * prices["in"] + tokens_out * prices["out"]) / 1_000_000, 9)
 
 
-def times(values: Sequence[float]) -> dict[str, float]:
+def median_and_mean(values: Sequence[float]) -> dict[str, float]:
     """Median and mean."""
     return {"median": round(median(values), 3), "mean": round(fmean(values), 3)}
 
@@ -172,13 +177,84 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def interval(found: Mapping[str, float] | None) -> str:
+def interval(values: Mapping[str, float] | None) -> str:
     """A difference with its interval, in percentage points."""
-    if found is None:
+    if values is None:
         return "-"
-    middle, low, high = (100 * found[name] for name in ("difference", "low", "high"))
+    middle, low, high = (100 * values[name] for name in ("difference", "low", "high"))
     return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def _cell(value: float | None, format_: str) -> str:
     return percent(value) if not format_ or value is None else f"{value:{format_}}"
+
+
+# ------------------------------------------------------------------------------------------- Plot
+
+_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")
+"""Distinguishable with all common kinds of colour vision (Okabe and Ito 2008)."""
+_MARKS: Final = "osD^vPX"
+_INK, _MUTED, _GRID = "#1b2430", "#56606e", "#dde2e8"
+
+
+def check_plot(path: Path | None) -> None:
+    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
+
+    Raises `MissingDependencyError` without matplotlib.
+    """
+    if path is not None and find_spec("matplotlib") is None:
+        raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
+    if path is not None and path.suffix.lower() != ".png":
+        raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
+
+
+def write_plot(
+    path: Path,
+    title: str,
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    x: str,
+    y: str = "",
+    *,
+    is_line: bool = True,
+    is_percent: bool = True,
+) -> None:
+    """Plot points by label as PNG, joined by lines or not, with the same bytes in each run.
+
+    `x` and `y` are the labels of the axes; values of y are in [0, 1]. Needs matplotlib; raises
+    `OSError` if the file cannot be written.
+    """
+    import matplotlib.style
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = 1 if max(map(len, curves)) > 40 else 3
+    height = 5.0 + 0.2 * ceil(len(curves) / columns)
+    with matplotlib.style.context("default"):
+        figure = Figure(figsize=(9.6, height), dpi=150, facecolor="white", layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        axes.set_title(
+            fill(title, 80), loc="left", color=_INK, fontweight="bold", pad=14, parse_math=False
+        )
+        axes.grid(visible=True, axis="y", color=_GRID)
+        axes.tick_params(colors=_MUTED, length=0)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        for number, (label, points) in enumerate(curves.items()):
+            axes.plot(
+                *zip(*points, strict=True), label=label, color=_COLOURS[number % len(_COLOURS)],
+                marker=_MARKS[(number + number // len(_COLOURS)) % len(_MARKS)],
+                linestyle="-" if is_line else "none", linewidth=2, markersize=5 if is_line else 9,
+                clip_on=False, zorder=3,
+            )  # fmt: skip
+        axes.set_ylim(0.0, 1.0)
+        axes.set_xlim(left=min(0.0, *(at for points in curves.values() for at, _ in points)))
+        if is_percent:
+            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axes.set_xlabel(x, color=_INK)
+        axes.set_ylabel(y, color=_INK)
+        key = figure.legend(loc="outside lower left", frameon=False, fontsize=9, ncols=columns)
+        for text in key.get_texts():
+            text.set_parse_math(False)
+        figure.savefig(path, format="png", metadata={"Software": None})
+    note(f"plot written to {path}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Step, Subgraph
-from sarag_rdf.kg.key_sentences import key_sentences, key_sentences_of
+from sarag_rdf.kg.results import key_sentences, key_sentences_of
 
 WARSAW = "Warsaw is a capital. It lies on the Vistula. Its university was founded in 1816."
 VISTULA = "It rises in the Beskids. The river flows through Warsaw. It is long."

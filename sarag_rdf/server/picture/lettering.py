@@ -1,4 +1,4 @@
-"""Text of pictures: made printable, measured without a font, and wrapped."""
+"""The text of pictures: made printable, measured without a font, and wrapped."""
 
 from __future__ import annotations
 
@@ -41,20 +41,29 @@ def _em(character: str) -> float:
     return 0.74 if character.isupper() else 0.61
 
 
+def in_one_line(text: str, width: float, size: float) -> str:
+    """A printable text in one line, cut with an ellipsis where it is wider."""
+    line = clean(text)
+    return line if text_width(line, size) <= width else _cut(line, width, size)
+
+
 def wrap(text: str, width: float, size: float, max_lines: int) -> tuple[str, ...]:
     """Break a text into at most `max_lines` lines of like length; cut the rest with an ellipsis."""
     lines = _fill(text, width, size)
     if len(lines) > max_lines:
-        last = lines[max_lines - 1]
-        while last and text_width(last + "…", size) > width:
-            last = last[:-1]
-        return (*lines[: max_lines - 1], last.rstrip() + "…")
+        return (*lines[: max_lines - 1], _cut(lines[max_lines - 1], width, size))
     longest = max((text_width(word, size) for word in text.split()), default=0.0)
     for share in (0.5, 0.6, 0.7, 0.8, 0.9):
         balanced = _fill(text, width * share, size)
         if len(balanced) == len(lines) and longest <= width * share:
             return tuple(balanced)
     return tuple(lines)
+
+
+def _cut(line: str, width: float, size: float) -> str:
+    while line and text_width(line + "…", size) > width:
+        line = line[:-1]
+    return line.rstrip() + "…"
 
 
 def _fill(text: str, width: float, size: float) -> list[str]:

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
+from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.names import strip_disambiguation
-from sarag_rdf.extraction.spacy.mentions import SUBJECTS, MentionSpan
 
 _LIFE = re.compile(r"[^().]{0,20}\([^()]*(?:\bborn\b|\d{4} ?[-\u2013\u2014] ?[^()]*\d{4})[^()]*\)")
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})

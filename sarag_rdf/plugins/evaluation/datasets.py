@@ -2,17 +2,19 @@
 
 Formats of questions: MuSiQue (Trivedi et al. 2022, arXiv 2108.00573), 2WikiMultiHopQA (Ho et al.
 2020, arXiv 2011.01060), HotpotQA (Yang et al. 2018, arXiv 1809.09600); lists of objects or pairs
-may also be objects of lists, or JSON in a string.
+may also be objects of lists, or JSON in a string. And tab-separated tables, as for MetaQA.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,13 +26,51 @@ from sarag_rdf.retrieval.retriever import question_of
 # --------------------------------------------------------------------------------------------- JSON
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFile:
-    """The data of a JSON file, or the list of values of a JSON Lines file, with its SHA-256."""
+class DataFile:
+    """A text file of any size with its SHA-256; raises `InputError` if it cannot be read."""
 
-    path: Path
-    sha256: str
-    data: Any
+    def __init__(self, path: Path) -> None:
+        try:
+            content = path.read_bytes()
+            self.text = content.decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8: save it as UTF-8") from error
+        if not self.text.strip():
+            raise InputError(f"{path} is empty: name a file with contents")
+        self.path = path
+        self.sha256 = hashlib.sha256(content).hexdigest()
+
+    @cached_property
+    def data(self) -> Any:
+        """The data of a JSON file, or the list of values of a JSON Lines file.
+
+        Raises `InputError`; of a file whose first line is not JSON, for the whole.
+        """
+        try:
+            return json.loads(self.text, object_pairs_hook=_object)
+        except (ValueError, RecursionError) as error:
+            reason = str(error)
+        values: list[Any] = []
+        for number, line in enumerate(self.text.split("\n"), 1):
+            try:
+                values += [json.loads(line, object_pairs_hook=_object)] if line.strip() else []
+            except (ValueError, RecursionError) as error:
+                reason = f"line {number}: {error}" if values else reason
+                message = f"{self.path} is not valid JSON ({reason}): correct it"
+                raise InputError(message) from error
+        return values
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the name, or the first character, is that of JSON."""
+        return self.path.suffix.lower() in (".json", ".jsonl") or self.text.lstrip()[0] in "[{"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The file in a report."""
+        return {"file": self.path.name, "sha256": self.sha256}
 
     def error(self, reason: str) -> InputError:
         """An error that names the file."""
@@ -48,24 +88,6 @@ class JsonFile:
         return items
 
 
-def read_json(path: Path) -> JsonFile:
-    """Read JSON or JSON Lines; raises `InputError`."""
-    try:
-        content = path.read_bytes()
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: save it as UTF-8") from error
-    if not text.strip():
-        raise InputError(f"{path} is empty: name a file that contains JSON")
-    try:
-        data = json.loads(text, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        data = _lines(path, text, error)
-    return JsonFile(path, hashlib.sha256(content).hexdigest(), data)
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; raises ValueError for duplicate keys."""
     values = dict(pairs)
@@ -73,20 +95,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         duplicate = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"duplicate key '{duplicate}' in an object")
-    return values
-
-
-def _lines(path: Path, text: str, whole: Exception) -> list[Any]:
-    """One value per line. If the first line is not JSON, the error of the whole file is raised."""
-    values: list[Any] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            values.append(json.loads(line, object_pairs_hook=_object))
-        except (ValueError, RecursionError) as error:
-            reason = f"line {number}: {error}" if values else str(whole)
-            raise InputError(f"{path} is not valid JSON ({reason}): correct it") from error
     return values
 
 
@@ -116,9 +124,9 @@ class Corpus:
     White space is ignored in comparisons, because files differ in how they join sentences.
     """
 
-    def __init__(self, passages: list[Passage], sha256: str = "", file: str = "") -> None:
-        self.file = file
-        self.sha256 = sha256
+    def __init__(self, passages: list[Passage], file: Mapping[str, Any] | None = None) -> None:
+        """`file` is the summary of their file for a report."""
+        self.file = file or {}
         distinct: dict[tuple[str, str], Passage] = {}
         filled = [passage for passage in passages if _bare(passage.text)]
         for passage in filled:
@@ -137,7 +145,7 @@ class Corpus:
     @property
     def summary(self) -> dict[str, Any]:
         """The corpus in a report: file, SHA-256, and number of passages."""
-        return {"file": self.file, "sha256": self.sha256, "passages": len(self.passages)}
+        return {**self.file, "passages": len(self.passages)}
 
     def index_of(self, title: str, text: str) -> int | None:
         """The position in `passages` of a title and text, or None.
@@ -149,6 +157,16 @@ class Corpus:
         if key in self._exact:
             return self._exact[key]
         return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
+
+    def support_of(self, question: Question) -> tuple[int, ...]:
+        """The positions of the supporting passages of a question.
+
+        Empty if recall is undefined, because the file marks no paragraph as supporting, or because
+        the corpus lacks one of them.
+        """
+        positions = dict.fromkeys(self.index_of(*paragraph) for paragraph in question.supporting)
+        known = tuple(position for position in positions if position is not None)
+        return known if len(known) == len(positions) else ()
 
     def index_of_part(self, title: str, text: str) -> int | None:
         """The position of the passage with this title and text, or else that contains the text.
@@ -171,8 +189,8 @@ def read_corpus(path: Path) -> Corpus:
 
     Raises `InputError`, also for a corpus without texts.
     """
-    file = read_json(path)
-    corpus = Corpus(list(_passages(file)), file.sha256, path.name)
+    file = DataFile(path)
+    corpus = Corpus(list(_passages(file)), file.summary)
     if not corpus.passages:
         raise file.error("no passage with a text")
     return corpus
@@ -187,7 +205,7 @@ def joined(value: Any) -> str | None:
     return None
 
 
-def _passages(file: JsonFile) -> Iterator[Passage]:
+def _passages(file: DataFile) -> Iterator[Passage]:
     if isinstance(file.data, dict) and not isinstance(file.data.get("text"), str):
         for position, (title, value) in enumerate(file.data.items()):
             text = joined(value)
@@ -216,7 +234,8 @@ class Question:
 
     The text of a paragraph is empty if the file marks a title without containing the paragraph.
     `type` is the type of question in the file; `hops` is the number of sub-questions, else of
-    supporting paragraphs.
+    supporting paragraphs. `topic` is the name of the entity that the question starts from, if the
+    file tells; `marked` is the question with this name in square brackets.
     """
 
     id: str
@@ -225,6 +244,8 @@ class Question:
     supporting: tuple[tuple[str, str], ...] = ()
     type: str = ""
     hops: int | None = None
+    topic: str = ""
+    marked: str = ""
 
     @property
     def has_answer(self) -> bool:
@@ -234,34 +255,61 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """Questions in the order of their file, the first of each id; others are `duplicates`."""
+    """Questions in the order of their file, the first of each id; others are `duplicates`.
+
+    `summary` is that of the file in a report.
+    """
 
     questions: tuple[Question, ...]
     duplicates: int
-    sha256: str
-    file: str
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The file in a report."""
-        return {"file": self.file, "sha256": self.sha256}
+    summary: Mapping[str, Any]
 
 
 def read_questions(path: Path) -> QuestionFile:
-    """Read a question file; raises `InputError` for another format, or without questions."""
-    file = read_json(path)
-    records = file.records("question")
-    if not records:
+    """Read JSON or a table; raises `InputError` for another format, or without questions."""
+    file = DataFile(path)
+    if file.is_json:
+        records = enumerate(file.records("question"), 1)
+        questions = [_question(file, number, record) for number, record in records]
+    else:
+        questions = list(_table_questions(file))
+    if not questions:
         raise file.error("no questions")
     by_id: dict[str, Question] = {}
-    for number, record in enumerate(records, 1):
-        question = _question(file, number, record)
+    for question in questions:
         by_id.setdefault(question.id, question)
-    questions = tuple(by_id.values())
-    return QuestionFile(questions, len(records) - len(questions), file.sha256, path.name)
+    return QuestionFile(tuple(by_id.values()), len(questions) - len(by_id), file.summary)
 
 
-def _question(file: JsonFile, position: int, record: dict[str, Any]) -> Question:
+_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
+
+
+def _table_questions(file: DataFile) -> Iterator[Question]:
+    """The rows of a tab-separated table with the columns ``question`` and ``answers``.
+
+    Answers are separated by bars; the topic of a question may be in square brackets.
+    """
+    table = csv.DictReader(io.StringIO(file.text), delimiter="\t", quoting=csv.QUOTE_NONE)
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise file.error(f"cannot be read as a table: {error}") from error
+    if not {"question", "answers"} <= {*(table.fieldnames or ())}:
+        raise file.error("a table has the columns question and answers, separated by tabs")
+    for number, row in enumerate(rows, 1):
+        marked = row["question"] or ""
+        topic = _MARKED.search(marked)
+        record = {
+            "id": row.get("id") or f"row {number}",
+            "question": _MARKED.sub(r"\1", marked),
+            "answer": (row["answers"] or "").split("|"),
+            "type": row.get("type") or row.get("path_type"),
+        }
+        question = _question(file, number, record)
+        yield replace(question, topic=topic[1] if topic else "", marked=marked)
+
+
+def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question:
     id_ = record.get("id", record.get("_id"))
     if not isinstance(id_, str | int) or id_ == "":
         raise file.error(f"question {position} has no 'id' or '_id'")
@@ -275,14 +323,24 @@ def _question(file: JsonFile, position: int, record: dict[str, Any]) -> Question
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise file.error(f"question {position} ({id_}) has paragraphs of another shape") from error
     answers = [*_texts(record.get("answer")), *_texts(record.get("answer_aliases"))]
-    kind = record.get("type")
-    parts = record.get("question_decomposition")
+    kind, parts, path = (record.get(key) for key in ("type", "question_decomposition", "path"))
     hops = len(parts) if isinstance(parts, list) else 0
+    topic = str(path.get("topic_name", "")) if isinstance(path, dict) else ""
     return Question(
         str(id_), query, tuple(dict.fromkeys(answers)), supporting,
         type=kind.strip() if isinstance(kind, str) else "",
         hops=hops or len(supporting) or None,
+        topic=topic,
+        marked=_with_brackets(query.text, topic),
     )  # fmt: skip
+
+
+def _with_brackets(text: str, topic: str) -> str:
+    """A question with its topic in square brackets, unless it has brackets already."""
+    place = re.search(re.escape(topic), text, re.IGNORECASE) if topic else None
+    if place is None or _MARKED.search(text):
+        return text
+    return f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
 
 
 def _texts(value: Any) -> list[str]:
@@ -329,96 +387,7 @@ def _cell(row: dict[str, Any], column: str) -> Any:
     return row["content"] if column == "sentences" and "content" in row else row[column]
 
 
-# -------------------------------------------------------------------------- Questions about paths
-
-_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
-
-
-@dataclass(frozen=True, slots=True)
-class PathQuestion:
-    """A question with the names of its answers; `topic` is the name that it has in brackets."""
-
-    text: str
-    topic: str
-    answers: frozenset[str]
-
-    @property
-    def plain(self) -> str:
-        """The question without brackets."""
-        return _MARKED.sub(r"\1", self.text)
-
-
-def read_path_questions(path: Path) -> list[PathQuestion]:
-    """Questions of a table with the columns ``question`` and ``answers`` (separated by bars).
-
-    Or those of a file by ``sarag evaluate questions``, whose name ends in .json: there the name of
-    the topic gets brackets. Raises `InputError` for a file of another form, and for a question
-    without a text or an answer.
-    """
-    is_json = path.suffix.lower() in (".json", ".jsonl")
-    found = []
-    for place, text, topic, answers in _written(path) if is_json else _tabled(path):
-        mark = re.search(re.escape(topic), text, re.IGNORECASE) if topic else None
-        if mark and not _MARKED.search(text):
-            text = f"{text[: mark.start()]}[{mark[0]}]{text[mark.end() :]}"
-        marked = _MARKED.search(text)
-        if not (text.strip() and answers):
-            raise InputError(f"{path}: {place} has no {'answer' if text.strip() else 'question'}")
-        found.append(PathQuestion(text, topic or (marked[1] if marked else ""), answers))
-    if not found:
-        raise InputError(
-            f"{path}: no questions: a table has the columns question and answers, separated by "
-            "tabs; sarag evaluate questions  writes a .json file"
-        )
-    return found
-
-
-def _tabled(path: Path) -> Iterator[tuple[str, str, str, frozenset[str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            for row in reader if {"question", "answers"} <= {*(reader.fieldnames or ())} else ():
-                answers = frozenset(filter(str.strip, (row["answers"] or "").split("|")))
-                yield f"line {reader.line_num}", (row["question"] or "").strip(), "", answers
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read as a table ({error})") from error
-
-
-def _written(path: Path) -> Iterator[tuple[str, str, str, frozenset[str]]]:
-    for number, record in enumerate(read_json(path).records("path"), 1):
-        try:
-            topic, text = str(record["path"]["topic_name"]), str(record["question"])
-            yield f"question {number}", text, topic, frozenset(map(str, record["answer"]))
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"{path}: no questions with paths: write them with  sarag evaluate questions"
-            ) from error
-
-
 # ---------------------------------------------------------------------------- Problems of the input
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedQuestion:
-    """A question with relevance judgments: the positions of its supporting passages in the corpus.
-
-    `supporting` is empty if recall is undefined, because the file marks no paragraph as supporting,
-    or because the corpus lacks one of them.
-    """
-
-    question: Question
-    supporting: tuple[int, ...]
-
-
-def locate_support(questions: Iterable[Question], corpus: Corpus) -> list[JudgedQuestion]:
-    """Find the supporting passages of each question."""
-    return [JudgedQuestion(question, _positions(question, corpus)) for question in questions]
-
-
-def _positions(question: Question, corpus: Corpus) -> tuple[int, ...]:
-    positions = dict.fromkeys(corpus.index_of(*paragraph) for paragraph in question.supporting)
-    known = tuple(position for position in positions if position is not None)
-    return known if len(known) == len(positions) else ()
 
 
 def question_problems(file: QuestionFile, questions: Sequence[Question]) -> dict[str, int]:
@@ -433,22 +402,21 @@ def question_problems(file: QuestionFile, questions: Sequence[Question]) -> dict
 
 def count_problems(
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
     documents: Iterable[tuple[str, str]],
     unextracted: int,
 ) -> dict[str, int]:
     """Counts of the problems of a corpus; `documents` are (title, text) of the whole graph."""
     parts = [corpus.index_of_part(title, text) for title, text in documents]
     indexed = {part for part in parts if part is not None}
-    unindexed = [q for q in questions if not indexed.issuperset(q.supporting)]
-    unjudged = [q for q in questions if not q.supporting]
-    unmarked = [q for q in unjudged if not q.question.supporting]
+    supporting = [corpus.support_of(question) for question in questions]
+    unmarked = sum(not question.supporting for question in questions)
     return {
         "duplicate_passages": corpus.duplicates,
         "empty_passages": corpus.empty,
-        "questions_without_support": len(unmarked),
-        "questions_with_support_not_in_corpus": len(unjudged) - len(unmarked),
-        "questions_with_support_not_in_graph": len(unindexed),
+        "questions_without_support": unmarked,
+        "questions_with_support_not_in_corpus": supporting.count(()) - unmarked,
+        "questions_with_support_not_in_graph": sum(not indexed.issuperset(s) for s in supporting),
         "documents_without_extraction": unextracted,
         "passages_not_in_graph": len(corpus.passages) - len(indexed),
         "documents_of_no_passage": parts.count(None),

@@ -1,0 +1,493 @@
+"""Clauses of a parsed document: what verbs and noun phrases say of a name, by named rules.
+
+Each clause joins a name to an argument by words: the verb with its auxiliaries, its object if the
+argument comes after it, and the prepositions and nouns on the way. Arguments are names, dates,
+numbers and common nouns. Whether the words state a property of an ontology is decided elsewhere
+(`sarag_rdf.extraction.phrases`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spacy.tokens import Doc, Token
+
+from sarag_rdf.base.types import Relation
+from sarag_rdf.extraction.coreference import CoreferenceResult
+from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
+from sarag_rdf.extraction.phrases import NAME, Argument, Word
+from sarag_rdf.extraction.text_values import parse_value
+
+CONFIDENCE: dict[str, float] = {
+    "active": 0.6,
+    "passive": 0.7,
+    "copula": 0.5,
+    "apposition": 0.5,
+    "possessive": 0.4,
+    "preposition": 0.4,
+    "place": 0.1,
+    "life": 0.7,
+}
+"""The confidence of each rule: its agreement with a language model, not its accuracy.
+
+It is the share of the unordered pairs of a rule that are also in the triples of GPT-3.5, on 1,890
+paragraphs (MuSiQue; extraction published with HippoRAG), rounded to one decimal. Names are
+normalised, and the name in a triple may be longer ("town of Leeds"). Facts that GPT-3.5 does not
+state, such as that Bergen is in Norway, count against a rule, so the value of "place" does not mean
+that its relations are false.
+"""
+_REAL_VERBS = frozenset({"begin", "began", "begun", "continue", "continued", "go", "went"})
+"""Verbs whose infinitive complement is a fact: "began to teach"."""
+_BE = frozenset({"is", "was", "are", "were", "be", "been", "being"})
+_VERBS = ("VERB", "AUX")
+_VERB_WORDS = ("aux", "auxpass", "neg", "prt")
+_NOUN_WORDS = ("det", "amod", "compound", "nummod", "nmod")
+_MAX_NOUNS = 3
+_MAX_VERBS = 4
+_INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
+"""Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
+
+Words = tuple[Word, ...]
+Located = tuple[Words, Argument, int]
+"""The words up to an argument, the argument, and its token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Words between a subject and an object, which is at a token.
+
+    Clauses without a rule of `CONFIDENCE` are of use only if they state a property. Those that are
+    not a fact, such as a negation or a wish, state none.
+    """
+
+    rule: str
+    subject: str
+    words: Words
+    object: Argument
+    token: int
+    is_fact: bool = True
+    text: str = ""
+    """A sentence that says it better than subject, words and object; else empty."""
+
+    @property
+    def phrase(self) -> str:
+        """The words as in the text, without other names."""
+        return " ".join(word.stem for word in self.words if word.stem != NAME)
+
+    @property
+    def relation(self) -> Relation:
+        """The relation between its arguments, without a property."""
+        confidence = CONFIDENCE[self.rule]
+        return Relation(self.subject, self.phrase, self.object.text, self.text, confidence)
+
+
+def find_clauses(doc: Doc, coreference: CoreferenceResult) -> list[Clause]:
+    """The clauses of a document between different things, in a fixed order."""
+    walk = _Walk(doc, coreference)
+    return [clause for clause in walk.clauses() if clause.subject != clause.object.text]
+
+
+class _Walk:
+    """A dependency parse with resolved coreference (ClearNLP labels, as in English pipelines)."""
+
+    def __init__(self, doc: Doc, coreference: CoreferenceResult) -> None:
+        self._doc = doc
+        self._coreference = coreference
+        self._spans = coreference.mention_spans
+        self._span_of = {i: span for span in self._spans for i in range(span.begin, span.end)}
+
+    def clauses(self) -> Iterator[Clause]:
+        """All clauses; dates of life, then those of verbs and noun phrases, then those of names."""
+        yield from self._dates_of_life()
+        for token in self._doc:
+            if token.pos_ in _VERBS:
+                yield from self._of_verb(token)
+            elif token.dep_ == "poss":
+                yield from self._possessive(token)
+            elif token.dep_ == "appos":
+                yield from self._apposition(token)
+        for span in self._spans:
+            yield from self._titles(span)
+            yield from self._prepositions(span)
+
+    def _of_verb(self, verb: Token) -> Iterator[Clause]:
+        """Subjects and arguments of a verb; its object as the subject of the passive."""
+        words = _verb_words(verb)
+        is_passive = _is_passive(verb)
+        is_copula = any(child.dep_ == "attr" for child in verb.children)
+        rule = "copula" if is_copula else "passive" if is_passive else "active"
+        is_fact = _is_fact(verb) and not self._is_doubtful_modifier(verb)
+        arguments = list(self._arguments(verb, words))
+        subjects = self._subjects(verb)
+        for subject in subjects:
+            for argument_words, argument, token in arguments:
+                yield Clause(rule, subject, argument_words, argument, token, is_fact)
+        if is_copula and not subjects and verb.lower_ in _BE:
+            yield from self._inverted(verb, words, is_fact)
+        for child in verb.children if is_fact and not is_passive else ():
+            for name in self._names(child) if child.dep_ == "dobj" else ():
+                for argument_words, argument, token in arguments:
+                    required = [word for word in argument_words if not word.is_optional]
+                    if len(required) == 3 and required[1].stem == NAME:
+                        passive = (Word("was"), required[0], required[2])
+                        yield Clause("", name, passive, argument, token)
+
+    def _inverted(self, verb: Token, words: Words, is_fact: bool) -> Iterator[Clause]:
+        """As in "The capital of Poland is Warsaw": Warsaw is the capital of Poland."""
+        predicates = [child for child in verb.children if child.dep_ == "attr"]
+        for noun in verb.children:
+            if noun.dep_ in SUBJECTS:
+                for argument_words, argument, token in self._below(noun, words + _noun(noun)):
+                    for name in (name for each in predicates for name in self._names(each)):
+                        yield Clause("copula", name, argument_words, argument, token, is_fact)
+
+    def _arguments(self, verb: Token, words: Words) -> Iterator[Located]:
+        """The arguments of a verb; those after its object have the noun of the object."""
+        objects = [c for c in verb.children if c.dep_ in ("dobj", "attr") and c.i > verb.i]
+        direct: Words = ()
+        if objects:
+            direct = (Word(NAME),) if self._names(objects[0]) else _noun(objects[0])
+        for child in verb.children:
+            if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
+                yield from self._prepositional(child, words + direct)
+            elif child.dep_ in ("dobj", "attr", "oprd", "dative") and child.i > verb.i:
+                names = self._names(child)
+                yield from ((words, Argument(name), child.i) for name in names)
+                for noun in (child, *child.conjuncts) if not names else ():
+                    yield from self._noun_arguments(noun, words)
+                yield from self._below(child, words + direct)
+            elif child.dep_ == "acomp":
+                complement = (*words, Word(child.lower_))
+                yield from self._values(child, complement)
+                yield from self._below(child, complement)
+            elif child.dep_ in ("npadvmod", "pobj"):
+                for name in self._names(child):
+                    yield words + direct, Argument(name), child.i
+
+    def _prepositional(self, preposition: Token, words: Words, depth: int = 0) -> Iterator[Located]:
+        words = (*words, Word(preposition.lower_))
+        for child in preposition.children:
+            if child.dep_ in ("prep", "agent"):
+                yield from self._prepositional(child, words, depth)
+            elif child.dep_ in ("pobj", "pcomp"):
+                for name in self._names(child):
+                    yield words, Argument(name), child.i
+                yield from self._values(child, words)
+                if self._span(child):
+                    yield from self._below(child, words[:-1], depth)
+                elif child.pos_ in ("NOUN", "PROPN"):
+                    for noun in (child, *child.conjuncts):
+                        yield from self._noun_arguments(noun, words)
+                    if depth < _MAX_NOUNS:
+                        yield from self._below(child, words + _noun(child), depth + 1)
+                elif child.pos_ == "VERB" and depth < _MAX_NOUNS:
+                    yield from self._arguments(child, (*words, Word(child.lower_)))
+
+    def _below(self, noun: Token, words: Words, depth: int = 0) -> Iterator[Located]:
+        """The arguments of the prepositions and possessives of a noun."""
+        own = self._span(noun)
+        for child in noun.children:
+            if own is not None and (child.lower_ == "of" or self._span(child) is own):
+                continue
+            if child.dep_ in ("prep", "agent"):
+                yield from self._prepositional(child, words, depth)
+            elif child.dep_ == "poss" and own is None:
+                for name in self._names(child):
+                    yield (*words, Word("of")), Argument(name), child.i
+            elif self._is_common_noun(child) and child.dep_ == "conj" and depth < _MAX_NOUNS:
+                joined = tuple(w for w in words if w.stem != noun.lower_) + _noun(child)
+                yield from self._below(child, joined, depth + 1)
+                if not any(other.dep_ == "prep" for other in noun.children):
+                    yield from self._below(child, words, depth + 1)
+
+    def _is_common_noun(self, token: Token) -> bool:
+        return token.pos_ in ("NOUN", "PROPN") and not self._span(token)
+
+    def _noun_arguments(self, noun: Token, words: Words) -> Iterator[Located]:
+        """A common noun as a value: alone, with its compounds, and as a whole phrase."""
+        is_joined = noun.dep_ == "conj" and noun.head.dep_ == "attr"
+        if self._span(noun) or not (noun.pos_ in ("NOUN", "PROPN") or is_joined):
+            return
+        for text in _noun_texts(noun):
+            yield words, Argument(text, "noun"), noun.i
+        for child in noun.children:
+            if child.dep_ == "nmod" and any(other.dep_ == "cc" for other in child.children):
+                yield from self._noun_arguments(child, words)
+            if child.dep_ in ("amod", "compound", "nmod") and child.text[:1].isupper():
+                begin = child.i
+                while begin >= noun.left_edge.i and noun.doc[begin].text[:1].isupper():
+                    text = noun.doc[begin : child.i + 1].text
+                    yield words, Argument(text, "adjective"), child.i
+                    begin -= 1
+
+    def _values(self, head: Token, words: Words) -> Iterator[Located]:
+        """Numbers with their units: "atomic number 72", "161 metres high"."""
+        for token in (head, *head.children):
+            if self._span(token):
+                continue
+            if token.dep_ == "npadvmod" and head.dep_ == "acomp":
+                span = head.doc[token.left_edge.i : token.i + 1]
+                first = next((other.i for other in span if other.like_num), token.i)
+                text = head.doc[first : token.i + 1].text
+                value, named = parse_value(text, "quantity"), words
+            elif token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
+                text = token.text
+                value, named = parse_value(text, "number"), words
+                if token is not head:
+                    named = words + _noun(head)
+            else:
+                continue
+            if value is not None:
+                yield named, Argument(text, "value", value=value), token.i
+
+    def _possessive(self, owner: Token) -> Iterator[Clause]:
+        """As in "Poland's capital Warsaw" and "his wife, Mary": has the capital, has the wife."""
+        noun = owner.head
+        kinds = [
+            left for left in noun.lefts if left.i > owner.i and left.dep_ in ("amod", "compound")
+        ]
+        span = self._span(noun)
+        if span is not None:
+            names = [span.name]
+            kinds = [left for left in kinds if left.i < span.begin]
+        else:
+            kinds.append(noun)
+            names = [inner.name for _, inner in self._appositions(noun)]
+            if not names and noun.dep_ in SUBJECTS:
+                predicates = [child for child in noun.head.children if child.dep_ == "attr"]
+                names = [name for predicate in predicates for name in self._names(predicate)]
+        kind = " ".join(token.text for token in kinds)
+        words = (Word("has"),)
+        if kinds:
+            modifiers = (Word(token.text, True) for token in kinds[:-1])
+            words = (Word("has"), Word("the"), *modifiers, Word(kinds[-1].text))
+        for name in names:
+            if kinds:
+                yield Clause("", name, (Word("is"),), Argument(kinds[-1].lower_, "class"), noun.i)
+            for subject in self._names(owner):
+                text = f"{subject}'s {kind} is {name}" if kinds else ""
+                object_ = Argument(name)
+                yield Clause("possessive", subject, words, object_, noun.i, bool(kinds), text)
+
+    def _apposition(self, noun: Token) -> Iterator[Clause]:
+        """As in "Warsaw, the capital of Poland"; "Marc Seguin, an engineer"; "Paris, France"."""
+        outer, inner = self._span(noun.head), self._span(noun)
+        if outer is None or outer.is_date:
+            return
+        is_ = Word("is")
+        if inner is None:
+            for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
+                following = noun.doc[each.i + 1 : each.i + 2]
+                if each.pos_ != "NOUN" or any(self._span(token) for token in following):
+                    continue
+                arguments = [*self._noun_arguments(each, (is_,))]
+                arguments += self._below(each, (is_, *_noun(each)))
+                for words, argument, token in arguments:
+                    yield Clause("apposition", outer.name, words, argument, token)
+        elif inner.type == "geopolitical" and outer.type in ("geopolitical", "organization"):
+            is_next = noun.doc[outer.end : inner.begin].text == ","
+            if is_next and not _INITIALS.fullmatch(inner.name):
+                yield Clause("place", outer.name, (is_, Word("in")), Argument(inner.name), noun.i)
+
+    def _titles(self, span: MentionSpan) -> Iterator[Clause]:
+        """Nouns before a name: "the Danish astronomer Ole R\u00f8mer"."""
+        if span.is_date or span.begin == 0:
+            return
+        noun, root = self._doc[span.begin - 1], self._root(span)
+        if noun.pos_ != "NOUN" or self._span(noun):
+            return
+        is_modifier = noun.dep_ in ("compound", "nmod", "amod") and noun.head == root
+        if not (is_modifier or (root.dep_ == "appos" and root.head == noun)):
+            return
+        if any(child.dep_ == "poss" for child in (*noun.children, *root.children)):
+            return
+        arguments = [Argument(noun.text, "noun")]
+        for token in self._doc[max(0, noun.i - 1) : noun.i]:
+            if token.pos_ in ("NOUN", "ADJ") and not self._span(token):
+                arguments.append(Argument(f"{token.text} {noun.text}", "noun"))
+            if token.text[:1].isupper() and token.pos_ in ("ADJ", "PROPN"):
+                arguments.append(Argument(token.text, "adjective"))
+        for argument in arguments:
+            yield Clause("", span.name, (Word("is"),), argument, noun.i)
+
+    def _prepositions(self, span: MentionSpan) -> Iterator[Clause]:
+        """As in "Erik Dahl from the University of Oslo"."""
+        for preposition in self._root(span).children:
+            if preposition.dep_ == "prep" and preposition.i >= span.end:
+                words = (Word(preposition.lower_),)
+                is_place = preposition.lower_ == "in" and not span.is_date
+                for noun in preposition.children:
+                    for name in self._names(noun) if noun.dep_ == "pobj" else ():
+                        object_ = Argument(name)
+                        yield Clause("preposition", span.name, words, object_, noun.i, is_place)
+
+    def _dates_of_life(self) -> Iterator[Clause]:
+        """As in "Ann Lee (1 May 1900 – 2 June 1980)", "Ann Lee (born 1900)"."""
+        for position, person in enumerate(self._spans):
+            opening = self._doc[person.end : person.end + 1].text
+            if opening != "(" or self._coreference.clusters[person.name].type != "person":
+                continue
+            dates: list[MentionSpan] = []
+            for later in self._spans[position + 1 :]:
+                if ")" in self._doc[person.end : later.begin].text:
+                    break
+                if later.is_date:
+                    dates.append(later)
+            inside = self._doc[person.end : dates[-1].begin].text if dates else ""
+            is_born = len(dates) == 1 and re.search(r"\bborn\b|\bb\.", inside)
+            is_span = len(dates) == 2 and re.search(r"[-\u2013\u2014]", inside)
+            if is_born or is_span:
+                for event, date in zip(("was born", "died"), dates, strict=False):
+                    is_day = re.match(r"\d\d?\b|.*[^\W\d]+ \d\d?,", date.name)
+                    words = tuple(map(Word, (*event.split(), "on" if is_day else "in")))
+                    yield Clause("life", person.name, words, Argument(date.name), date.begin)
+
+    # ------------------------------------------------------------------ names and subjects
+
+    def _span(self, token: Token) -> MentionSpan | None:
+        """The mention that contains a token, the last one if there are several."""
+        return self._span_of.get(token.i)
+
+    def _root(self, span: MentionSpan) -> Token:
+        return self._doc[span.begin : span.end].root
+
+    def _names(self, noun: Token) -> list[str]:
+        """The names in a noun phrase: of the noun, its conjuncts, or else its appositions.
+
+        A place is followed by the places that contain it: an event in "Chicago, Illinois, USA" is
+        in all three.
+        """
+        names: list[str] = []
+        for token in (noun, *noun.conjuncts) if noun.dep_ != "conj" else (noun,):
+            span = self._span(token)
+            if token.i in self._coreference.pronouns:
+                names.append(self._coreference.pronouns[token.i])
+            elif span is not None:
+                names.extend((span.name, *self._larger_places(token)))
+            else:
+                names.extend(inner.name for _, inner in self._appositions(token))
+        return list(dict.fromkeys(names))
+
+    def _appositions(self, token: Token) -> Iterator[tuple[Token, MentionSpan]]:
+        for child in token.children:
+            if child.dep_ == "appos" and (inner := self._span(child)):
+                yield child, inner
+
+    def _larger_places(self, token: Token) -> Iterator[str]:
+        place = self._span(token)
+        if place and place.type == "geopolitical":
+            for child, inner in self._appositions(token):
+                if inner.type == "geopolitical":
+                    yield inner.name
+                    yield from self._larger_places(child)
+
+    def _subjects(self, verb: Token, depth: int = 0) -> list[str]:
+        """The subjects of a verb: its own, or those of the verb that it depends on."""
+        own = [child for child in verb.children if child.dep_ in SUBJECTS]
+        if own:
+            return [name for child in own for name in self._subject_names(child)]
+        if verb.dep_ in ("acl", "relcl"):
+            return self._subject_names(verb.head)
+        is_chained = verb.dep_ in ("conj", "xcomp", "advcl") and verb.head.pos_ in _VERBS
+        return self._subjects(verb.head, depth + 1) if is_chained and depth < _MAX_VERBS else []
+
+    def _subject_names(self, noun: Token) -> list[str]:
+        """The names that a subject refers to, also by a relative pronoun or predicate noun."""
+        names = self._names(noun)
+        if names:
+            return names
+        if noun.tag_ in ("WDT", "WP"):
+            return self._subject_names(noun.head.head) if noun.head.dep_ == "relcl" else []
+        if noun.dep_ == "attr":
+            return self._subjects(noun.head)
+        return self._names(noun.head) if noun.dep_ == "appos" else []
+
+    def _is_doubtful_modifier(self, verb: Token) -> bool:
+        """A participle or relative clause after "a noun of Name" may belong to either noun."""
+        if verb.dep_ not in ("acl", "relcl"):
+            return False
+        head = verb.head
+        names = [self._span(token) for token in verb.doc[head.i + 1 : verb.left_edge.i]]
+        if verb.dep_ == "acl" and any(n and n is not self._span(head) for n in names):
+            return True
+        if head.dep_ != "pobj":
+            return False
+        between = verb.doc[head.i + 1 : verb.i]
+        is_nested = head.head.head.pos_ not in _VERBS
+        return verb.dep_ == "acl" or is_nested or not any(t.text in (",", "(") for t in between)
+
+
+def _is_fact(verb: Token) -> bool:
+    """Whether a clause is stated: no negation, no possibility, condition, wish or purpose."""
+    for child in verb.children:
+        if child.dep_ == "neg" or (child.dep_ == "aux" and child.tag_ == "MD"):
+            return False
+        if child.dep_ == "mark" and child.lower_ in ("if", "whether", "unless", "that", "to"):
+            return False
+    if _is_infinitive(verb) and not (verb.dep_ == "xcomp" and verb.head.lower_ in _REAL_VERBS):
+        return False
+    if verb.dep_ in ("ccomp", "pcomp", "csubj"):
+        return verb.dep_ == "ccomp" and verb.head.pos_ == "VERB" and verb.i < verb.head.i
+    is_gerund = verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod")
+    if verb.dep_ in ("conj", "xcomp") and verb.head.pos_ in _VERBS:
+        own = any(child.dep_ in SUBJECTS for child in verb.children)
+        return not is_gerund and (own or verb.dep_ == "xcomp" or _is_fact(verb.head))
+    return not is_gerund
+
+
+def _is_infinitive(verb: Token) -> bool:
+    return any(child.dep_ == "aux" and child.lower_ == "to" for child in verb.children)
+
+
+def _is_passive(verb: Token) -> bool:
+    """Whether a verb is passive, also by the auxiliary of the verb before "and"."""
+    labels = {child.dep_ for child in verb.children}
+    if labels & {"auxpass", "nsubjpass"} or (verb.tag_, verb.dep_) == ("VBN", "acl"):
+        return True
+    is_bare = (verb.tag_, verb.dep_) == ("VBN", "conj") and not labels & {"aux", *SUBJECTS}
+    return is_bare and verb.head.pos_ in _VERBS and _is_passive(verb.head)
+
+
+def _verb_words(verb: Token) -> Words:
+    """A verb with its auxiliaries and particle: "was born", "did not visit", "began to teach".
+
+    A passive without an auxiliary gets one, that of its head in "X is a town located in Y".
+    Auxiliaries other than "be" and "to" are optional.
+    """
+    group = [verb, *(child for child in verb.children if child.dep_ in _VERB_WORDS)]
+    words = tuple(
+        Word(_text(token), token.dep_ == "aux" and token.lower_ != "to")
+        for token in sorted(group, key=lambda token: token.i)
+    )
+    if _is_passive(verb) and not any(child.dep_ == "auxpass" for child in verb.children):
+        is_attribute = (verb.dep_, verb.head.dep_) == ("acl", "attr")
+        words = (Word(_text(verb.head.head) if is_attribute else "was"), *words)
+    if verb.dep_ == "xcomp" and verb.head.pos_ in _VERBS and _is_infinitive(verb):
+        words = _verb_words(verb.head) + words
+    return words
+
+
+def _text(token: Token) -> str:
+    """The text of a token, without the capital letter of a first word that is not a name."""
+    return token.lower_ if token.is_sent_start and token.pos_ != "PROPN" else token.text
+
+
+def _noun(noun: Token) -> Words:
+    """A noun with its articles and modifiers, which are optional."""
+    modifiers = (Word(_text(left), True) for left in noun.lefts if left.dep_ in _NOUN_WORDS)
+    return (*modifiers, Word(_text(noun)))
+
+
+def _noun_texts(noun: Token) -> Sequence[str]:
+    """The texts of a noun phrase: the noun, with the words before it, and with its complement."""
+    begin = noun.i
+    texts = [noun.text]
+    while begin > noun.left_edge.i and noun.doc[begin - 1].pos_ in ("NOUN", "ADJ", "PROPN"):
+        begin -= 1
+        texts.append(noun.doc[begin : noun.i + 1].text)
+    of = next((r for r in noun.rights if r.dep_ == "prep" and r.lower_ == "of"), None)
+    if of is not None:
+        texts.append(noun.doc[begin : of.right_edge.i + 1].text)
+    return texts

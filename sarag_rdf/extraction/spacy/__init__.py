@@ -1,1 +1,0 @@
-"""Extraction with a spaCy pipeline and rules: offline, deterministic, without a language model."""
