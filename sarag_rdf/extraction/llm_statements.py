@@ -20,12 +20,13 @@ from functools import cached_property
 from itertools import accumulate, chain, takewhile
 from math import ceil
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from sarag_rdf.base.ports import Embedder, Matrix
-from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt, string
+from sarag_rdf.base.prompts import Prompts, array_of, fence_for, object_of, one_of, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Relation, Value
 from sarag_rdf.extraction.names import WordMatcher, soft_text
@@ -39,6 +40,8 @@ from sarag_rdf.extraction.typed_statements import (
 )
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, local_name
 
+PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")
+"""The prompts for entities, relationships and statements."""
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""
 MAX_STATEMENTS: Final = 60
@@ -131,7 +134,7 @@ class StatementModel:
         examples: Iterable[Example],
     ) -> str:
         answers = [{"text": e.text, "answer": _answer(e, self._property_labels)} for e in examples]
-        return render_prompt(
+        return PROMPTS.render(
             PROMPT,
             document=text,
             names=names,

@@ -31,10 +31,10 @@ from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     WordMatcher,
     build_descriptions,
-    lead_name,
     sentences_with_name,
     short_names_of_person,
     strip_disambiguation,
+    topic_name,
 )
 from sarag_rdf.extraction.text_values import parse_value
 
@@ -82,7 +82,6 @@ class OpenIEExtractor:
         self._method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
         self._missing_documents = 0
         self._extracted: defaultdict[PassageExtraction, set[Triple]] = defaultdict(set)
-        self._repeated = 0
         self._passages = [_passage(path, number, doc) for number, doc in _docs(path, content)]
         self._by_text = {passage.text: passage for passage in reversed(self._passages)}
         self._by_text |= {passage.passage: passage for passage in reversed(self._passages)}
@@ -101,14 +100,11 @@ class OpenIEExtractor:
     @property
     def discarded(self) -> Counter[str]:
         """Counts of the triples of the passages so far that are not in an extraction, by reason."""
+        apart = sum(len({*p.triples} - triples) for p, triples in self._extracted.items())
         return +Counter(
             {
                 "malformed triples": sum(passage.malformed for passage in self._extracted),
-                "relationships between names in different chunks": sum(
-                    len(set(passage.triples) - triples)
-                    for passage, triples in self._extracted.items()
-                ),
-                "repeated relationships": self._repeated,
+                "relationships between names in different chunks": apart,
             }
         )
 
@@ -126,10 +122,7 @@ class OpenIEExtractor:
                 name = document.title or _collapse(document.text)[:60] or document.iri
                 yield InputError(f"no extraction for {name} in {self._method.model}")
             else:
-                entities, triples = items
-                extraction = _extraction(document, entities, triples)
-                self._repeated += len(triples) - len(extraction.relations)
-                yield extraction
+                yield _extraction(document, *items)
 
     def _look_up(self, document: Document) -> tuple[Sequence[str], Sequence[Triple]] | None:
         """Entities and triples of a document: those of its passage whose names it contains."""
@@ -214,9 +207,9 @@ def _extraction(
 
     A document without a title is titled by the name at its start.
     """
-    title = _collapse(document.title) or lead_name(document.text)
+    ends = [end for subject, _, object_ in triples for end in (subject, object_)]
+    title = topic_name(document.title, document.text, [*entities, *ends])
     short_names = short_names_of_person(document.text)
-    ends = (end for subject, _, object_ in triples for end in (subject, object_))
     names: dict[str, str] = {}
     for name in (*([title] if title else []), *entities, *ends):
         names.setdefault(normalize_name(name), name)
@@ -231,7 +224,7 @@ def _extraction(
             aliases = tuple(dict.fromkeys(other for other in others if other and other != name))
         type_: EntityType = "time" if name != title and parse_value(name, "date") else "misc"
         mentions.append(Mention(name, type_, aliases, build_descriptions(name, about)))
-    relations = dict.fromkeys(
+    relations = (
         Relation(names[normalize_name(subject)], phrase, names[normalize_name(object_)])
         for subject, phrase, object_ in triples
     )

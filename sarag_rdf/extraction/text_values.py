@@ -34,79 +34,40 @@ UNIT = "http://qudt.org/vocab/unit/"
 CURRENCY = "http://qudt.org/vocab/currency/"
 """Namespace of the currencies of QUDT 2.1; local names are ISO 4217 codes."""
 
-_UNIT_NAMES: dict[str, str] = {
-    "KiloM": "km|kilometre|kilometres|kilometer|kilometers",
-    "M": "m|metre|metres|meter|meters",
-    "CentiM": "cm|centimetre|centimetres|centimeter|centimeters",
-    "MilliM": "mm|millimetre|millimetres|millimeter|millimeters",
-    "FT": "ft|foot|feet",
-    "IN": "in|inch|inches",
-    "YD": "yd|yard|yards",
-    "MI": "mi|mile|miles",
-    "MI_N": "nmi|nautical mile|nautical miles",
-    "LY": "ly|light-year|light-years|light year|light years",
-    "AU": "au|AU|astronomical unit|astronomical units",
-    "PARSEC": "parsec|parsecs",
-    "KiloM2": "km²|km2|sq km|square kilometre|square kilometres|square kilometer|square kilometers",
-    "M2": "m²|m2|sq m|square metre|square metres|square meter|square meters",
-    "FT2": "ft²|sq ft|square foot|square feet",
-    "MI2": "sq mi|square mile|square miles",
-    "HA": "ha|hectare|hectares",
-    "AC": "acre|acres",
-    "M3": "m³|m3|cubic metre|cubic metres|cubic meter|cubic meters",
-    "KiloM3": "km³|cubic kilometre|cubic kilometres|cubic kilometer|cubic kilometers",
-    "CentiM3": "cc|cm³|cm3|cubic centimetre|cubic centimetres|cubic centimeters",
-    "L": "l|L|litre|litres|liter|liters",
-    "MilliL": "ml|millilitre|millilitres|milliliter|milliliters",
-    "GAL_US": "gallon|gallons",
-    "KiloGM": "kg|kilogram|kilograms|kilo|kilos",
-    "GM": "g|gram|grams|gramme|grammes",
-    "MilliGM": "mg|milligram|milligrams",
-    "TONNE": "t|tonne|tonnes|metric ton|metric tons",
-    "LB": "lb|lbs|pound|pounds",
-    "OZ": "oz|ounce|ounces",
-    "DEG_C": "°C|degrees Celsius|degree Celsius",
-    "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit",
-    "K": "K|kelvin|kelvins",
-    "W": "W|watt|watts",
-    "KiloW": "kW|kilowatt|kilowatts",
-    "MegaW": "MW|megawatt|megawatts",
-    "GigaW": "GW|gigawatt|gigawatts",
-    "HP": "hp|horsepower",
-    "V": "V|volt|volts",
-    "HZ": "Hz|hertz",
-    "KiloHZ": "kHz|kilohertz",
-    "MegaHZ": "MHz|megahertz",
-    "GigaHZ": "GHz|gigahertz",
-    "N": "N|newton|newtons",
-    "KiloN": "kN|kilonewton|kilonewtons",
-    "J": "J|joule|joules",
-    "KiloCAL": "kcal|kilocalorie|kilocalories",
-    "PA": "Pa|pascal|pascals",
-    "BAR": "bar",
-    "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
-    "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
-    "MI-PER-HR": "mph|miles per hour",
-    "M-PER-SEC": "m/s|metres per second|meters per second",
-    "KN": "kn|knot|knots",
-    "BYTE": "byte|bytes",
-    "KiloBYTE": "kB|KB|kilobyte|kilobytes",
-    "MegaBYTE": "MB|megabyte|megabytes",
-    "GigaBYTE": "GB|gigabyte|gigabytes",
-    "TeraBYTE": "TB|terabyte|terabytes",
-    "PERCENT": "%|percent|per cent",
-    "SEC": "s|sec|second|seconds",
-    "MIN": "min|mins|minute|minutes",
-    "HR": "h|hr|hrs|hour|hours",
-    "DAY": "day|days",
-    "WK": "week|weeks",
-    "MO": "month|months",
-    "YR": "year|years",
-}
-"""Local names of units in QUDT -> their names in English."""
-UNIT_IRIS = {
-    name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names.split("|")
-}
+_UNIT_NAMES = {
+    unit: re.sub(r"([^|]+)\+", r"\1|\1s", names).split("|")
+    for unit, names in {
+        "KiloM": "km|kilometre+|kilometer+", "M": "m|metre+|meter+",
+        "CentiM": "cm|centimetre+|centimeter+", "MilliM": "mm|millimetre+|millimeter+",
+        "FT": "ft|foot|feet", "IN": "in|inch|inches", "YD": "yd|yard+", "MI": "mi|mile+",
+        "MI_N": "nmi|nautical mile+", "LY": "ly|light-year+|light year+",
+        "AU": "au|AU|astronomical unit+", "PARSEC": "parsec+",
+        "KiloM2": "km²|km2|sq km|square kilometre+|square kilometer+",
+        "M2": "m²|m2|sq m|square metre+|square meter+", "FT2": "ft²|sq ft|square foot|square feet",
+        "MI2": "sq mi|square mile+", "HA": "ha|hectare+", "AC": "acre+",
+        "M3": "m³|m3|cubic metre+|cubic meter+", "KiloM3": "km³|cubic kilometre+|cubic kilometer+",
+        "CentiM3": "cc|cm³|cm3|cubic centimetre+|cubic centimeters", "L": "l|L|litre+|liter+",
+        "MilliL": "ml|millilitre+|milliliter+", "GAL_US": "gallon+", "KiloGM": "kg|kilogram+|kilo+",
+        "GM": "g|gram+|gramme+", "MilliGM": "mg|milligram+", "TONNE": "t|tonne+|metric ton+",
+        "LB": "lb+|pound+", "OZ": "oz|ounce+", "DEG_C": "°C|degrees Celsius|degree Celsius",
+        "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit", "K": "K|kelvin+", "W": "W|watt+",
+        "KiloW": "kW|kilowatt+", "MegaW": "MW|megawatt+", "GigaW": "GW|gigawatt+",
+        "HP": "hp|horsepower", "V": "V|volt+", "HZ": "Hz|hertz", "KiloHZ": "kHz|kilohertz",
+        "MegaHZ": "MHz|megahertz", "GigaHZ": "GHz|gigahertz", "N": "N|newton+",
+        "KiloN": "kN|kilonewton+", "J": "J|joule+", "KiloCAL": "kcal|kilocalorie+",
+        "PA": "Pa|pascal+", "BAR": "bar",
+        "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
+        "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
+        "MI-PER-HR": "mph|miles per hour", "M-PER-SEC": "m/s|metres per second|meters per second",
+        "KN": "kn|knot+", "BYTE": "byte+", "KiloBYTE": "kB|KB|kilobyte+",
+        "MegaBYTE": "MB|megabyte+", "GigaBYTE": "GB|gigabyte+", "TeraBYTE": "TB|terabyte+",
+        "PERCENT": "%|percent|per cent",
+        "SEC": "s|sec|second+", "MIN": "min+|minute+", "HR": "h|hr+|hour+", "DAY": "day+",
+        "WK": "week+", "MO": "month+", "YR": "year+",
+    }.items()
+}  # fmt: skip
+"""Local names of units in QUDT -> their names in English; "+" stands for a plural in s."""
+UNIT_IRIS = {name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names}
 
 SYMBOLS = {
     "US$": "USD", "A$": "AUD", "C$": "CAD", "HK$": "HKD", "NZ$": "NZD", "$": "USD", "£": "GBP",
@@ -141,9 +102,9 @@ def unit_names(unit: str) -> tuple[str, ...]:
     if unit.startswith(CURRENCY):
         code = unit.removeprefix(CURRENCY)
         return (code, *(name for name, known in CURRENCY_WORDS.items() if known == code))
-    names = _UNIT_NAMES.get(unit.removeprefix(UNIT), "").split("|")
-    label = max(names, key=lambda name: (not name.endswith("s"), len(name)))
-    return tuple(dict.fromkeys((label, *names))) if label else ()
+    names = _UNIT_NAMES.get(unit.removeprefix(UNIT), [])
+    label = sorted(names, key=lambda name: (name.endswith("s"), -len(name)))[:1]
+    return tuple(dict.fromkeys((*label, *names)))
 
 
 @dataclass(frozen=True, slots=True)
