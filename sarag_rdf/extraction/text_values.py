@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 from sarag_rdf.base.types import Value
 
 ValueKind = Literal[
-    "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url"
+    "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number"
 ]
-VALUE_KINDS: tuple[ValueKind, ...] = (
-    "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number",
-)  # fmt: skip
+VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 """All kinds, in the order of precedence where their spans overlap."""
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -201,34 +199,27 @@ _PERIOD = re.compile(
 
 
 def _dates(text: str) -> Iterator[tuple[int, int, Value]]:
-    covered: list[tuple[int, int]] = []
-    for pattern in _DATES:
+    covered = bytearray(len(text))
+    for pattern in (*_DATES, _PERIOD, _YEAR_ONLY):
         for match in pattern.finditer(text):
             begin, end = match.span()
-            if any(begin < other_end and other < end for other, other_end in covered):
-                continue
-            if (value := _date_value(match)) is not None:
-                covered.append((begin, end))
+            if not any(covered[begin:end]) and (value := _date_value(match)) is not None:
+                covered[begin:end] = b"\1" * (end - begin)
                 yield begin, end, value
-    for match in _PERIOD.finditer(text):
-        covered.append(match.span())
-        yield *match.span(), Value(match[0], match[0], XSD + "string")
-    for match in _YEAR_ONLY.finditer(text):
-        begin, end = match.span()
-        if any(begin < other_end and other < end for other, other_end in covered):
-            continue
-        if match["bare"] and _COUNTED.match(text, end):
-            continue
-        digits = match["year"] or match["year_after"] or match["bare"]
-        year = _lexical_year(int(digits), match["era"] or "")
-        if year is not None:
-            yield begin, end, Value(match[0], year, XSD + "gYear")
 
 
 def _date_value(match: re.Match[str]) -> Value | None:
     """The literal of a match at its own precision; text if it is ambiguous or impossible."""
     groups, text = match.groupdict(), match[0]
     as_text = Value(text, text, XSD + "string")
+    if match.re is _PERIOD:
+        return as_text
+    if match.re is _YEAR_ONLY:
+        if match["bare"] and _COUNTED.match(match.string, match.end()):
+            return None
+        digits = match["year"] or match["year_after"] or match["bare"]
+        year = _lexical_year(int(digits), match["era"] or "")
+        return Value(text, year, XSD + "gYear") if year else None
     if groups.get("first"):
         first, second = int(groups["first"]), int(groups["second"])
         if groups["separator"] == "." or first > 12 or first == second:
@@ -387,14 +378,14 @@ _COUNTED = re.compile(
 
 
 def _quantities(text: str) -> Iterator[tuple[int, int, Value]]:
-    ends = []
+    covered = bytearray(len(text))
     for match in _FEET.finditer(text):
         inches = Decimal(match["feet"]) * 12 + Decimal(match["inches"])
-        ends.append(match.span())
+        covered[match.start() : match.end()] = b"\1" * len(match[0])
         yield *match.span(), _number_value(match[0], str(inches), None, UNIT + "IN")
     for match in _QUANTITY.finditer(text):
         begin, end = match.span()
-        if any(begin < other_end and other < end for other, other_end in ends):
+        if any(covered[begin:end]):
             continue
         if match["unit"] == "in" and not re.match(r"\s*(?:[.,;)(]|$)", text[end:]):
             continue

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
@@ -38,9 +38,7 @@ RangeKind = Literal[
     "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported"
 ]
 """What the objects of a property are; values of an unsupported datatype are not read from texts."""
-RANGE_KINDS: Final[tuple[RangeKind, ...]] = (
-    "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported",
-)  # fmt: skip
+RANGE_KINDS: Final[tuple[RangeKind, ...]] = get_args(RangeKind)
 _INTEGERS: Final = frozenset(
     XSD[name].value
     for name in "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
