@@ -193,7 +193,7 @@ class Arguments:
             [
                 *(c.kind == kind for kind in KINDS),
                 *(doc[c.head].dep_ == name for name in _DEPENDENCIES),
-                c.is_lead, c.is_entity, self.is_title(place), soft_text(c.text) == title,
+                c.is_entity, self.is_title(place), soft_text(c.text) == title,
                 c.end - c.begin, (c.begin - self.sentence.start) / size, size,
                 doc[c.begin].text[:1].isupper(),
                 doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
