@@ -42,18 +42,23 @@ from sarag_rdf.base.ports import Table, Vector
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.vectors.search_indexes import ExactIndex
 from sarag_rdf.kg.registry import GraphRetriever
-from sarag_rdf.plugins.evaluation.measures import figures, mean, paired_interval
-from sarag_rdf.plugins.evaluation.questions import (
+from sarag_rdf.plugins.evaluation.datasets import (
     Corpus,
-    JudgedQuestion,
-    locate_support,
+    Question,
     read_corpus,
     read_questions,
 )
+from sarag_rdf.plugins.evaluation.measures import figures, mean, paired_interval
 from sarag_rdf.retrieval import relevance, sarag
 from sarag_rdf.retrieval.activation import NONE, Activation, Pass, Rates, Round, Spreading
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Network
+from sarag_rdf.retrieval.network import (
+    DESCRIBES,
+    RELATED_TO,
+    ArrayNetwork,
+    EdgeKind,
+    Edges,
+    Network,
+)
 from sarag_rdf.retrieval.sarag import Sarag
 from sarag_rdf.retrieval.view import GraphView
 
@@ -220,7 +225,7 @@ def measure(
     ingredient: Ingredient,
     graphs: Sequence[Graph],
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
 ) -> Result:
     """Try the grid on all graphs."""
     settings = grid(ingredient)
@@ -245,14 +250,15 @@ def _run(
     view: GraphView,
     options: Mapping[str, Any],
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
 ) -> Run:
     retriever = Sarag(limit=max(KS), explain=False, **options)
     rankings: list[Ranking] = []
     for question in questions:
-        found = (d.document for d in retriever.retrieve(view, question.question.query).documents)
-        rankings.append([corpus.index_of_part(d.title, d.text) for d in found])
-    return Run(rankings, figures([q.supporting for q in questions], rankings, KS))
+        ranked = (d.document for d in retriever.retrieve(view, question.query).documents)
+        rankings.append([corpus.index_of_part(d.title, d.text) for d in ranked])
+    supporting = [corpus.support_of(question) for question in questions]
+    return Run(rankings, figures(supporting, rankings, KS))
 
 
 def agreement(ours: Sequence[Ranking], theirs: Sequence[Ranking]) -> tuple[float, float]:
@@ -328,7 +334,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with ExitStack() as stack:
             corpus = read_corpus(options.corpus)
-            questions = locate_support(read_questions(options.questions).questions, corpus)
+            questions = read_questions(options.questions).questions
             graphs = [load(folder, stack) for folder in options.kg]
             results = []
             for ingredient in (WHOLE, *INGREDIENTS):

@@ -121,20 +121,22 @@ class Bench:
         return time.process_time() - begin
 
     def _quads(self, number: int, hub: str, text: str) -> list[Quad]:
-        own, said = f"Thing {number}", f"{text} {number} is a part of it."
+        own, sentence = f"Thing {number}", f"{text} {number} is a part of it."
         others = {f"Place {int(self.random.paretovariate(0.6)) % 5000}" for _ in range(4)}
         rare = self.random.random() < 0.05 and not hub
         hub = hub or (HUB.lower() if rare else HUB)
         mentions = [
-            Mention(own, "misc", (f"T{number}",), (said,)),
+            Mention(own, "misc", (f"T{number}",), (sentence,)),
             Mention(hub, "person" if rare else "geopolitical", ("UC",)),
             *(Mention(other, "geopolitical", (), (f"{other} near {own}",)) for other in others),
         ]
         ends = [(own, hub), *((own, other) for other in others), (hub, min(others))]
         relations = [Relation(a, "is with", b, f"{a} {text} is with {b}") for a, b in ends]
         iri = MINTER.source(f"{number}.txt", "", "")
-        source = Source(said, own, f"{number}.txt")
-        document = Document(MINTER.document(iri, 0, len(said), said), iri, own, said, 0, len(said))
+        source = Source(sentence, own, f"{number}.txt")
+        document = Document(
+            MINTER.document(iri, 0, len(sentence), sentence), iri, own, sentence, 0, len(sentence)
+        )
         extraction = Extraction(tuple(mentions), tuple(relations))
         return SourceGraph(MINTER, source, iri, METHOD, [(document, extraction)]).quads
 

@@ -23,8 +23,8 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.datasets import read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.questions import read_questions
 
 SYSTEMS = (("dense", "whole"), ("sarag", "whole"), ("sarag", "graph-walk"), ("sarag", "selected"))
 BUDGETS = (150, 250, 400, 700, 1000)

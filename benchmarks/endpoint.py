@@ -36,7 +36,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.retrieval.network.load import network_arrays
+from sarag_rdf.retrieval.network import network_arrays
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.remote.sample import seeds
@@ -141,10 +141,10 @@ def asked(
     found = near.search(question)
     if found.documents != far.search(question).documents:
         raise SaragError("the endpoint finds other documents")
-    told = both(lambda: near.search(question), lambda: far.search(question), runs)
+    explained = both(lambda: near.search(question), lambda: far.search(question), runs)
     one, other = (kg.retriever("sarag", explain=False) for kg in (near, far))
     plain = both(lambda: one.retrieve(found.query), lambda: other.retrieve(found.query), runs)
-    return len(found.documents), told, plain
+    return len(found.documents), explained, plain
 
 
 def opened(location: Path | str, engine: Engine = "auto") -> KnowledgeGraph:

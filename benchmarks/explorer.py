@@ -128,7 +128,7 @@ def quads(corpus: Corpus, minter: Minter) -> Iterator[ox.Quad]:
     type_ = RDF.type
     known: dict[str, ox.NamedNode] = {}
     for number in range(corpus.documents):
-        names, relations = corpus.told(number)
+        names, relations = corpus.contents(number)
         document = ox.NamedNode(f"{minter.base}doc/{number:08d}")
         source = ox.NamedNode(f"{minter.base}graph/source/{number:08d}")
         yield ox.Quad(document, type_, SARAG.Document, source)
@@ -187,12 +187,12 @@ def requests(url: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
     minter = Minter("https://example.org/kg/")
 
     def drawn(by_degree: bool) -> str:
-        names, relations = corpus.told(chance.randrange(corpus.documents))
+        names, relations = corpus.contents(chance.randrange(corpus.documents))
         name = relations[0][2] if by_degree else names[0]
         return minter.entity(normalize_name(name))
 
     degrees = Counter(
-        name for n in range(min(corpus.documents, 20_000)) for name in corpus.told(n)[0]
+        name for n in range(min(corpus.documents, 20_000)) for name in corpus.contents(n)[0]
     )
     hub = minter.entity(normalize_name(degrees.most_common(1)[0][0]))
 
@@ -238,8 +238,8 @@ def frames(url: str) -> list[tuple[str, ...]]:
     from tests.server.chromium import open_browser
 
     script = FRAMES.replace("NODES", str(PAGE_NODES)).replace("EDGES", str(PAGE_EDGES))
-    kept = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # the browser may still write
-    with kept as scratch, open_browser(Path(scratch)) as page:
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # the browser may still write
+    with folder as scratch, open_browser(Path(scratch)) as page:
         page.visit(f"{url}/?entity=https://w3id.org/sarag/ontology%23MiscEntity")
         page.until("window.explorer?.graph.order > 1")
         page.run(script)

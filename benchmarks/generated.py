@@ -62,14 +62,14 @@ class Corpus:
 
     def source(self, number: int, version: int = 0) -> Source:
         """One document; another `version` tells of other things."""
-        names, relations = self.told(number, version)
+        names, relations = self.contents(number, version)
         text = " ".join(f"{s} {verb} {o}." for s, verb, o in relations)
         return Source(text, names[0], f"{number:07d}.{version}.txt".replace(".0.", "."), "en")
 
     def extraction(self, source: str) -> Extraction:
         """What stands in a document, by its key."""
         number, *version = source.removesuffix(".txt").split(".")
-        names, relations = self.told(int(number), int(version[0]) if version else 0)
+        names, relations = self.contents(int(number), int(version[0]) if version else 0)
         sentences = [f"{s} {verb} {o}." for s, verb, o in relations]
         mentions = tuple(
             Mention(
@@ -82,11 +82,13 @@ class Corpus:
 
     def question(self, number: int) -> str:
         """A question about what a document tells: of a named thing, in two steps."""
-        _, relations = self.told(number, 0)
+        _, relations = self.contents(number, 0)
         (subject, verb, _), (_, then, _) = relations[0], relations[1]
         return f"What does the one that {subject} {verb} have to do with what {then} it?"
 
-    def told(self, number: int, version: int = 0) -> tuple[list[str], list[tuple[str, str, str]]]:
+    def contents(
+        self, number: int, version: int = 0
+    ) -> tuple[list[str], list[tuple[str, str, str]]]:
         """The names in a document, its topic first, and its relationships."""
         chance = np.random.default_rng((self.seed, number, version))
         drawn = np.searchsorted(self._shares, chance.random(3 * ENTITIES)).tolist()

@@ -21,10 +21,10 @@ from pathlib import Path
 import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.kg.registry import GraphRetriever
+from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.questions import Question, read_questions
-from sarag_rdf.plugins.papers.grounding import Grounder, Grounding
-from sarag_rdf.plugins.papers.patterns import PatternError, parse_patterns
+from sarag_rdf.plugins.papers.sparql_grounded import Grounding, PatternError, ground, parse_patterns
+from sarag_rdf.retrieval.view import GraphView
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
         with sarag_rdf.open(options.kg) as kg:
             retriever = kg.retriever("sarag")
             assert isinstance(retriever, GraphRetriever)
-            counts = run(Grounder(retriever.view), patterns, questions)
+            counts = run(retriever.view, patterns, questions)
     except SaragError as error:
         print(f"grounding: {error}", file=sys.stderr)
         return 1
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def run(
-    grounder: Grounder, patterns: dict[str, str], questions: dict[str, Question]
+    view: GraphView, patterns: dict[str, str], questions: dict[str, Question]
 ) -> dict[str, int]:
     counts = dict.fromkeys(("parsed", "linked", "bound", "gold among ten", "gold first"), 0)
     for identifier, text in patterns.items():
@@ -56,7 +56,7 @@ def run(
         answers = question.answers
         begin = time.perf_counter()
         try:
-            found = grounder.ground(parse_patterns(text))
+            found = ground(view, parse_patterns(text))
             counts["parsed"] += 1
         except PatternError as error:
             found = Grounding(problem=str(error))

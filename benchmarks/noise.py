@@ -25,10 +25,13 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Any
+
+from matplotlib.figure import Figure
 
 import sarag_rdf
 from sarag_rdf.base.errors import SaragError
@@ -36,15 +39,13 @@ from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance
 from sarag_rdf.kg.registry import make_embedder, ranking_options
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.plugins.evaluation.measures import mean
-from sarag_rdf.plugins.evaluation.plots import COLOURS, INK, MARKS, png_axes
-from sarag_rdf.plugins.evaluation.questions import (
+from sarag_rdf.plugins.evaluation.datasets import (
     Corpus,
-    JudgedQuestion,
-    locate_support,
+    Question,
     read_corpus,
     read_questions,
 )
+from sarag_rdf.plugins.evaluation.measures import mean
 from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, RetrievalMethod, evaluate
 
 SHARES = (0.1, 0.2, 0.4)
@@ -84,12 +85,12 @@ def dropped(passages: Sequence[Passage], share: float, seed: int) -> Iterator[Pa
     """Remove triples; what they name stays an entity."""
     for number, passage in enumerate(passages):
         own = triples_of(passage)
-        kept = [t for at, t in enumerate(own) if not drawn(share, seed, "dropped", number, at)]
+        remaining = [t for at, t in enumerate(own) if not drawn(share, seed, "dropped", number, at)]
         names = [*passage["extracted_entities"], *(name for t in own for name in (t[0], t[2]))]
         yield {
             **passage,
             "extracted_entities": list(dict.fromkeys(map(str, names))),
-            "extracted_triples": kept,
+            "extracted_triples": remaining,
         }
 
 
@@ -135,7 +136,7 @@ TITLES = {"wrong": "wrong triples", "dropped": "triples dropped", "misspelt": "n
 
 def recall(
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
     passages: Sequence[Passage],
     embedder: CachedEmbedder,
     k: int,
@@ -161,12 +162,12 @@ def _quietly(_what: str, _total: int | None = None) -> Advance:
     return lambda _count: None
 
 
-def part_of(corpus: Corpus, questions: Sequence[JudgedQuestion], size: int) -> Corpus:
+def part_of(corpus: Corpus, questions: Sequence[Question], size: int) -> Corpus:
     """The supporting passages of the questions, and the first others up to a size."""
-    needed = {number for question in questions for number in question.supporting}
+    needed = {number for question in questions for number in corpus.support_of(question)}
     others = [number for number in range(len(corpus.passages)) if number not in needed]
     chosen = sorted(needed | set(others[: max(0, size - len(needed))]))
-    return Corpus([corpus.passages[number] for number in chosen], corpus.sha256, corpus.file)
+    return Corpus([corpus.passages[number] for number in chosen], corpus.file)
 
 
 def known_results(path: Path) -> dict[str, dict[str, float]]:
@@ -180,12 +181,17 @@ def measured(arguments: argparse.Namespace) -> dict[tuple[str, float], dict[str,
     corpus = read_corpus(arguments.corpus)
     asked = read_questions(arguments.questions).questions
     if arguments.passages:
-        corpus = part_of(corpus, locate_support(asked, corpus), arguments.passages)
-    questions = [question for question in locate_support(asked, corpus) if question.supporting]
+        corpus = part_of(corpus, asked, arguments.passages)
+    questions = [question for question in asked if corpus.support_of(question)]
     content = arguments.openie.read_bytes()
     passages = json.loads(content)["docs"]
     embedder = CachedEmbedder(make_embedder(arguments.embedder, None), arguments.cache)
-    identity = [len(corpus.passages), corpus.sha256, sha256_hex(content.decode()), arguments.k]
+    identity = [
+        len(corpus.passages),
+        corpus.file["sha256"],
+        sha256_hex(content.decode()),
+        arguments.k,
+    ]
     runs = [("none", 0.0, 0)]
     for seed in range(arguments.seeds):
         runs += [(kind, share, seed) for share in arguments.shares for kind in KINDS]
@@ -208,43 +214,23 @@ def measured(arguments: argparse.Namespace) -> dict[tuple[str, float], dict[str,
     }
 
 
-def curve(
-    found: Mapping[tuple[str, float], Mapping[str, float]], kind: str, method: str
-) -> list[float]:
-    """Recall at the shares of a kind, from none on."""
-    shares = sorted(share for name, share in found if name == kind)
-    return [found["none", 0.0][method], *(found[kind, share][method] for share in shares)]
-
-
 def draw(
-    found: Mapping[tuple[str, float], Mapping[str, float]], arguments: argparse.Namespace
+    recalls: Mapping[tuple[str, float], Mapping[str, float]], arguments: argparse.Namespace
 ) -> None:
     """A line for each method, a panel for each kind of error."""
-    shares = [0.0, *arguments.shares]
-    with png_axes(arguments.plot, f"R@{arguments.k} with errors in the graph") as first:
-        figure = first.figure
-        first.set_axis_off()
-        low, high = 1.0, 0.0
-        panels = []
-        for place, kind in enumerate(KINDS):
-            axes = figure.add_axes((0.07 + 0.27 * place, 0.14, 0.23, 0.66))
-            axes.set_title(TITLES[kind], loc="left", color=INK, fontsize=11)
-            axes.grid(visible=True, axis="y", color="#dde2e8")
-            axes.spines[["top", "right", "left"]].set_visible(False)
-            for number, method in enumerate(arguments.methods):
-                heights = curve(found, kind, method)
-                low, high = min(low, *heights), max(high, *heights)
-                axes.plot(
-                    shares, heights, label=method, color=COLOURS[number % len(COLOURS)],
-                    linewidth=2, marker=MARKS[number % len(MARKS)], clip_on=False,
-                )  # fmt: skip
-            axes.set_xticks(shares, [f"{100 * share:.0f}%" for share in shares])
-            axes.set_xlabel("share", color=INK)
-            panels.append(axes)
-        for axes in panels:
-            axes.set_ylim(max(0.0, low - 0.05), min(1.0, high + 0.05))
-            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
-        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    figure = Figure(figsize=(9.6, 4.8), dpi=150, layout="constrained")
+    figure.suptitle(f"R@{arguments.k} with errors in the graph")
+    panels = figure.subplots(1, len(TITLES), sharey=True)
+    for axes, (kind, words) in zip(panels, TITLES.items(), strict=True):
+        axes.set_title(words)
+        axes.set_xlabel("share")
+        axes.grid(visible=True, axis="y")
+        shares = sorted({share for _, share in recalls})
+        runs = [recalls[kind if share else "none", share] for share in shares]
+        for method, mark in zip(arguments.methods, cycle("osD^vPX"), strict=False):
+            axes.plot(shares, [run[method] for run in runs], marker=mark, label=method)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
+    figure.savefig(arguments.plot, metadata={"Software": None})
 
 
 def table(found: Mapping[tuple[str, float], Mapping[str, float]], methods: Sequence[str]) -> None:

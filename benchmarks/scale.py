@@ -25,7 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,14 @@ import numpy as np
 import sarag_rdf
 from benchmarks.generated import DIMENSIONS, Corpus, GeneratedExtractor, WordVectors
 from benchmarks.linked_data import ntriples
-from benchmarks.stopwatch import STAGES, Stopwatch
+from benchmarks.stopwatch import Place, Stopwatch
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.report import retrieved_to_dict
-from sarag_rdf.retrieval.view import Engine
+from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.retrieval import sarag
+from sarag_rdf.retrieval.activation import Spreading
+from sarag_rdf.retrieval.sarag import Sarag
+from sarag_rdf.retrieval.view import Engine, GraphView
 
 VECTOR = 4 * DIMENSIONS
 """Bytes."""
@@ -147,15 +152,18 @@ def ask(options: argparse.Namespace) -> Figures:
         retriever.retrieve(Query(asked[0]))
         first = time.process_time() - begin
         with kg.session.read() as snapshot:
-            view, watch = snapshot.view, Stopwatch()
+            view = snapshot.view
+        counts: Counter[str] = Counter()
+        watch = Stopwatch(partial(count_touched, counts))
         rows: list[Figures] = []
         for question in asked:
             retriever.retrieve(Query(question))
-        with watch.watching(view):
+        with watch.watching(places(view)):
             for question in asked:
-                watch.clear()
+                watch.seconds.clear()
+                counts.clear()
                 retriever.retrieve(Query(question))
-                rows.append({**watch.milliseconds, **watch.touched})
+                rows.append({stage: 1000.0 * t for stage, t in watch.seconds.items()} | counts)
         sizes = {"documents": len(view.iris.documents), "entities": len(view.iris.entities)}
     return {
         "open": opening,
@@ -166,11 +174,42 @@ def ask(options: argparse.Namespace) -> Figures:
     }
 
 
+STAGES = ("encode", "seeds", "subgraph", "weights", "activation", "documents")
+_STEPS = ("outgoing", "incoming", "incident")
+
+
+def places(view: GraphView) -> list[Place]:
+    """The functions of a search by `sarag`, with their stages."""
+    return [
+        (view.vectors, "embed_query", "encode"),
+        (sarag, "named_entities", "seeds"),
+        (sarag, "Relevance", "seeds"),
+        (Spreading, "rounds", "activation"),
+        (view, "relationship_cosines", "weights"),
+        (sarag, "explained", "documents"),
+        (Sarag, "result", "documents"),
+        (Sarag, "_scored", "documents"),
+        *((view.network, step, "subgraph") for step in _STEPS),
+    ]
+
+
+def count_touched(counts: Counter[str], name: str, arguments: tuple[Any, ...], result: Any) -> None:
+    """Add what a function of `places` read to the counts."""
+    if name == "incident" and arguments[0].has_statements:
+        counts["relationships weighed"] += len(result)
+    elif name in _STEPS:
+        counts["pairs read"] += len(result)
+    elif name == "rounds":
+        for nodes in ("documents", "entities"):
+            active = [getattr(round_, nodes).rows for round_ in result]
+            counts[f"{nodes} reached"] += len(np.unique(np.concatenate(active)))
+
+
 def compare(options: argparse.Namespace) -> Figures:
     """The same questions by both engines, warm, in one process, one after the other."""
     asked = questions(options)[: options.sparql]
     seconds: dict[str, list[float]] = {"memory": [], "sparql": []}
-    told: dict[str, list[Any]] = {"memory": [], "sparql": []}
+    results: dict[str, list[Any]] = {"memory": [], "sparql": []}
     engines: tuple[Engine, ...] = ("memory", "sparql")
     for engine in engines:
         with opened(options, engine) as kg:
@@ -180,8 +219,8 @@ def compare(options: argparse.Namespace) -> Figures:
                 begin = time.process_time()
                 found = retriever.retrieve(Query(question))
                 seconds[engine].append(time.process_time() - begin)
-                told[engine].append(retrieved_to_dict(found))
-    return {"seconds": seconds, "equal": told["memory"] == told["sparql"]}
+                results[engine].append(retrieved_to_dict(found))
+    return {"seconds": seconds, "equal": results["memory"] == results["sparql"]}
 
 
 def update(options: argparse.Namespace) -> Figures:

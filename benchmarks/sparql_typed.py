@@ -8,7 +8,7 @@
     python -m benchmarks.steering --metaqa FOLDER --work WORK   # imports the graph with vectors
     python -m benchmarks.sparql_typed --kg WORK/kg --over movies --metaqa FOLDER --count 20 \\
         --base-url URL --work WORK
-    python -m benchmarks.sparql_typed --kg WORK/articles --retriever dense:limit=5 --name dense \\
+    python -m benchmarks.sparql_typed --kg WORK/articles --retriever dense:limit=5 \\
         --context whole --systems single --metaqa FOLDER --count 20 --base-url URL --work WORK
 
 Asks the questions of questions-typed.json, or MetaQA's dev questions of one to three hops, in the
@@ -27,18 +27,17 @@ or that MetaQA's paths mean. What is then wrong is so in the graph, or in how qu
 Of the systems, `paths` asks no model: it answers with the ends of the path that ranks first.
 
 "passages" is the share of questions with an answer in the context of `single`, without a model.
-Replies and rows are kept in WORK: a run that is interrupted goes on where it stopped.
+Replies are kept in WORK: a run that is interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -52,7 +51,10 @@ from sarag_rdf.base.ports import Gather, Reasoner, Reply
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_llm
+from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer, matches, token_f1
+from sarag_rdf.plugins.evaluation.qa import Account, Meter
+from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder
 
 SYSTEMS = (
@@ -62,7 +64,7 @@ SYSTEMS = (
 )
 PATHS = "paths"
 SEED = 23
-BY_HAND = "sparql-typed:constrained=false:shown=1000"
+BY_HAND = "sparql-typed:properties=200:classes=200:shown=1000"
 RELATIONS = {
     "actor": "starred actors",
     "director": "directed by",
@@ -76,22 +78,8 @@ RELATIONS = {
 """Kind of thing in MetaQA's paths -> the property of movies that leads to it."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """`known` are the answers that count as right, `gold` the texts that F1 compares with.
-
-    `reply` has the patterns that a person would write.
-    """
-
-    id: str
-    text: str
-    known: tuple[str, ...]
-    gold: tuple[str, ...]
-    reply: dict[str, Any]
-
-    @property
-    def kind(self) -> str:
-        return self.id.partition("-")[0]
+Patterns = dict[str, dict[str, Any]]
+"""Question -> the reply that a person would write."""
 
 
 def reply_of(
@@ -102,34 +90,28 @@ def reply_of(
     return {"patterns": found, "classes": [], "comparisons": list(comparisons), "count": count}
 
 
-def demo_questions(path: Path) -> list[Question]:
+def demo_questions(path: Path) -> tuple[list[Question], Patterns]:
     rows = json.loads(path.read_text(encoding="utf-8"))
-    return [
-        Question(
-            row["id"],
-            row["question"],
-            tuple(row["answers"]),
-            tuple(row["answers"]),
-            reply_of(row["patterns"], row.get("comparisons", []), count=row.get("count", False)),
-        )
-        for row in rows
+    questions = [
+        Question(row["id"], question_of(row["question"]), tuple(row["answers"])) for row in rows
     ]
+    replies = (
+        reply_of(row["patterns"], row.get("comparisons", []), count=row.get("count", False))
+        for row in rows
+    )
+    return questions, {q.query.text: reply for q, reply in zip(questions, replies, strict=True)}
 
 
-def metaqa_questions(folder: Path) -> list[Question]:
-    questions = []
+def metaqa_questions(folder: Path) -> tuple[list[Question], Patterns]:
+    questions: list[Question] = []
+    patterns: Patterns = {}
     for hops in (1, 2, 3):
-        path = folder / f"questions_dev300_{hops}hop.tsv"
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-        for number, row in enumerate(rows, start=1):
-            text = row["question"].replace("[", "").replace("]", "")
-            answers = tuple(row["answers"].split("|"))
-            name = f"{hops} hop-{number:03}"
-            topic = row["question"].partition("[")[2].partition("]")[0]
-            reply = reply_of(path_patterns(topic, row["path_type"].split("_to_")))
-            questions.append(Question(name, text, answers, (", ".join(answers),), reply))
-    return questions
+        file = read_questions(folder / f"questions_dev300_{hops}hop.tsv")
+        for number, question in enumerate(file.questions, start=1):
+            path = path_patterns(question.topic, question.type.split("_to_"))
+            questions.append(replace(question, id=f"{hops} hop-{number:03}"))
+            patterns[question.query.text] = reply_of(path)
+    return questions, patterns
 
 
 def path_patterns(topic: str, path: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -149,8 +131,8 @@ class ByHand:
 
     model = "by hand"
 
-    def __init__(self, questions: Sequence[Question]) -> None:
-        self._replies = {question.text: question.reply for question in questions}
+    def __init__(self, replies: Patterns) -> None:
+        self._replies = replies
 
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
@@ -169,21 +151,23 @@ def notes(answer: Answer, name: str) -> list[Any]:
     return [stage.detail for stage in answer.trace if stage.kind == "note" and stage.name == name]
 
 
-def row_of(question: Question, answer: Answer, seconds: float) -> dict[str, Any]:
-    """What the table needs of one answer, and what a person needs to check it."""
+def row_of(question: Question, answer: Answer, account: Account, seconds: float) -> dict[str, Any]:
+    """What the table needs of one answer, and what a person needs to check it.
+
+    F1 of a question of MetaQA is over all its answers together.
+    """
     text = answer.text if answer.outcome == "answered" else ""
-    right = matches(text, question.known) if question.known else not text
+    right = matches(text, question.answers) if question.answers else not text
+    gold = [", ".join(question.answers)] if question.topic else question.answers
     row: dict[str, Any] = {
         "id": question.id,
-        "question": question.text,
-        "answer": text,
-        "known": question.known,
         "right": right,
-        "f1": token_f1(text, question.gold) if question.gold else float(right),
-        "calls": answer.usage.calls + answer.usage.cached_calls,
-        "tokens_in": answer.usage.tokens_in,
-        "tokens_out": answer.usage.tokens_out,
-        "seconds": seconds,
+        "f1": token_f1(text, gold) if gold else float(right),
+        "calls": account.usage.calls + account.usage.cached_calls,
+        "tokens_in": account.usage.tokens_in,
+        "seconds": seconds + account.saved,
+        "answer": text,
+        "reason": "",
     }
     checks, answered = notes(answer, "check"), notes(answer, "answered")
     if answered:
@@ -193,8 +177,6 @@ def row_of(question: Question, answer: Answer, seconds: float) -> dict[str, Any]
             "repaired": len(checks) > 1 and checks[1].get("accepted", False),
             "graph": answered[0]["from"] == "graph",
             "reason": answered[0]["reason"],
-            "findings": [[f["message"] for f in check["findings"]] for check in checks],
-            "replies": [dict(s.detail) for s in answer.trace if s.name == "sparql_typed"],
         }
     for note in notes(answer, "grounding"):
         row |= {"parsed": note["parsed"], "graph": note["bound"]}
@@ -215,63 +197,19 @@ class FirstPath:
         return Answer("answered", "; ".join(ends), "", (), retrieved)
 
 
-def ask(reasoner: Reasoner, question: Question) -> dict[str, Any]:
-    begin = time.perf_counter()
+def ask(system: str, reasoner: Reasoner, meter: Meter, question: Question) -> dict[str, Any]:
+    """The row of a system for a question; a call that fails gives no answer."""
+    account, begin = meter.open(), time.perf_counter()
     try:
-        answer = reasoner.answer(Query(question.text))
+        answer = reasoner.answer(question.query)
     except EndpointError as error:
-        seconds = time.perf_counter() - begin
-        failed = {"id": question.id, "question": question.text, "failed": str(error)}
-        zeros = dict.fromkeys(("f1", "calls", "tokens_in", "tokens_out"), 0)
-        return {**failed, **zeros, "right": False, "answer": "", "seconds": seconds}
-    return row_of(question, answer, time.perf_counter() - begin)
-
-
-class Rows:
-    """The rows of a system: those in its file, and new ones."""
-
-    def __init__(
-        self,
-        kg: KnowledgeGraph,
-        system: str,
-        options: argparse.Namespace,
-        questions: Sequence[Question],
-    ) -> None:
-        self.system = f"{system}, by hand" if options.by_hand else system
-        self._is_by_hand = options.by_hand
-        name = system.replace(":", "+")
-        self._path = options.work / f"rows-{options.name}-{name}.jsonl"
-        self._rows: dict[str, dict[str, Any]] = {}
-        self._reasoner: Reasoner
-        if self._path.exists():
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-            self._rows = {row["id"]: row for row in map(json.loads, lines)}
-        if options.by_hand:
-            self._rows = {}
-            self._reasoner = kg.reasoner(system, nothing, ByHand(questions))
-            return
-        if system == PATHS:
-            self._reasoner = FirstPath(kg)
-            return
-        endpoint = ModelEndpoint(options.base_url, timeout=options.timeout)
-        llm = make_llm(endpoint, options.work / "replies.sqlite")
-        self._reasoner = kg.reasoner(system, gather_of(kg, options), llm)
-
-    def add(self, question: Question) -> None:
-        if question.id in self._rows:
-            return
-        row = self._rows[question.id] = ask(self._reasoner, question)
-        if self._is_by_hand:
-            if not row["right"]:
-                print(row["id"], row["question"], row["answer"], row["known"], row["reason"])
-            return
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        mark = "right" if row["right"] else "wrong"
-        print(f"{mark} {row['seconds']:.0f} s {self.system} {question.id}", flush=True)
-
-    def of(self, questions: Sequence[Question]) -> list[dict[str, Any]]:
-        return [self._rows[question.id] for question in questions]
+        print(f"{system}: {question.id}: {error}", flush=True)
+        answer = Answer("insufficient", "", "", (), nothing(question.query).retrieved)
+    row = row_of(question, answer, account, time.perf_counter() - begin)
+    mark = "right" if row["right"] else "wrong"
+    cells = (f"{row['seconds']:.0f} s", system, question.id, row["answer"], row["reason"])
+    print(mark, *cells, sep="; ", flush=True)
+    return row
 
 
 def share(rows: Sequence[dict[str, Any]], key: str) -> str:
@@ -299,16 +237,13 @@ def line(system: str, rows: Sequence[dict[str, Any]]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def gather_of(kg: KnowledgeGraph, options: argparse.Namespace) -> Gather:
-    return kg.gather(options.retriever, context=options.context)
-
-
 def covered(gather: Gather, questions: Sequence[Question]) -> str:
-    asked = [question for question in questions if question.known]
+    asked = [question for question in questions if question.answers]
     hits = 0
     for question in asked:
-        excerpts = gather(Query(question.text)).context.excerpts.values()
-        hits += bool(contains_answer(question.known, [excerpt.titled_text for excerpt in excerpts]))
+        excerpts = gather(question.query).context.excerpts.values()
+        texts = [excerpt.titled_text for excerpt in excerpts]
+        hits += bool(contains_answer(question.answers, texts))
     return f"{hits}/{len(asked)}"
 
 
@@ -334,38 +269,42 @@ def main() -> None:
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--retriever", default="sarag")
     parser.add_argument("--context", default="selected:budget=400")
-    parser.add_argument("--name", help="Of the files of rows; by default that of the questions.")
-    parser.add_argument("--minutes", type=float, default=1e6, help="Ask no further after these.")
     parser.add_argument("--timeout", type=float, default=600)
     options = parser.parse_args()
-    options.until = time.time() + 60 * options.minutes
-    options.name = options.name or ("metaqa" if options.metaqa else "demo")
     options.work.mkdir(parents=True, exist_ok=True)
     if options.metaqa:
-        questions = metaqa_questions(options.metaqa)
+        questions, patterns = metaqa_questions(options.metaqa)
     else:
-        questions = demo_questions(Path(__file__).parent / "questions-typed.json")
+        questions, patterns = demo_questions(Path(__file__).parent / "questions-typed.json")
     random.Random(SEED).shuffle(questions)
+    asked = questions[: options.count]
     over = [] if options.over == "documents" else [options.over]
-    asked: list[Question] = []
     embedder = None
     if options.metaqa and options.by_hand:
         embedder = HashEmbedder()
         import_movies(options.kg, options.metaqa, embedder)
     with sarag_rdf.open(options.kg, embedder=embedder, endpoint=None, over=over) as kg:
-        names = [BY_HAND] if options.by_hand else options.systems.split(",")
-        systems = [Rows(kg, name, options, questions) for name in names]
-        for question in questions[: options.count]:
-            if time.time() > options.until:
-                break
-            for rows in systems:
-                rows.add(question)
-            asked.append(question)
+        if options.by_hand:
+            names, meter, gather = [BY_HAND], Meter(ByHand(patterns)), nothing
+        else:
+            endpoint = ModelEndpoint(options.base_url, timeout=options.timeout)
+            meter = Meter(make_llm(endpoint, options.work / "replies.sqlite"))
+            names, gather = (
+                options.systems.split(","),
+                kg.gather(options.retriever, context=options.context),
+            )
+        reasoners = {
+            name: FirstPath(kg) if name == PATHS else kg.reasoner(name, gather, meter)
+            for name in names
+        }
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        for question in asked:
+            for name, reasoner in reasoners.items():
+                rows[name].append(ask(name, reasoner, meter, question))
         print(f"\nfirst {len(asked)} of {len(questions)} questions, seed {SEED}, {options.context}")
         if not options.by_hand:
-            passages = covered(gather_of(kg, options), asked)
-            print(f"passages: the answer is in the context of {passages}\n")
-    lines = [line(rows.system, rows.of(asked)) for rows in systems]
+            print(f"passages: the answer is in the context of {covered(gather, asked)}\n")
+    lines = [line(name, own) for name, own in rows.items()]
     print(
         "| system | questions | parsed | accepted | repaired | graph | right of these "
         "| right | F1 | calls | tokens read | seconds |"

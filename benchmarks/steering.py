@@ -20,7 +20,6 @@ first ten, for
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +34,7 @@ from benchmarks.linked_data import ntriples
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.datasets import read_questions
 
 PROPERTY = "https://movies0.example.org/property/"
 ENTITY = "https://movies0.example.org/entity/"
@@ -64,17 +64,17 @@ class Question:
     count: int
 
 
-def read_questions(folder: Path, limit: int) -> list[Question]:
+def metaqa_questions(folder: Path, limit: int) -> list[Question]:
     questions = []
     for hops in (1, 2, 3):
-        path = folder / f"questions_dev300_{hops}hop.tsv"
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[:limit]
-        for row in rows:
-            topic = row["question"].partition("[")[2].partition("]")[0]
-            text = row["question"].replace("[", "").replace("]", "")
-            answers = frozenset(row["answers"].split("|"))
-            questions.append(Question(text, frozenset([topic]), answers, hops, len(answers)))
+        file = read_questions(folder / f"questions_dev300_{hops}hop.tsv")
+        for each in file.questions[:limit]:
+            text, topics, answers = (
+                each.query.text,
+                frozenset([each.topic]),
+                frozenset(each.answers),
+            )
+            questions.append(Question(text, topics, answers, hops, len(answers)))
     return questions
 
 
@@ -177,13 +177,19 @@ def main() -> None:
     parser.add_argument("--metaqa", type=Path)
     parser.add_argument("--demo", type=Path, help="The indexed example corpus.")
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--limit", type=int, default=300, help="Questions per number of hops.")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=300,
+        help="Questions at most: per number of hops, or of the demo.",
+    )
     parser.add_argument("--c", type=float, default=0.98)
     options = parser.parse_args()
     if options.demo:
         with sarag_rdf.open(options.demo, endpoint=None) as kg:
             rows = [[term.value for term in row] for row in table(kg, STATEMENTS)]
-            compare(kg, read_demo_questions(kg), by_structure(rows), options.c)
+            questions = read_demo_questions(kg)[: options.limit]
+            compare(kg, questions, by_structure(rows), options.c)
     if not options.metaqa:
         return
     if not options.work:
@@ -198,7 +204,7 @@ def main() -> None:
     rows = [line.split("\t") for line in lines]
     structure = by_structure([s, PROPERTY + quote(p, safe=""), o] for s, p, o in rows)
     with sarag_rdf.open(folder, endpoint=None, over=["movies"]) as kg:
-        compare(kg, read_questions(options.metaqa, options.limit), structure, options.c)
+        compare(kg, metaqa_questions(options.metaqa, options.limit), structure, options.c)
 
 
 if __name__ == "__main__":

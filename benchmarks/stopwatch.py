@@ -1,92 +1,58 @@
-"""Where the time of a search goes: the stages of `sarag`, each without those within it."""
+"""Processor time of stages: functions that are replaced by timed ones for a while."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
-from unittest.mock import patch
+from unittest import mock
 
-import numpy as np
-
-from sarag_rdf.retrieval import sarag
-from sarag_rdf.retrieval.activation import Spreading
-from sarag_rdf.retrieval.sarag import Sarag
-from sarag_rdf.retrieval.view import GraphView
-
-STAGES = ("encode", "seeds", "subgraph", "weights", "activation", "documents")
-_STEPS = ("outgoing", "incoming", "incident")
+Place = tuple[Any, str, str]
+"""An object, the name of a function of it, and the stage that its time counts for."""
+Observer = Callable[[str, tuple[Any, ...], Any], None]
+"""Called with the name, the arguments and the result of a function."""
 
 
-@dataclass
 class Stopwatch:
-    """Milliseconds by stage, and how much was touched, since `clear`."""
+    """Seconds of processor time by stage, on the thread that made it.
 
-    milliseconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    touched: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    _within: list[float] = field(default_factory=list)
+    The time of a stage within another counts for itself alone.
+    """
 
-    def clear(self) -> None:
-        """Begin anew."""
-        self.milliseconds.clear()
-        self.touched.clear()
+    def __init__(self, observe: Observer | None = None) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._observe = observe
+        self._thread = threading.get_ident()
+        self._inner = 0.0
 
-    def timed(self, stage: str, function: Callable[..., Any], *given: Any, **options: Any) -> Any:
-        """Call a function; its time counts for the stage, but for what other stages take in it."""
-        begin = time.process_time()
-        self._within.append(0.0)
-        found = function(*given, **options)
-        whole = 1000.0 * (time.process_time() - begin)
-        self.milliseconds[stage] += whole - self._within.pop()
-        if self._within:
-            self._within[-1] += whole
-        self._count(function, given, found)
-        return found
+    def timed(self, stage: str, function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+        """The function, timed."""
 
-    def _count(self, function: Callable[..., Any], given: Sequence[Any], found: Any) -> None:
-        name = getattr(function, "__name__", "")
-        if name == "incident" and given[0].has_statements:
-            self.touched["relationships weighed"] += len(found)
-        elif name in _STEPS:
-            self.touched["pairs read"] += len(found)
-        if name == "rounds":
-            for nodes in ("documents", "entities"):
-                active = [getattr(round_, nodes).rows for round_ in found]
-                self.touched[f"{nodes} reached"] += len(np.unique(np.concatenate(active)))
+        def timed(*given: Any, **options: Any) -> Any:
+            if threading.get_ident() != self._thread:
+                return function(*given, **options)
+            outer, self._inner = self._inner, 0.0
+            begin = time.thread_time()
+            try:
+                result = function(*given, **options)
+            finally:
+                whole = time.thread_time() - begin
+                self.seconds[stage] += whole - self._inner
+                self._inner = outer + whole
+            if self._observe is not None:
+                self._observe(name, given, result)
+            return result
+
+        return timed
 
     @contextmanager
-    def watching(self, view: GraphView) -> Iterator[None]:
-        """While this lasts, searches of the view are timed."""
-        with ExitStack() as stack:
-
-            def watch(target: Any, name: str, stage: str) -> None:
-                timed = partial(self.timed, stage, getattr(target, name))
-                stack.enter_context(patch.object(target, name, timed))
-
-            watch(view.vectors, "embed_query", "encode")
-            watch(sarag, "named_entities", "seeds")
-            watch(sarag, "Relevance", "seeds")
-            rounds = Spreading.rounds
-            stack.enter_context(
-                patch.object(
-                    Spreading, "rounds", lambda *given: self.timed("activation", rounds, *given)
-                )
-            )
-            watch(view, "relationship_cosines", "weights")
-            watch(sarag, "explained", "documents")
-            watch(sarag, "retrieved", "documents")
-            for step in _STEPS:
-                watch(view.network, step, "subgraph")
-            scored = Sarag._scored
-            stack.enter_context(
-                patch.object(
-                    Sarag,
-                    "_scored",
-                    lambda *given: self.timed("documents", scored, *given),
-                )
-            )
+    def watching(self, places: Iterable[Place]) -> Iterator[None]:
+        """While this lasts, the functions at these places are timed."""
+        with ExitStack() as patches:
+            for target, name, stage in places:
+                timed = self.timed(stage, getattr(target, name), name)
+                patches.enter_context(mock.patch.object(target, name, timed))
             yield

@@ -1,18 +1,27 @@
 """Vector-index libraries measured against `sarag_rdf.graph.vectors`: usearch and Faiss.
 
-`python -m benchmarks.libraries vectors` runs this module. Each phase of each engine is a process of
-its own, so that memory and the time to open an index are those of that engine alone:
+Install them beside the project, in an environment for this alone::
+
+    pip install usearch faiss-cpu
+    python -m benchmarks.vector_libraries compare --n 100000
+    python -m benchmarks.vector_libraries compare --n 100000 --embeddings KG/cache/embeddings.sqlite
+    python -m benchmarks.vector_libraries faults --n 20000
+
+In `compare`, each phase of each engine is a process of its own, so that memory and the time to open
+an index are those of that engine alone:
 
 - build: index n vectors and write the files
 - search: open the files, find the 10 and the 200 nearest vectors of 200 queries
 - change: append 1,000 vectors and delete 1,000, each written to disk, and reopen
 
-`python -m benchmarks.libraries vector-faults` damages the files, interrupts writing them, and
-writes them while another process searches. All engines use one thread.
+`faults` damages the files, interrupts writing them, and writes them while another process searches.
+All engines use one thread. Times are processor time, the best of some runs where a run is short:
+only ratios within one run say something on a machine that other programs share.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -21,6 +30,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -608,8 +618,27 @@ def _table(columns: Mapping[str, Mapping[str, object]]) -> str:
 
 
 def main() -> int:
-    step, name, data, folder = sys.argv[1:]
-    print(json.dumps(STEPS[step](name, Path(data), Path(folder))))
+    if sys.argv[1:2] and sys.argv[1] in STEPS:  # as `run` calls it
+        step, name, data, folder = sys.argv[1:]
+        print(json.dumps(STEPS[step](name, Path(data), Path(folder))))
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("part", choices=["compare", "faults"])
+    parser.add_argument("--n", type=int, default=100_000, help="number of vectors")
+    parser.add_argument("--embeddings", type=Path, help="embeddings.sqlite of a graph")
+    parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--phases", default=",".join(PHASES))
+    parser.add_argument("--runs", type=int, default=3, help="runs of each search, in turns")
+    parser.add_argument("--folder", type=Path, help="folder for files, which are not deleted")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (options.folder or Path(scratch)).resolve()
+        prepare(folder, options.n, options.embeddings)
+        engines = options.engines.split(",")
+        if options.part == "faults":
+            print(faults(engines, folder))
+        else:
+            print(compare(engines, folder, options.phases.split(","), options.runs))
     return 0
 
 

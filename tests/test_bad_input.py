@@ -16,7 +16,7 @@ import pytest
 
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
-from sarag_rdf.retrieval.question import MAX_WORDS as MAX_QUESTION_WORDS
+from sarag_rdf.retrieval.retriever import MAX_WORDS as MAX_QUESTION_WORDS
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer
 from tests.sample_graph import CapitalExtractor, files_of, make_graph, nquads, quads_of

@@ -100,11 +100,11 @@ def test_contents(wheel: Path) -> None:
         wanted |= {f"sarag_rdf/_data/{path.relative_to(ROOT).as_posix()}" for path in found}
     for suffix in (
         "models/prompts/answer.j2",
-        "server/picture/activation.html.j2",
+        "server/templates/activation.html.j2",
         "server/picture/fonts/DejaVuSans.ttf",
-        "server/static/editor.html",
+        "server/templates/editor.html.j2",
         "server/static/editor.js",
-        "server/static/explorer.html",
+        "server/templates/explorer.html.j2",
         "server/static/explorer.js",
         "server/static/vendor/THIRD-PARTY-LICENSES.txt",
         "server/static/vendor/editor.js",

@@ -34,7 +34,7 @@ from sarag_rdf.extraction.llm_statements import TextBinder, literal_of
 from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.plugins.evaluation.measures import PRF
-from sarag_rdf.plugins.evaluation.report import block
+from sarag_rdf.plugins.evaluation.reporting import block
 
 COLUMNS: Final = {
     "official_precision": "P", "official_recall": "R", "official_f1": "F1",
@@ -80,10 +80,14 @@ def score_ontology(
         _score_sentence(s, predictions.get(s.id, ()), known, f"{titles.get(s.id, '')} {labels}")
         for s in sentences
     ]
-    strict = _micro(sentences, predictions, strict_key).named("strict")
-    soft = _micro(sentences, predictions, soft_key).named("soft")
+    strict = _named("strict", _micro(sentences, predictions, strict_key))
+    soft = _named("soft", _micro(sentences, predictions, soft_key))
     found = {**mean_of(rows), **strict, **soft}
     return {name: found[name] for name in COLUMNS}
+
+
+def _named(kind: str, scores: PRF) -> dict[str, float]:
+    return {f"{kind}_{name}": value for name, value in scores.values().items()}
 
 
 def _score_sentence(
@@ -98,7 +102,7 @@ def _score_sentence(
         return fmean(map(counts, predicted)) if predicted else without
 
     return {
-        **PRF.of(restricted, gold).named("official"),
+        **_named("official", PRF.of(restricted, gold)),
         "conformance": share(lambda t: _property(t) in known, 1.0),
         "invented_subjects": share(lambda t: _occurrence_key(t.subject) not in context, 0.0),
         "invented_objects": share(

@@ -24,7 +24,7 @@ from sarag_rdf.documents.format import Format, OpenInput, Record
 from sarag_rdf.documents.text import read_text
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
-from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents
+from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents
 from sarag_rdf.retrieval.view import GraphView
 
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, abstains, cited_in
+from sarag_rdf.answering.conversation import (
+    NO_EVIDENCE,
+    Conversation,
+    ReasonerStrategy,
+    abstains,
+    cited_in,
+)
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.answering.single import reasoned_reply
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from sarag_rdf.answering.base import (
+from sarag_rdf.answering.conversation import (
     INSUFFICIENT,
     NO_EVIDENCE,
     NOTHING,

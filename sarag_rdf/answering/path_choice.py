@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, one_of
 from sarag_rdf.base.types import Answer, Evidence, Excerpt, RelationPath, Section
-from sarag_rdf.retrieval.context.base import measured
+from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.paths import Paths, PathSearch
 
 _SHOWN: Final = 4

@@ -1,7 +1,4 @@
-"""One call over the retrieved evidence (SA-RAG, arXiv 2512.15922, section 5.6, Listings 1 and 6).
-
-With relationships it is the paper's own answering step, without them that of its baselines.
-"""
+"""One call over the retrieved evidence, or without any."""
 
 from __future__ import annotations
 
@@ -9,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sarag_rdf.answering.base import (
+from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     INSUFFICIENT,
     NOTHING,
     Conversation,
     FromEvidence,
+    ReasonerStrategy,
     abstains,
     citations_of,
     final_properties,
@@ -113,3 +111,16 @@ def looked_up(talk: Conversation, question: str) -> tuple[str, list[Citation]]:
     context = talk.gather(question).context if question else NOTHING
     answer = INSUFFICIENT if context.is_empty else brief_text(talk, context, question=question)
     return answer, [] if abstains(answer) else citations_of(answer, context)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedBook(ReasonerStrategy):
+    """One call without retrieval; the answer cites nothing."""
+
+    name = "closed-book"
+    max_tokens: int = max_tokens_option(512)
+
+    def answer(self, talk: Conversation) -> Answer:
+        schema = object_of(reasoning=string(800), final_answer=string(300))
+        reply = talk.call("closed_book", schema, max_tokens=self.max_tokens, final={})
+        return talk.answer(reply["final_answer"], reasoning=reply["reasoning"])

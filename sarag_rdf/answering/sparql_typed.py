@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import brief_answer, reasoned_answer
 from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph
 from sarag_rdf.answering.typed_patterns import (
@@ -37,7 +37,7 @@ from sarag_rdf.base.types import (
     Section,
     Subgraph,
 )
-from sarag_rdf.retrieval.context.base import measured
+from sarag_rdf.retrieval.context import measured
 
 PROMPT = "sparql_typed"
 
@@ -57,13 +57,12 @@ class SparqlTyped(ReasonerStrategy):
     classes: int = option(
         12, "Maximum number of classes in the prompt, the nearest to the question.", ge=1, le=200
     )
-    constrained: bool = option(
-        True, "Admit only names of the schema in replies; else, unknown names are reported back."
-    )
     rows: int = option(
         MAX_COUNT, "Maximum number of rows of a query's result.", ge=1, le=10 * MAX_COUNT
     )
-    seconds: float = option(10.0, "Time limit of a query, in seconds.", gt=0.0, le=600.0)
+    seconds: float = option(
+        10.0, "Time limit of a query, and of all checks of a reply, in seconds.", gt=0.0, le=600.0
+    )
     shown: int = option(20, "Maximum number of bindings in an answer.", ge=1, le=MAX_COUNT)
     brief: bool = option(False, "Answer from passages as single:brief=true does.")
     max_tokens: int = max_tokens_option(1024)
@@ -137,9 +136,8 @@ class SparqlTyped(ReasonerStrategy):
             "before": json.dumps(before, ensure_ascii=False) if before else "",
             "findings": [finding.message for finding in findings],
         }
-        schema = reply_schema(shown, constrained=self.constrained)
         try:
-            return talk.call(PROMPT, schema, max_tokens=self.max_tokens, **values)
+            return talk.call(PROMPT, reply_schema(shown), max_tokens=self.max_tokens, **values)
         except (TruncatedReplyError, UnparsableReplyError) as error:
             talk.say("note", "check", {"parsed": False, "problem": str(error), "findings": []})
             raise _NoAnswerError(f"the reply could not be read: {error}") from error
@@ -185,7 +183,7 @@ class SparqlTyped(ReasonerStrategy):
     def _evidence(self, talk: Conversation, bindings: Sequence[TypedBinding]) -> Evidence:
         """The statements behind bindings, and the sentences of their documents."""
         statements = dict.fromkeys(s for binding in bindings for s in binding.statements)
-        documents = _graph(talk).documents([s.document for s in statements if s.document])
+        documents = talk.view.documents(s.document for s in statements if s.document)
         spans: dict[str, set[tuple[int, int]]] = {}
         for statement in statements:
             if document := documents.get(statement.document):

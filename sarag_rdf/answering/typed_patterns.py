@@ -8,9 +8,8 @@ checked here; `sarag_rdf.answering.typed_graph` checks the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Final, Literal
@@ -28,8 +27,6 @@ _COMPARABLE: Final = re.compile(r"-?\d+(?:\.\d+)?|\d{4}-\d\d(?:-\d\d)?")
 FindingKind = Literal[
     "no-pattern",
     "no-answer",
-    "unknown-property",
-    "unknown-class",
     "unresolved",
     "disconnected",
     "direction",
@@ -88,23 +85,19 @@ class UsedSchema:
 
     @cached_property
     def _classes(self) -> dict[str, UsedClass]:
-        return {_key(class_.name): class_ for class_ in self.classes}
+        return {class_.name: class_ for class_ in self.classes}
 
     @cached_property
     def _properties(self) -> dict[str, UsedProperty]:
-        return {_key(own.name): own for own in self.properties}
+        return {own.name: own for own in self.properties}
 
-    def class_named(self, name: str) -> UsedClass | None:
-        """The class of that name; case, underscores and hyphens make no difference."""
-        return self._classes.get(_key(name))
+    def class_named(self, name: str) -> UsedClass:
+        """The class of that name; raises KeyError."""
+        return self._classes[name]
 
-    def property_named(self, name: str) -> UsedProperty | None:
-        """The property of that name; case, underscores and hyphens make no difference."""
-        return self._properties.get(_key(name))
-
-
-def _key(name: str) -> str:
-    return " ".join(re.sub(r"[_-]+", " ", name).casefold().split())
+    def property_named(self, name: str) -> UsedProperty:
+        """The property of that name; raises KeyError."""
+        return self._properties[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,25 +161,18 @@ class TypedQuery:
         ends = (end for pattern in self.patterns for end in pattern.ends)
         return tuple(dict.fromkeys(end.text for end in ends if end.is_variable))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names in plain words, in order of appearance."""
-        ends = (end for pattern in self.patterns for end in pattern.ends)
-        return tuple(dict.fromkeys(end.text for end in ends if not end.is_variable))
 
-
-def reply_schema(schema: UsedSchema, *, constrained: bool) -> dict[str, Any]:
-    """The JSON schema of replies; unless `constrained`, any name of a property or class fits."""
-
-    def name_of(terms: Iterable[UsedClass] | Iterable[UsedProperty]) -> dict[str, Any]:
-        return one_of([term.name for term in terms]) if constrained else string(80)
-
-    pattern = object_of(subject=string(80), property=name_of(schema.properties), object=string(80))
-    classes = object_of(variable=string(20), **{"class": name_of(schema.classes)})
+def reply_schema(schema: UsedSchema) -> dict[str, Any]:
+    """The JSON schema of replies, with the names of the schema."""
+    properties, classes = (
+        one_of([term.name for term in terms]) for terms in (schema.properties, schema.classes)
+    )
+    pattern = object_of(subject=string(80), property=properties, object=string(80))
+    class_ = object_of(variable=string(20), **{"class": classes})
     comparison = object_of(variable=string(20), relation=one_of(COMPARISONS), value=string(20))
     return object_of(
         patterns=array_of(pattern, MOST),
-        **({"classes": array_of(classes, 2)} if schema.classes else {}),
+        **({"classes": array_of(class_, 2)} if schema.classes else {}),
         comparisons=array_of(comparison, 1),
         count=boolean(),
     )
@@ -213,45 +199,36 @@ def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
     """What is wrong with a query, as far as the schema alone tells."""
     if not query.patterns:
         return [Finding("no-pattern", "there is no pattern")]
-    findings = [*_unknown_terms(query, schema), *_shape(query)]
+    findings = _shape(query)
     findings += [
         Finding("unresolved", f"an end of '{pattern}' is empty")
         for pattern in query.patterns
         if not all(end.text for end in pattern.ends)
     ]
-    for pattern in query.patterns:
-        own = schema.property_named(pattern.predicate)
-        if own and own.is_literal and pattern.object.is_variable:
-            uses = [p for p in query.patterns if p.subject == pattern.object]
-            findings += [
-                Finding(
-                    "clash",
-                    f"{pattern.object.text} is a value of '{own.name}', so it cannot be the "
-                    f"subject of '{other.predicate}'",
-                )
-                for other in uses
-            ]
-    return [*findings, *_comparisons(query, schema)]
-
-
-def _unknown_terms(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
-    findings = []
-    for pattern in query.patterns:
-        if schema.property_named(pattern.predicate) is None:
-            closest = _near(pattern.predicate, [own.name for own in schema.properties])
-            findings.append(
-                Finding("unknown-property", f"no property is '{pattern.predicate}'{closest}")
-            )
-    for _, name in query.classes:
-        if schema.class_named(name) is None:
-            closest = _near(name, [own.name for own in schema.classes])
-            findings.append(Finding("unknown-class", f"no class is '{name}'{closest}"))
-    return list(dict.fromkeys(findings))
-
-
-def _near(name: str, names: Sequence[str]) -> str:
-    nearest = get_close_matches(_key(name), names, 2)
-    return f"; the nearest are {', '.join(nearest)}" if nearest else ""
+    literals = [
+        (pattern.object, pattern.predicate)
+        for pattern in query.patterns
+        if schema.property_named(pattern.predicate).is_literal
+    ]
+    findings += [
+        Finding(
+            "clash",
+            f"{value.text} is a value of '{name}', so it cannot be the subject of "
+            f"'{other.predicate}'",
+        )
+        for value, name in literals
+        for other in query.patterns
+        if value.is_variable and other.subject == value
+    ]
+    values = {value for value, _ in literals}
+    for comparison in query.comparisons:
+        if comparison.variable not in values:
+            message = f"{comparison.variable.text} cannot be compared: it is not a date or number"
+            findings.append(Finding("comparison", message))
+        elif not _COMPARABLE.fullmatch(comparison.value):
+            message = f"'{comparison.value}' is not a number, nor a date such as 1850 or 1850-12-31"
+            findings.append(Finding("comparison", message))
+    return findings
 
 
 def _shape(query: TypedQuery) -> list[Finding]:
@@ -262,34 +239,16 @@ def _shape(query: TypedQuery) -> list[Finding]:
     groups: list[set[End]] = []
     for pattern in query.patterns:
         ends = set(pattern.ends)
-        joined = [group for group in groups if group & ends]
+        connected = [group for group in groups if group & ends]
         groups = [group for group in groups if not group & ends]
-        groups.append(ends.union(*joined))
+        groups.append(ends.union(*connected))
     if len(groups) > 1:
         findings.append(Finding("disconnected", "the patterns are not connected with one another"))
-    known = set(query.variables)
     findings += [
         Finding("disconnected", f"{variable.text} has a class, but is in no pattern")
         for variable, _ in query.classes
-        if variable.text not in known
+        if variable.text not in query.variables
     ]
-    return findings
-
-
-def _comparisons(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
-    values = {
-        pattern.object.text
-        for pattern in query.patterns
-        if (own := schema.property_named(pattern.predicate)) and own.is_literal
-    }
-    findings = []
-    for comparison in query.comparisons:
-        if comparison.variable.text not in values:
-            message = f"{comparison.variable.text} cannot be compared: it is no date or number"
-            findings.append(Finding("comparison", message))
-        elif not _COMPARABLE.fullmatch(comparison.value):
-            message = f"'{comparison.value}' is no number, and no date such as 1850 or 1850-12-31"
-            findings.append(Finding("comparison", message))
     return findings
 
 

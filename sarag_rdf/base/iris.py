@@ -101,6 +101,12 @@ def namespace(iri: str) -> str:
     return iri[: match.end()] if match else iri
 
 
+def local_name(iri: str) -> str:
+    """The part of an IRI after its namespace, or after its last colon, without percent-encoding."""
+    bare = iri.rstrip("/#")
+    return unquote(bare.removeprefix(namespace(bare)) or bare.rpartition(":")[2]) or iri
+
+
 STATEMENT = "urn:sarag:statement:"
 """The prefix of IRIs for relationships that are single triples, without a node of their own."""
 

@@ -163,8 +163,8 @@ def render_query(name: str, **values: Any) -> str:
 
 
 def template_text(name: str) -> str:
-    """The text of the template ``picture/<name>``."""
-    return (_PACKAGE / "server" / "picture" / name).read_text(encoding="utf-8")
+    """The text of a template of the server's pages and pictures."""
+    return (_PACKAGE / "server" / "templates" / name).read_text(encoding="utf-8")
 
 
 def font_files() -> tuple[Path, ...]:

@@ -19,9 +19,6 @@ EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
 ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "time", "misc")
 
 NodeType = Literal["document", "entity"]
-EdgeKindName = Literal["describes", "about", "related_to", "same_as"]
-"""The kinds of edges that activation spreads over (`sarag_rdf.retrieval.network.kinds`)."""
-
 
 _FIRST = 5
 """Documents that are named in a short form."""
@@ -229,11 +226,11 @@ class Subgraph:
 class Step:
     """Activation passed over one edge: ``amount = weight * activation of origin``.
 
-    `kind` is the kind of the edge, which may be passed in either direction: `origin_type` and
-    `target_type` say which end is a document. `relationship` is the IRI of the relationship, or of
-    the edge's property where it has none (``sarag:describes``, ``skos:exactMatch``). `activation`
-    is that of `target` afterwards; a document gets ``amount = weight * min(1, activation of
-    origin without the document's own)``.
+    `kind` is the kind of the edge (`sarag_rdf.retrieval.network.EDGE_KINDS`), which may be passed
+    in either direction: `origin_type` and `target_type` say which end is a document.
+    `relationship` is the IRI of the relationship, or of the edge's property where it has none
+    (``sarag:describes``, ``skos:exactMatch``). `activation` is that of `target` afterwards; a
+    document gets ``amount = weight * min(1, activation of origin without the document's own)``.
 
     `round` grows along a chain. With sarag it counts stages, three in each round t of an
     `Arrival`: 3t - 2 to an entity, 3t - 1 between entities, 3t to a document. With sarag-paper
@@ -247,7 +244,7 @@ class Step:
     weight: float
     amount: float
     activation: float
-    kind: EdgeKindName
+    kind: str
     origin_type: NodeType
     target_type: NodeType
     factor: float = 1.0
@@ -270,7 +267,7 @@ class Arrival:
     frequency: int
     weight: float
     amount: float
-    kind: EdgeKindName
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)

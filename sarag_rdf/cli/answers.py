@@ -25,9 +25,8 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.cli.output import counted, usage_line
 from sarag_rdf.graph.store.results import plain_text
-from sarag_rdf.kg.key_sentences import key_sentences_of
-from sarag_rdf.kg.report import names_of, path_in_words, source_name
-from sarag_rdf.server.picture.text import clean
+from sarag_rdf.kg.results import key_sentences_of, names_of, path_in_words, source_name
+from sarag_rdf.server.picture.lettering import clean
 
 _LABEL = re.compile(r"\bD\d+\b")
 _SEEDS = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -17,12 +18,11 @@ from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import is_quiet, note
-from sarag_rdf.server.access import ANONYMOUS, SCOPES, access_rules, new_token
-from sarag_rdf.server.settings import ServeSettings, is_loopback
+from sarag_rdf.server.serve_settings import ANONYMOUS, SCOPES, ServeSettings, new_token
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.server.doors import Door
+    from sarag_rdf.server.openapi import Door
 
 graph_options = flags.together(
     flags.over_option,
@@ -43,20 +43,13 @@ def serve(**options: Any) -> int:
     By default, the server is read-only and accepts connections from this machine only. Requests are
     logged unless --quiet is given. Press Ctrl-C to stop.
     """
-    from sarag_rdf.server.server import serve as run
+    from sarag_rdf.server.http_server import serve as run
 
-    access = access_rules(
-        options["tokens"],
-        is_local=is_loopback(options["host"]),
-        anonymous=options["anonymous"],
-        writable=options["writable"],
-    )
     settings = flags.chosen(
         ServeSettings,
         options,
         folder=folder_of(options["kg"]),
         over=options["over"],
-        access=access,
         has_model=bool(options["base_url"]),
     )
     if not is_quiet():
@@ -99,11 +92,9 @@ def token(name: str, scopes: tuple[str, ...]) -> int:
     if not name.strip() or not name.isprintable() or name == ANONYMOUS:
         raise UsageError(f"'{name}' cannot be the name of a token: choose another one")
     secret, digest = new_token()
-    click.echo(f"Token of {name}, shown only now:  {secret}", err=True)
-    text = name.replace("\\", "\\\\").replace('"', '\\"')
-    click.echo(f'  - name: "{text}"')
-    click.echo(f'    sha256: "{digest}"')
-    click.echo(f"    scopes: [{', '.join(dict.fromkeys(scopes))}]")
+    click.echo(f"Token of {name}, shown only now: {secret}", err=True)
+    click.echo(f"  - name: {json.dumps(name, ensure_ascii=False)}")
+    click.echo(f'    sha256: "{digest}"\n    scopes: [{", ".join(dict.fromkeys(scopes))}]')
     return 0
 
 
@@ -133,13 +124,14 @@ def _announce(local: str, settings: ServeSettings, doors: Sequence[Door]) -> Non
     url = settings.public_url or local
     if settings.public_url:
         click.echo(f"Listening on    {local}/")
-    click.echo(f"Explorer        {url}/")
-    click.echo(f"SPARQL editor   {url}/sparql-editor")
-    click.echo(f"SPARQL endpoint {url}/sparql")
-    click.echo(f"Graph store     {url}/rdf-graph-store")
-    click.echo(f"Search, answers {url}/search?q=...  {url}/ask?q=...")
-    for door in doors:
-        if door.title:
-            click.echo(f"{door.title:<15} {url}{door.path}")
-    click.echo(f"Description     {url}/docs  {url}/openapi.json")
+    for title, path in (
+        ("Explorer", "/"),
+        ("SPARQL editor", "/sparql-editor"),
+        ("SPARQL endpoint", "/sparql"),
+        ("Graph store", "/rdf-graph-store"),
+        ("Search, answers", f"/search?q=...  {url}/ask?q=..."),
+        *((door.title, door.path) for door in doors if door.title),
+        ("Description", f"/docs  {url}/openapi.json"),
+    ):
+        click.echo(f"{title:<15} {url}{path}")
     sys.stdout.flush()

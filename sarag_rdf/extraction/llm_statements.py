@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.prompts import Prompts, array_of, fence_for, object_of, one_of, string
 from sarag_rdf.base.sentences import split_sentences
@@ -38,7 +39,7 @@ from sarag_rdf.extraction.typed_statements import (
     range_kind,
     with_statements,
 )
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, local_name
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 
 PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")
 """The prompts for entities, relationships and statements."""

@@ -146,6 +146,12 @@ class GraphReader:
                 yield part, query_file(part.kind, name)
 
 
+def term_reader(reader: GraphReader, part: Part) -> GraphReader:
+    """Reads a part with the queries about graphs in general."""
+    own = Part(DOCUMENTS, _INDEX, {"kg": part.graphs["kg"]}, part.store, part.paths)
+    return GraphReader(reader.store, reader.minter, (own,))
+
+
 def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
     rows = part.store.select(query.fill(None, part.graphs, part.paths), query.key).rows
     log.debug("%s.rq: rows %d", query.name, len(rows))

@@ -1,18 +1,24 @@
-"""How a graph uses classes and properties: instances, statements, domains and ranges as found."""
+"""How a graph uses classes and properties, and their names: the schema in use."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+from typing import Any, Final
 from urllib.parse import unquote
 
 from pyoxigraph import Literal
 
 from sarag_rdf.base.types import ClassUse, PropertyUse, SchemaUse, TermCount
 from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBASE_SCHEMA
-from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
+from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
+from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema_reader import common_schema, schema_of
+from sarag_rdf.graph.parts import LINKS
+from sarag_rdf.graph.texts import by_language
 
 _KIND = "index"
 """The folder of the queries."""
@@ -98,42 +104,38 @@ def _term_counts(
     }
 
 
-def used_terms(
-    reader: GraphReader, part: Part, classes: Collection[str], properties: Collection[str]
-) -> Iterable[tuple[ClassUse | None, PropertyUse | None]]:
+def used_terms(reader: GraphReader, part: Part, ontology: Schema) -> SchemaUse:
     """The used classes and properties of a part, without those that say how it is made.
 
-    Of the graph of the documents, only those among `classes` and `properties`.
+    Of the graph of the documents, only those of the ontology. Domains and ranges are left empty.
     """
     is_own = part.name == DOCUMENTS
     use = schema_use(
         reader,
         part.graphs["kg"],
-        classes if is_own else None,
-        properties if is_own else None,
+        ontology.classes if is_own else None,
+        ontology.properties if is_own else None,
         with_ends=False,
     )
     naming = {iri for iris in part.paths.values() for iri in iris} | _NO_PROPERTIES
     is_wikibase = part.kind.startswith("wikibase")
-    for class_ in use.classes:
-        if class_.instances and (is_own or not (is_wikibase or _is_foreign(class_.iri))):
-            yield class_, None
-    for own in use.properties:
-        is_direct = not is_wikibase or "/prop/direct/" in own.iri
-        is_known = is_own or not (_is_foreign(own.iri, part.kind) or own.iri in naming)
-        if own.statements and is_direct and is_known:
-            yield None, own
+
+    def is_class(use: ClassUse) -> bool:
+        return use.instances > 0 and (is_own or not (is_wikibase or _is_foreign(use.iri)))
+
+    def is_property(use: PropertyUse) -> bool:
+        if not use.statements or (is_wikibase and "/prop/direct/" not in use.iri):
+            return False
+        return is_own or not (_is_foreign(use.iri, part.kind) or use.iri in naming)
+
+    return SchemaUse(
+        tuple(filter(is_class, use.classes)), tuple(filter(is_property, use.properties))
+    )
 
 
 def _is_foreign(iri: str, kind: str = "") -> bool:
     spaces = _FOREIGN if kind.startswith("wikibase") else _FOREIGN[:-2]
     return iri.startswith(spaces)
-
-
-def term_reader(reader: GraphReader, part: Part) -> GraphReader:
-    """Reads a part with the queries about graphs in general."""
-    own = Part(DOCUMENTS, "index", {"kg": part.graphs["kg"]}, part.store, part.paths)
-    return GraphReader(reader.store, reader.minter, (own,))
 
 
 def labelled_terms(reader: GraphReader, labels: Iterable[Literal]) -> dict[str, str]:
@@ -157,3 +159,55 @@ def local_words(iri: str) -> str:
     """The words of the local name of an IRI, in lower case but for abbreviations."""
     words = plain_words(unquote(iri.rstrip("#/:"))).split()
     return " ".join(word.lower() if word.istitle() else word for word in words) or iri
+
+
+class SchemaInUse:
+    """What queries in the terms of a schema need of a graph: its parts, its ontology, and names.
+
+    `parts` are those that one query can read together: all in the reader's store but links.
+    """
+
+    def __init__(self, reader: GraphReader) -> None:
+        self.reader = reader
+        self.parts = tuple(p for p in reader.parts if p.name != LINKS and p.store is reader.store)
+
+    @cached_property
+    def ontology(self) -> Schema:
+        """The stored ontologies, or else the packaged one: their labels hold for all parts."""
+        stored = stored_ontologies(self.reader)
+        return schema_of(ontology_triples(self.reader)) if stored else common_schema()
+
+    @property
+    def graphs(self) -> list[str]:
+        """The graphs of the parts, to be queried together; none for the default graph."""
+        graphs = [part.graphs["kg"] for part in self.parts]
+        return graphs if all(graphs) else []
+
+    def used(self, part: Part) -> SchemaUse:
+        """The classes and properties of a part; see `used_terms`."""
+        return used_terms(self.reader, part, self.ontology)
+
+    def with_ends(self, part: Part, properties: Collection[str]) -> tuple[PropertyUse, ...]:
+        """Properties of a part with the classes and datatypes at their ends."""
+        return schema_use(self.reader, part.graphs["kg"], (), properties).properties
+
+    def rows_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query about graphs in general, part by part; see `GraphReader.rows_for`."""
+        requested = sorted(set(iris))
+        for part in self.parts:
+            yield from term_reader(self.reader, part).rows_for(name, requested)
+
+    def names(self, iris: Iterable[str]) -> dict[str, str]:
+        """IRI -> its label in the ontology or the graph, or else the words of its local name."""
+        requested = sorted(set(iris))
+        labels: defaultdict[str, list[Any]] = defaultdict(list)
+        for term, label in self.rows_for("term-labels", requested):
+            labels[term.value].append(label)
+        names = {}
+        for iri in requested:
+            declared = self.ontology.properties.get(iri) or self.ontology.classes.get(iri)
+            name = declared.label if declared else ""
+            if not name and labels[iri]:
+                name = min(labels[iri], key=by_language).value
+            names[iri] = " ".join((name or local_words(iri)).split())
+        return names

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
-from sarag_rdf.answering.following import FollowedLLM
+from sarag_rdf.answering.conversation import FollowedLLM
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import DEFAULT_LIMIT, Options
 from sarag_rdf.base.plugins import load, loadable
@@ -41,7 +41,7 @@ from sarag_rdf.kg.lookup import (
 )
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import empty_graph, recorded_model
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 
 if TYPE_CHECKING:
     import rdflib

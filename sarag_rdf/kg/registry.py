@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from sarag_rdf.answering.base import Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.base import plugins
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import PluginError, UsageError
@@ -34,8 +34,8 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.embedding_names import ModelName, effective_prompts
 from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.retrieval.base import RetrieverStrategy
-from sarag_rdf.retrieval.context.base import ContextStrategy, approximate_tokens
+from sarag_rdf.retrieval.context import ContextStrategy, approximate_tokens
+from sarag_rdf.retrieval.retriever import RetrieverStrategy
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 GROUPS: Final = {

@@ -30,14 +30,24 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.types import Arrival, NodeType, Step
-from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EdgeKind
-from sarag_rdf.retrieval.network.network import Edges, Network
-from sarag_rdf.retrieval.network.steering import EdgeFactors, Steering
+from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, RELATED_TO, EdgeKind, Edges, Network
+from sarag_rdf.retrieval.steering import EdgeFactors, Steering
 
 Chain = tuple[Step, ...]
 """Steps from a seed to a node; empty for a seed."""
+
 Gate = Callable[[Rows], Floats]
 """Weights in [0, 1] of statements, given by row, for one question."""
+
+
+def passed(
+    number: int, origin: str, target: str, relationship: str, weight: float, amount: float
+) -> Step:
+    """A step over a relationship between entities; `target` has no other activation."""
+    ends: tuple[NodeType, NodeType] = ("entity", "entity")
+    return Step(
+        number, origin, target, relationship, weight, amount, amount, RELATED_TO.name, *ends
+    )
 
 
 @dataclass(frozen=True, slots=True)

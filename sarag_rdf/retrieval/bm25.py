@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents
+from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents
 from sarag_rdf.retrieval.view import GraphView
 
 

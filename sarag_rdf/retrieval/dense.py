@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
+from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView
 
 

@@ -13,14 +13,13 @@ import numpy as np
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.base import (
+from sarag_rdf.retrieval.network import DESCRIBES
+from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
     best_documents,
     document_cosines,
 )
-from sarag_rdf.retrieval.neighbourhood import neighbourhood
-from sarag_rdf.retrieval.network.kinds import DESCRIBES
 from sarag_rdf.retrieval.seeds import nearest_seeds
 from sarag_rdf.retrieval.view import GraphView
 
@@ -42,7 +41,7 @@ class Khop(RetrieverStrategy):
         question = view.vectors.embed_query(query.text)
         seeds = nearest_seeds(view.reader, view.vectors, question, self.k)
         rows = rows_of(entities, [seed.node for seed in seeds])
-        hops = neighbourhood(view.network, rows, self.n)
+        hops = view.network.neighbourhood(rows, self.n)
         inside = np.array(sorted(hops), dtype=np.int64)
         closest = view.network.incoming(DESCRIBES, inside).source
         cosines = document_cosines(view, question)

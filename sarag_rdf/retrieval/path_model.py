@@ -1,26 +1,208 @@
-"""How relation paths are put into words, and how they are scored: templates, words and weights.
+"""Relation paths in words: the hops of a graph, how they are put into words, and how they score.
 
-They are data, with a version (``relation-paths.json``); ``sarag evaluate fit-paths`` writes other
-weights into a file of the same form.
+A hop is a property in one direction. Two hops can follow each other if some entity stands both at
+the end of the one and at the start of the other. Templates, words and weights are data, with a
+version (``relation-paths.json``); ``sarag evaluate fit-paths`` writes other weights into a file of
+the same form.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.files import read_text
-from sarag_rdf.retrieval.path_schema import THING, Hop, HopSequence, PathSchema, packaged_phrases
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.types import PropertyUse
+from sarag_rdf.base.vocab import SARAG, text_of
+from sarag_rdf.base.vocab import iri as iri_of
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
+from sarag_rdf.graph.schema_use import SchemaInUse
+from sarag_rdf.graph.texts import by_language
+
+MOST_PROPERTIES: Final = 300
+"""Properties that paths consist of, those with the most statements."""
+_WORDING: Final = frozenset((SARAG.forwardPhrase.value, SARAG.inversePhrase.value))
+THING: Final = "thing"
+"""What stands at an end of which no class is known."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hop:
+    """A property, from its subject to its object, or the other way if it is inverse.
+
+    The ends of a property are strings: + (its subject) or - (its object), and its IRI.
+    """
+
+    predicate: str
+    is_inverse: bool = False
+
+    @property
+    def start(self) -> str:
+        """The end of the property where the hop starts, which names the hop."""
+        return ("-" if self.is_inverse else "+") + self.predicate
+
+    @property
+    def end(self) -> str:
+        """The end of the property where the hop ends."""
+        return self.reverse.start
+
+    @property
+    def reverse(self) -> Hop:
+        """The same property in the other direction."""
+        return Hop(self.predicate, not self.is_inverse)
+
+
+HopSequence = tuple[Hop, ...]
+
+
+@dataclass(frozen=True)
+class PathSchema:
+    """The hops of a graph, by the ends where they start.
+
+    names: a property -> its label. kinds: an end -> what stands there, in a word (``movie``).
+    fan_out: a hop -> how many entities it leads to from one, on average. phrases: a hop -> its
+    annotated phrases. stated: a hop -> how texts state it. joins: an end -> the ends at which the
+    same entities stand, ascending.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    fan_out: Mapping[str, float] = field(default_factory=dict)
+    phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    stated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    joins: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @cached_property
+    def hops(self) -> tuple[Hop, ...]:
+        """All hops, in order."""
+        return tuple(sorted(Hop(start[1:], start[0] == "-") for start in self.fan_out))
+
+    def kind(self, ends: Iterable[str]) -> str:
+        """What stands at these ends, in a word: that of most ends, subjects first; or nothing."""
+        known = sorted(end for end in set(ends) if end in self.kinds)
+        subject = [self.kinds[end] for end in known if end[0] == "+"]
+        either = subject or [self.kinds[end] for end in known]
+        return max(either, key=either.count) if either else ""
+
+    def starting(self, ends: Iterable[str]) -> tuple[Hop, ...]:
+        """The hops that start at one of these ends."""
+        requested = frozenset(ends)
+        return tuple(hop for hop in self.hops if hop.start in requested)
+
+    def after(self, hop: Hop) -> tuple[Hop, ...]:
+        """The hops that can follow a hop."""
+        return self._after[hop]
+
+    @cached_property
+    def _after(self) -> dict[Hop, tuple[Hop, ...]]:
+        return {hop: self.starting(self.joins.get(hop.end, ())) for hop in self.hops}
+
+    def to_json(self) -> str:
+        """The schema as text, of which `json.loads` makes the fields again."""
+        return json.dumps(asdict(self))
+
+
+def read_schema(reader: GraphReader) -> PathSchema:
+    """The schema of the parts of a graph; raises a `StoreError`."""
+    in_use = SchemaInUse(reader)
+    uses: defaultdict[str, list[PropertyUse]] = defaultdict(list)
+    joins: defaultdict[str, set[str]] = defaultdict(set)
+    for part in in_use.parts:
+        for use in in_use.with_ends(part, _followed(in_use, part)):
+            uses[use.iri].append(use)
+        for ends, _ in term_reader(reader, part).rows_for("shared-ends", uses):
+            together = ends.value.split()
+            for end in together:
+                joins[end] |= set(together)
+    fan_out: dict[str, float] = {}
+    for iri, several in uses.items():
+        if "+" + iri in joins:
+            statements = sum(use.statements for use in several)
+            fan_out["+" + iri] = statements / max(1, sum(use.subjects for use in several))
+            fan_out["-" + iri] = statements / max(1, sum(use.objects for use in several))
+    kinds = {end: class_ for end, class_ in _kinds(in_use, uses).items() if end in joins}
+    properties = {start[1:] for start in fan_out}
+    names = in_use.names(properties | set(kinds.values()))
+    stated = {
+        start: phrases
+        for iri, own in in_use.ontology.properties.items()
+        for start, phrases in (("+" + iri, own.inverse_phrases), ("-" + iri, own.phrases))
+    }
+    return PathSchema(
+        {iri: names[iri] for iri in sorted(properties)},
+        {end: names[class_].lower() for end, class_ in kinds.items()},
+        fan_out,
+        {start: list(texts) for start, texts in _annotated(reader).items() if start in fan_out},
+        {start: list(texts) for start, texts in stated.items() if texts and start in fan_out},
+        {end: sorted(others) for end, others in joins.items()},
+    )
+
+
+def said_properties(in_use: SchemaInUse, part: Part) -> list[PropertyUse]:
+    """The properties of the statements of a part, the most frequent ones first."""
+    used = (use for use in in_use.used(part).properties if use.iri not in _WORDING)
+    return sorted(used, key=lambda use: (-use.statements, use.iri))
+
+
+def _followed(in_use: SchemaInUse, part: Part) -> list[str]:
+    """The properties of a part that paths consist of."""
+    iris = [use.iri for use in said_properties(in_use, part)[:MOST_PROPERTIES]]
+    return [SARAG.relatedTo.value] if not iris and part.name == DOCUMENTS else iris
+
+
+def _kinds(in_use: SchemaInUse, uses: Mapping[str, Sequence[PropertyUse]]) -> dict[str, str]:
+    """The class at each end of a property: the declared one, or else the most frequent one."""
+    kinds: dict[str, str] = {}
+    for iri, several in uses.items():
+        declared = in_use.ontology.properties.get(iri)
+        for sign in "+-":
+            known = (declared.domains if sign == "+" else declared.ranges) if declared else ()
+            counts: Counter[str] = Counter()
+            for use in several:
+                for term in use.domains if sign == "+" else use.ranges:
+                    counts[term.iri] += term.count
+            if known:
+                kinds[sign + iri] = known[0]
+            elif counts:
+                kinds[sign + iri] = min(counts, key=lambda class_: (-counts[class_], class_))
+    return kinds
+
+
+def _annotated(reader: GraphReader) -> dict[str, list[str]]:
+    """The phrases that ontologies and graphs bring along, English ones if there are any."""
+    phrases_of: defaultdict[str, set[Any]] = defaultdict(set)
+    for property_, annotation, phrase, _ in reader.select_provenance("path-phrases"):
+        phrases_of[Hop(property_.value, annotation == SARAG.inversePhrase).start].add(phrase)
+    return {
+        start: [" ".join(p.value.split()) for p in sorted(phrases, key=by_language)]
+        for start, phrases in phrases_of.items()
+    }
+
+
+@cache
+def packaged_phrases() -> dict[str, tuple[str, ...]]:
+    """The phrases of SKOS and of the packaged ontology, for graphs that bring none."""
+    path = ontology_path("phrases.ttl")
+    return {
+        Hop(iri_of(quad.subject), quad.predicate == SARAG.inversePhrase).start: (
+            text_of(quad.object),
+        )
+        for quad in ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
+    }
+
 
 FEATURES: Final = (
     "nearest",
@@ -76,12 +258,12 @@ class PathModel:
     version: str
     fitted: str
     question_words: Mapping[str, str]
-    asking_words: frozenset[str]
-    not_asked: frozenset[str]
-    stop_words: frozenset[str]
-    prepositions: frozenset[str]
+    asking_words: tuple[str, ...]
+    not_asked: tuple[str, ...]
+    stop_words: tuple[str, ...]
+    prepositions: tuple[str, ...]
     templates: Mapping[str, str]
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float]
 
     @property
     def vector(self) -> NDArray[np.float64]:
@@ -95,20 +277,7 @@ class PathModel:
 
     def to_json(self) -> str:
         """The text of a file that `read_model` reads."""
-        return json.dumps(
-            {
-                "version": self.version,
-                "fitted": self.fitted,
-                "question_words": dict(self.question_words),
-                "asking_words": sorted(self.asking_words),
-                "not_asked": sorted(self.not_asked),
-                "stop_words": sorted(self.stop_words),
-                "prepositions": sorted(self.prepositions),
-                "templates": dict(self.templates),
-                "weights": dict(self.weights),
-            },
-            indent=2,
-        )
+        return json.dumps(asdict(self), indent=2)
 
     # Phrases
 
@@ -130,10 +299,10 @@ class PathModel:
     def phrases(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
         """Phrases of a hop: annotated or packaged ones, or else one of the label; then of texts."""
         kinds = _plural(schema.kinds.get(hop.end, THING))
-        annotated = schema.phrases.get(hop) or packaged_phrases().get(hop, ())
+        annotated = schema.phrases.get(hop.start) or packaged_phrases().get(hop.start, ())
         stated = [
             self.templates["stated"].format(kinds=kinds, phrase=phrase)
-            for phrase in schema.stated.get(hop, ())
+            for phrase in schema.stated.get(hop.start, ())
         ]
         label = schema.names[hop.predicate]
         first = annotated or (self._of_label(label, kinds, is_inverse=hop.is_inverse),)
@@ -220,8 +389,8 @@ def read_model(path: Path) -> PathModel:
         return _model(json.loads(read_text(path)))
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"{path}: not a model of relation paths ({error}): write one with  sarag evaluate "
-            "fit-paths --output FILE"
+            f"{path}: not a model of relation paths ({error}): write one with "
+            "'sarag evaluate fit-paths --output FILE'"
         ) from error
 
 
@@ -229,18 +398,15 @@ def _model(data: Mapping[str, Any]) -> PathModel:
     weights = {name: float(data["weights"][name]) for name in FEATURES}
     if not np.isfinite(list(weights.values())).all():
         raise ValueError("a weight is not a finite number")
-    templates = {}
+    templates = {name: str(data["templates"][name]) for name in _TEMPLATES}
     for name, fields in _TEMPLATES.items():
-        templates[name] = str(data["templates"][name])
         templates[name].format(**dict.fromkeys(fields, ""))
+    lists = ("asking_words", "not_asked", "stop_words", "prepositions")
     return PathModel(
         version=str(data["version"]),
         fitted=str(data["fitted"]),
         question_words={str(word): str(kind) for word, kind in data["question_words"].items()},
-        asking_words=frozenset(map(str, data["asking_words"])),
-        not_asked=frozenset(map(str, data["not_asked"])),
-        stop_words=frozenset(map(str, data["stop_words"])),
-        prepositions=frozenset(map(str, data["prepositions"])),
         templates=templates,
         weights=weights,
+        **{name: tuple(map(str, data[name])) for name in lists},
     )

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats
+from sarag_rdf.base.arrays import Floats, packed_lists, unpacked_list
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, embed_queries
-from sarag_rdf.retrieval.path_model import FEATURES, PathModel
-from sarag_rdf.retrieval.path_schema import Hop, HopSequence, PathSchema, read_schema
+from sarag_rdf.retrieval.path_model import (
+    FEATURES,
+    Hop,
+    HopSequence,
+    PathModel,
+    PathSchema,
+    read_schema,
+)
 from sarag_rdf.retrieval.view import GraphView
 
 MOST_HOPS: Final = 3
@@ -27,14 +33,17 @@ _MOST_VECTORS: Final = 20_000
 class Candidates:
     """Paths with the vectors of their phrases: those of path i end before row `ends[i]`.
 
-    `hops` are the distinct hops of all paths; `positions`, shape (paths, `MOST_HOPS`), has those of
-    each path by their place in it, and -1 after the last.
+    `hops` are the distinct hops of all paths, with the vectors of the words of their phrases, and
+    of what stands at their ends; `positions`, shape (paths, `MOST_HOPS`), has those of each path by
+    their place in it, and -1 after the last.
     """
 
     paths: tuple[HopSequence, ...]
     vectors: Matrix
     ends: NDArray[np.int64]
     hops: tuple[Hop, ...]
+    words: tuple[Matrix, ...]
+    kinds: tuple[Matrix, ...]
     positions: NDArray[np.int64]
 
     @property
@@ -43,69 +52,57 @@ class Candidates:
         return np.concatenate(([0], self.ends[:-1])).astype(np.int64)
 
 
+class Vectors:
+    """The vectors of texts, each embedded once, as long as there are few."""
+
+    def __init__(self, embed: Callable[[Sequence[str]], Matrix]) -> None:
+        self._embed = embed
+        self.known: dict[str, Vector] = {}
+
+    def __call__(self, texts: Sequence[str]) -> Matrix:
+        """Shape (texts, dimensions)."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self.known]
+        if len(self.known) + len(missing) > _MOST_VECTORS:
+            self.known.clear()
+            missing = list(dict.fromkeys(texts))
+        if missing:
+            self.known |= dict(zip(missing, self._embed(missing), strict=True))
+        return np.array([self.known[text] for text in texts], dtype=np.float32)
+
+
 class PathIndex:
     """The schema of one revision of a graph, and the vectors of the phrases of its paths.
 
     Those of single hops are embedded at once, those of longer paths when a topic has them.
+    `vectors` has those of phrases, `queries` those of the texts of a question.
     """
 
     def __init__(self, view: GraphView, model: PathModel) -> None:
         self._view, self._model = view, model
-        self._known: dict[str, Vector] = {}
-        self._asked: dict[str, Vector] = {}
-        self._texts: dict[HopSequence, str] = {}
+        self.vectors = Vectors(view.vectors.embedder.embed)
+        self.queries = Vectors(partial(embed_queries, view.vectors.embedder))
         self._candidates: dict[tuple[frozenset[str], int, int], Candidates] = {}
-        self._load()
-
-    def _load(self) -> None:
-        if self._view.reader.readable is None:
-            arrays = self._view.vectors.cached_arrays("paths", self._arrays)
+        if view.reader.readable is None:
+            arrays = view.vectors.cached_arrays("path-phrases", self._arrays)
         else:  # the phrases of readable graphs are not those of all
             arrays = self._arrays()
-        self.schema = PathSchema.from_json(_text(arrays["schema"]))
-        texts: list[str] = json.loads(_text(arrays["texts"]))
-        self._known |= dict(zip(texts, np.asarray(arrays["vectors"]), strict=True))
+        [schema] = unpacked_list(arrays, "schema")
+        self.schema = PathSchema(**json.loads(schema))
+        texts = unpacked_list(arrays, "texts")
+        self.vectors.known |= dict(zip(texts, np.asarray(arrays["vectors"]), strict=True))
 
     def _arrays(self) -> Arrays:
         schema = read_schema(self._view.reader)
-        texts = dict.fromkeys(
-            text for hop in schema.hops for text in self._model.texts(schema, (hop,))
+        texts = list(
+            dict.fromkeys(text for hop in schema.hops for text in self._model.texts(schema, (hop,)))
         )
-        vectors = self._view.vectors.embedder.embed(list(texts)) if texts else np.zeros((0, 1))
-        return {
-            "schema": _bytes(schema.to_json()),
-            "texts": _bytes(json.dumps(list(texts))),
-            "vectors": np.asarray(vectors, dtype=np.float32),
-        }
-
-    def vectors(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of texts, each embedded once."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if missing:
-            if len(self._known) + len(missing) > _MOST_VECTORS:
-                self._known.clear()
-                self._candidates.clear()
-                missing = list(dict.fromkeys(texts))
-            new = self._view.vectors.embedder.embed(missing)
-            self._known |= dict(zip(missing, new, strict=True))
-        return np.array([self._known[text] for text in texts], dtype=np.float32)
-
-    def queries(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of texts of a question, each embedded once."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._asked]
-        if len(self._asked) + len(missing) > _MOST_VECTORS:
-            self._asked.clear()
-            missing = list(dict.fromkeys(texts))
-        if missing:
-            new = embed_queries(self._view.vectors.embedder, missing)
-            self._asked |= dict(zip(missing, new, strict=True))
-        return np.array([self._asked[text] for text in texts], dtype=np.float32)
+        vectors = self._view.vectors.embedder.embed(texts) if texts else np.zeros((0, 1))
+        lists = packed_lists({"schema": [schema.to_json()], "texts": texts})
+        return {**lists, "vectors": np.asarray(vectors, dtype=np.float32)}
 
     def text(self, path: HopSequence) -> str:
         """A path in words, from the kind of thing at its start."""
-        if path not in self._texts:
-            self._texts[path] = self._model.texts(self.schema, path)[0]
-        return self._texts[path]
+        return self._model.texts(self.schema, path)[0]
 
     def start(self, kind: str) -> str:
         """What stands for a topic of that kind."""
@@ -126,16 +123,21 @@ class PathIndex:
         positions = np.full((len(paths), MOST_HOPS), -1, dtype=np.int64)
         for row, path in enumerate(paths):
             positions[row, : len(path)] = [position[hop] for hop in path]
-        index = Candidates(
+        candidates = Candidates(
             tuple(paths),
             self.vectors(flat) if flat else np.zeros((0, len(question)), dtype=np.float32),
             np.cumsum([len(several) for several in texts], dtype=np.int64),
             hops_used,
+            tuple(map(self._words, hops_used)),
+            tuple(map(self._end_words, hops_used)),
             positions,
         )
         if is_whole:
-            self._candidates[key] = index
-        return index
+            rows = sum(len(known.vectors) for known in self._candidates.values())
+            if rows > _MOST_VECTORS:
+                self._candidates.clear()
+            self._candidates[key] = candidates
+        return candidates
 
     def _enumerated(
         self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
@@ -163,7 +165,17 @@ class PathIndex:
         values = iter(cosines.tolist())
         return {hop: max(next(values) for _ in several) for hop, several in texts.items()}
 
-    # Features
+    def _words(self, hop: Hop) -> Matrix:
+        """The vectors of the words of a hop's phrases."""
+        texts = " ".join(self._model.phrases(self.schema, hop))
+        return self.vectors(self._model.words(texts) or (texts,))
+
+    def _end_words(self, hop: Hop) -> Matrix:
+        """The vectors of what stands at the end of a hop: its kind, and its role."""
+        phrase = self._model.phrases(self.schema, hop)[0].split()
+        role = phrase[:-1] if phrase[-1] in self._model.prepositions else phrase[:1]
+        kind = self.schema.kinds.get(hop.end, "")
+        return self.vectors([text for text in (kind, " ".join(role), phrase[0]) if text])
 
     def features(self, question: str, paths: Candidates) -> Floats:
         """Shape (paths, features), in the order of `FEATURES`; see there.
@@ -183,11 +195,10 @@ class PathIndex:
         hops, positions = paths.hops, paths.positions
         is_hop = positions >= 0
         length = is_hop.sum(axis=1)
-        closest = np.array(
-            [(self._words(hop) @ vectors[1 : 1 + len(words)].T).max(axis=0) for hop in hops]
-        )
-        fits = np.array([float((self._end_words(hop) @ vectors[-1]).max()) for hop in hops])
-        fan_out = np.log([self.schema.fan_out[hop] for hop in hops])
+        asked_words = vectors[1 : 1 + len(words)].T
+        closest = np.array([(own @ asked_words).max(axis=0) for own in paths.words])
+        fits = np.array([float((kinds @ vectors[-1]).max()) for kinds in paths.kinds])
+        fan_out = np.log([self.schema.fan_out[hop.start] for hop in hops])
         number = {hop: at for at, hop in enumerate(hops)}
         reverse = np.array([number.get(hop.reverse, -1) for hop in hops])
         follows = (reverse[positions[:, :-1]] == positions[:, 1:]) & is_hop[:, 1:]
@@ -211,31 +222,6 @@ class PathIndex:
             )
         ).astype(np.float64)
 
-    def _words(self, hop: Hop) -> Matrix:
-        """The vectors of the words of a hop's phrases."""
-        if hop not in self._hop_words:
-            texts = " ".join(self._model.phrases(self.schema, hop))
-            self._hop_words[hop] = self.vectors(self._model.words(texts) or (texts,))
-        return self._hop_words[hop]
-
-    @cached_property
-    def _hop_words(self) -> dict[Hop, Matrix]:
-        return {}
-
-    def _end_words(self, hop: Hop) -> Matrix:
-        """The vectors of what stands at the end of a hop: its kind, and its role."""
-        if hop not in self._hop_ends:
-            phrase = self._model.phrases(self.schema, hop)[0].split()
-            role = phrase[:-1] if phrase[-1] in self._model.prepositions else phrase[:1]
-            kind = self.schema.kinds.get(hop.end, "")
-            texts = [text for text in (kind, " ".join(role), phrase[0]) if text]
-            self._hop_ends[hop] = self.vectors(texts)
-        return self._hop_ends[hop]
-
-    @cached_property
-    def _hop_ends(self) -> dict[Hop, Matrix]:
-        return {}
-
 
 def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
     """The cosine of each hop with a word of its own, the nearest pairs first: (paths, hops).
@@ -253,11 +239,3 @@ def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
         matrix[rows, hop, :] = -2.0
         matrix[rows, :, word] = -2.0
     return aligned
-
-
-def _bytes(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def _text(data: NDArray[np.uint8]) -> str:
-    return bytes(data).decode()

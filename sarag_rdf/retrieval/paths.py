@@ -23,7 +23,7 @@ from pyoxigraph import NamedNode
 
 from sarag_rdf.base.arrays import Floats, find
 from sarag_rdf.base.errors import StoreError
-from sarag_rdf.base.iris import normalize_name, statement_iri
+from sarag_rdf.base.iris import normalize_name, statement_iri, statement_of
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import render_query
@@ -35,20 +35,25 @@ from sarag_rdf.base.types import (
     Seed,
     Step,
 )
-from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.base import (
+from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
+from sarag_rdf.retrieval.path_model import (
+    THING,
+    HopSequence,
+    PathModel,
+    packaged_model,
+    read_model,
+)
+from sarag_rdf.retrieval.path_ranking import MOST_HOPS, PathIndex
+from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
-    ScoredDocument,
+    activated,
     best_documents,
     document_cosines,
 )
-from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES
-from sarag_rdf.retrieval.path_model import PathModel, packaged_model, read_model
-from sarag_rdf.retrieval.path_ranking import MOST_HOPS, PathIndex
-from sarag_rdf.retrieval.path_schema import THING, HopSequence, path_parts
 from sarag_rdf.retrieval.seeds import Topics, named_spans, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
@@ -126,6 +131,7 @@ class PathSearch:
 
     def __init__(self, view: GraphView, options: Paths | None = None) -> None:
         self.view = view
+        self.in_use = SchemaInUse(view.reader)
         self._options = options or Paths()
 
     @cached_property
@@ -143,16 +149,14 @@ class PathSearch:
 
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""
-        topics = self.topics(question)
-        ranked = self.ranked(topics)
+        topics, options = self.topics(question), self._options
         followed: list[RelationPath] = []
         others: list[RelationPath] = []
-        for number, path in enumerate(ranked[: max(TRIED, self._options.ranked)]):
-            relation_path = self._described(path)
-            if number < TRIED and len(followed) < self._options.followed:
-                relation_path = self.follow(path)
+        for number, path in enumerate(self.ranked(topics)[: max(TRIED, options.ranked)]):
+            is_followed = number < TRIED and len(followed) < options.followed
+            relation_path = self.follow(path) if is_followed else self._described(path)
             (followed if relation_path.answers else others).append(relation_path)
-        return topics, (*followed, *others)[: max(self._options.ranked, len(followed))]
+        return topics, (*followed, *others)[: max(options.ranked, len(followed))]
 
     # Topics
 
@@ -162,57 +166,45 @@ class PathSearch:
         Without a name in the question, the entities with the nearest descriptions; but nothing if
         it marks a name that no entity has.
         """
-        text, spans = self._spans(question)
-        if not spans and _MARKED.search(question):
+        view, marked = self.view, _MARKED.search(question)
+        text = _MARKED.sub(r"\1", question)
+        known = view.names.entities({normalize_name(marked[1].strip())}) if marked else {}
+        if marked and known:
+            [entities] = known.values()
+            begin, end = marked.start(), marked.start() + len(marked[1])
+        elif spans := named_spans(view.names, text, Topics(view)):
+            (begin, end), entities = max(spans, key=lambda span: span[0][1] - span[0][0])
+        elif marked:
             return []
-        if not spans:
-            vector = self.view.vectors.embed_query(text)
-            seeds = nearest_entities(self.view.reader, self.view.vectors, vector, _NEAREST)
-            return self._described_topics([(seed, text, None) for seed in seeds])
-        (begin, end), entities = max(spans, key=lambda span: span[0][1] - span[0][0])
-        labels = entity_labels(self.view.reader, entities)
+        else:
+            vector = view.vectors.embed_query(text)
+            seeds = nearest_entities(view.reader, view.vectors, vector, _NEAREST)
+            return self._described_topics(seeds, text)
+        labels = entity_labels(view.reader, entities)
         exact = {iri for iri in entities if labels.get(iri, ("",))[0] == text[begin:end]}
-        requested = sorted(exact or entities)
-        return self._described_topics(
-            [(Seed(iri, "", 1.0, 1.0), text, (begin, end)) for iri in requested]
-        )
+        seeds = tuple(Seed(iri, "", 1.0, 1.0) for iri in sorted(exact or entities))
+        return self._described_topics(seeds, text, (begin, end))
 
     def topic(self, entity: str) -> Topic:
         """An entity as a topic, without a question."""
-        [topic] = self._described_topics([(Seed(entity, "", 1.0, 1.0), "", None)])
+        [topic] = self._described_topics([Seed(entity, "", 1.0, 1.0)], "")
         return topic
 
-    def _spans(
-        self, question: str
-    ) -> tuple[str, list[tuple[tuple[int, int], Mapping[str, float]]]]:
-        """The question without brackets, and where it names which entities."""
-        marked = _MARKED.search(question)
-        text = _MARKED.sub(r"\1", question)
-        if marked:
-            name = marked[1].strip()
-            known = self.view.names.entities({normalize_name(name)})
-            begin = marked.start()
-            if known:
-                [entities] = known.values()
-                return text, [((begin, begin + len(marked[1])), entities)]
-        return text, [*named_spans(self.view.names, text, Topics(self.view))]
-
     def _described_topics(
-        self, seeds: Sequence[tuple[Seed, str, tuple[int, int] | None]]
+        self, seeds: Sequence[Seed], text: str, span: tuple[int, int] | None = None
     ) -> list[Topic]:
-        reader = self.view.reader
-        iris = [seed.node for seed, _, _ in seeds]
+        """Topics of a question that names them, if it does, at `span`."""
+        iris, index = [seed.node for seed in seeds], self.index
         ends: defaultdict[str, set[str]] = defaultdict(set)
-        for part in path_parts(reader):
-            for entity, end in term_reader(reader, part).rows_for("entity-ends", iris):
-                ends[entity.value].add(end.value)
-        labels = entity_labels(reader, iris)
+        for entity, end in self.in_use.rows_for("entity-ends", iris):
+            ends[entity.value].add(end.value)
+        labels = entity_labels(self.view.reader, iris)
         topics = []
-        for seed, text, span in seeds:
-            own = frozenset(ends[seed.node] & self.index.schema.joins.keys())
+        for seed in seeds:
+            own = frozenset(ends[seed.node] & index.schema.joins.keys())
             masked = text
             if span is not None:
-                noun = self.index.start(self.index.schema.kind(own) or THING)
+                noun = index.start(index.schema.kind(own) or THING)
                 masked = f"{text[: span[0]]}{noun}{text[span[1] :]}"
             topics.append(Topic(seed, labels.get(seed.node, (seed.node,))[0], own, masked))
         return topics
@@ -246,7 +238,7 @@ class PathSearch:
 
     def follow(self, path: RankedPath) -> RelationPath:
         """The path with its query and what it leads to."""
-        hops, options = path.hops, self._options
+        hops, options, reader = path.hops, self._options, self.view.reader
         nodes = [f"?n{number}" for number in range(1, len(hops))] + ["?answer"]
         turns = [
             (nodes[at - 2], nodes[at])
@@ -254,11 +246,10 @@ class PathSearch:
             if hops[at - 1].reverse == hops[at]
         ]
         returns = any(hop.end in path.topic.ends for hop in hops[1:])
-        is_path = not (turns or returns) and (len(hops) == 1 or not options.explain)
         text = render_query(
             "patterns/path",
-            is_path=is_path,
-            graphs=self._graphs,
+            is_path=not (turns or returns) and (len(hops) == 1 or not options.explain),
+            graphs=[str(NamedNode(graph)) for graph in self.in_use.graphs],
             topic=str(NamedNode(path.topic.seed.node)),
             hops=[(str(NamedNode(hop.predicate)), hop.is_inverse) for hop in hops],
             nodes=nodes,
@@ -266,7 +257,7 @@ class PathSearch:
             walks=options.walks,
             limit=options.answers + 1,
         ).strip()
-        result = self.view.reader.store.query(text)
+        result = reader.store.query(text)
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
         via, walks = {}, 0
@@ -276,16 +267,14 @@ class PathSearch:
             walks += int(count.value) if count else 0
             if answer is not None and answer.value != path.topic.seed.node:
                 via[answer.value] = tuple(between.value.split()) if between else ()
-        labels = entity_labels(self.view.reader, via)
+        labels = entity_labels(reader, via)
         answers = sorted(
             (PathAnswer(iri, labels[iri][0], nodes) for iri, nodes in via.items() if iri in labels),
             key=lambda answer: (answer.name, answer.iri),
         )
-        relation_path = self._described(path)
         is_cut = len(result.rows) > options.answers or walks >= options.walks
-        return replace(
-            relation_path, sparql=text, answers=tuple(answers[: options.answers]), is_cut=is_cut
-        )
+        found = tuple(answers[: options.answers])
+        return replace(self._described(path), sparql=text, answers=found, is_cut=is_cut)
 
     def _described(self, path: RankedPath) -> RelationPath:
         return RelationPath(
@@ -296,100 +285,82 @@ class PathSearch:
             path.score,
         )
 
-    @cached_property
-    def _graphs(self) -> list[str]:
-        """The graphs whose union is queried; none for the default graph."""
-        parts = path_parts(self.view.reader)
-        graphs = [part.graphs["kg"] for part in parts]
-        return [str(NamedNode(graph)) for graph in graphs] if all(graphs) else []
-
     # Documents
 
     def retrieved(
         self, query: Query, topics: Sequence[Topic], paths: tuple[RelationPath, ...]
     ) -> Retrieved:
         """The documents of entities on paths, then others by their similarity to the question."""
-        view = self.view
-        chains = dict(_chains(paths))
-        nodes = {topic.seed.node: () for topic in topics if any(topic.ends)} | chains
-        activation = {
-            iri: 1.0 if any(iri == a.iri for p in paths for a in p.answers) else _BETWEEN
-            for iri in nodes
-        }
+        view, options = self.view, self._options
+        answers = {answer.iri for path in paths for answer in path.answers}
+        nodes: dict[str, Chain] = {topic.seed.node: () for topic in topics if topic.ends}
+        activation = dict.fromkeys(nodes, _BETWEEN) | dict.fromkeys(answers, 1.0)
+        nodes |= dict(_chains(paths, activation))
+        activation = {iri: activation.get(iri, _BETWEEN) for iri in nodes}
         if not len(view.iris.documents):
-            return self._options.result(view, query, [])
+            return options.result(view, query, [])
         question = view.vectors.embed_query(_MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
-        amounts = self._telling(activation)
-        scores = cosines.copy()
-        for row, (amount, _) in amounts.items():
-            scores[row] += amount
-        documents = [
-            self._with_chain(document, amounts, chains)
-            for document in best_documents(view, scores, self._options.limit, similarities=cosines)
-        ]
+        amounts, entities = self._amounts(activation)
+        best = best_documents(view, cosines + amounts, options.limit, similarities=cosines)
+        documents = []
+        for ranked in best:
+            row, parts = find(view.iris.documents, ranked.document.iri), {}
+            if row in entities:
+                parts["entities"] = float(amounts[row])
+                ranked = replace(
+                    ranked,
+                    activation=parts["entities"],
+                    entity=entities[row],
+                    chain=nodes[entities[row]],
+                )
+            documents.append(replace(ranked, parts={"similarity": ranked.similarity, **parts}))
         explanation = Explanation(
             [topic.seed for topic in topics],
-            activation,
-            frozenset(iri for iri, amount in activation.items() if amount == 1.0),
-            {iri: chains.get(iri, ()) for iri in nodes},
-            {iri: len(chains.get(iri, ())) for iri in nodes},
+            [
+                activated(iri, amount, nodes[iri], is_activated=amount == 1.0)
+                for iri, amount in activation.items()
+            ],
         )
-        result = self._options.result(view, query, documents, explanation)
+        result = options.result(view, query, documents, explanation)
         return replace(result, paths=paths, names={**result.names, **self._sentences(result)})
 
-    def _telling(self, activation: Mapping[str, float]) -> dict[int, tuple[float, str]]:
-        """Document -> what it gets from the entities that it describes, and the most active one."""
-        iris = self.view.iris.entities
-        rows = {find(iris, iri): iri for iri in activation}
+    def _amounts(self, activation: Mapping[str, float]) -> tuple[Floats, dict[int, str]]:
+        """What documents get from the entities that they describe, and the most active of these."""
+        view = self.view
+        rows = {find(view.iris.entities, iri): iri for iri in activation}
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         shares: dict[int, dict[str, float]] = defaultdict(dict)
         for kind, share in ((DESCRIBES, _DESCRIBES), (ABOUT, _ABOUT)):
-            for document, entity in self.view.network.incoming(kind, here).pairs().tolist():
-                iri = rows[entity]
-                shares[document][iri] = share * activation[iri]
-        return {
-            document: (
-                min(2.0, sum(several.values())),
-                min(several, key=lambda iri: (-several[iri], iri)),
-            )
+            for document, entity in view.network.incoming(kind, here).pairs().tolist():
+                shares[document][rows[entity]] = share * activation[rows[entity]]
+        amounts = np.zeros(len(view.iris.documents))
+        for document, several in shares.items():
+            amounts[document] = min(2.0, sum(several.values()))
+        return amounts, {
+            document: min(several, key=lambda iri: (-several[iri], iri))
             for document, several in shares.items()
         }
 
-    def _with_chain(
-        self,
-        document: ScoredDocument,
-        amounts: Mapping[int, tuple[float, str]],
-        chains: Mapping[str, Chain],
-    ) -> ScoredDocument:
-        row = find(self.view.iris.documents, document.iri)
-        if row not in amounts:
-            return replace(document, parts={"similarity": document.similarity})
-        amount, entity = amounts[row]
-        parts = {"similarity": document.similarity, "entities": amount}
-        chain = chains.get(entity, ())
-        return replace(document, activation=amount, entity=entity, chain=chain, parts=parts)
-
     def _sentences(self, result: Retrieved) -> dict[str, str]:
         """Statement -> its words, for those of chains that no relationship has a text for."""
-        steps = [step for entity in result.entities for step in entity.chain]
-        names, schema = result.names, self.index.schema
+        names, labels = result.names, self.index.schema.names
         sentences = {}
-        for step in steps:
-            subject, object_ = step.origin, step.target
-            for hop in schema.hops:
-                ends = (object_, subject) if hop.is_inverse else (subject, object_)
-                if step.relationship == statement_iri(ends[0], hop.predicate, ends[1]):
-                    parts = names.get(ends[0], ""), schema.names[hop.predicate], names.get(ends[1])
-                    sentences[step.relationship] = " ".join(filter(None, parts))
-        return {iri: text for iri, text in sentences.items() if iri not in names}
+        for step in (step for entity in result.entities for step in entity.chain):
+            triple = statement_of(step.relationship)
+            if triple and step.relationship not in names:
+                words = names.get(triple[0]), labels.get(triple[1]), names.get(triple[2])
+                sentences[step.relationship] = " ".join(filter(None, words))
+        return sentences
 
 
 def _packaged_index(view: GraphView) -> PathIndex:
     return PathIndex(view, packaged_model())
 
 
-def _chains(paths: Sequence[RelationPath]) -> Iterator[tuple[str, Chain]]:
+def _chains(
+    paths: Sequence[RelationPath], activation: Mapping[str, float]
+) -> Iterator[tuple[str, Chain]]:
     """Entity -> the steps from a topic to it, for the answers of paths and what is between."""
     for path in reversed(paths):
         for answer in path.answers:
@@ -400,11 +371,8 @@ def _chains(paths: Sequence[RelationPath]) -> Iterator[tuple[str, Chain]]:
             for number, (origin, target) in enumerate(pairwise(nodes), start=1):
                 property_, is_inverse = path.hops[min(number, len(path.hops)) - 1]
                 ends = (target, origin) if is_inverse else (origin, target)
-                amount = 1.0 if target == answer.iri else _BETWEEN
-                steps.append(
-                    Step(
-                        number, origin, target, statement_iri(ends[0], property_, ends[1]),
-                        1.0, amount, amount, "related_to", "entity", "entity",
-                    )
-                )  # fmt: skip
+                amount = activation.get(target, _BETWEEN)
+                weight = amount / activation.get(origin, _BETWEEN)
+                iri = statement_iri(ends[0], property_, ends[1])
+                steps.append(passed(number, origin, target, iri, weight, amount))
                 yield target, tuple(steps)

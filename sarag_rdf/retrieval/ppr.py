@@ -17,7 +17,6 @@ where df(e) is the number of documents that describe e.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,16 +24,14 @@ from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
-from sarag_rdf.retrieval.network.kinds import DESCRIBES
+from sarag_rdf.retrieval.network import DESCRIBES
+from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView
 
 DOCUMENT = 0.5
 """Weight of the edge between a document and an entity, where a relationship has 1."""
 BLOCK = 512
 """Names that are compared with all others at a time."""
-
-_walks: WeakKeyDictionary[GraphView, dict[float, Walk]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,30 +107,34 @@ class Ppr(RetrieverStrategy):
 
 def walk_of(view: GraphView, synonyms: float) -> Walk:
     """The walk over the documents and then the entities of a graph, computed once for each view."""
-    walks = _walks.setdefault(view, {})
-    if synonyms not in walks:
-        network, first = view.network, len(view.iris.documents)
-        between = [kind for kind in network.kinds if kind.is_association]
-        associated = [network.edges(kind).pairs() for kind in between]
-        related = [pairs[pairs[:, 0] != pairs[:, 1]] for pairs in associated]
-        identical = [network.edges(kind).pairs() for kind in network.kinds if kind.is_identity]
-        alike, cosines = _alike(view, synonyms)
-        described = network.edges(DESCRIBES).pairs() + np.array([0, first])
-        others = np.concatenate((*related, alike, *identical))
-        edges = np.concatenate((described, others + first))
-        weights = np.ones(len(edges))
-        weights[: len(described)] = DOCUMENT
-        begin = len(described) + sum(map(len, related))
-        weights[begin : begin + len(alike)] = cosines
-        walks[synonyms] = Walk(edges, weights, first + len(view.iris.entities))
-    return walks[synonyms]
+    return view.derived(_walk, synonyms)
+
+
+def _walk(view: GraphView, synonyms: float) -> Walk:
+    network, first = view.network, len(view.iris.documents)
+    between = {k: network.edges(k).pairs() for k in network.kinds if k.source == "entity"}
+    related = [
+        pairs[pairs[:, 0] != pairs[:, 1]] for k, pairs in between.items() if k.is_association
+    ]
+    identical = [pairs for kind, pairs in between.items() if kind.is_identity]
+    alike, cosines = _alike(view, synonyms)
+    described = network.edges(DESCRIBES).pairs() + np.array([0, first])
+    others = np.concatenate((*related, alike, *identical))
+    edges = np.concatenate((described, others + first))
+    weights = np.ones(len(edges))
+    weights[: len(described)] = DOCUMENT
+    begin = len(described) + sum(map(len, related))
+    weights[begin : begin + len(alike)] = cosines
+    return Walk(edges, weights, first + len(view.iris.entities))
 
 
 def _alike(view: GraphView, least: float) -> tuple[Rows, Floats]:
     """Pairs of entities, by row, whose names have at least this cosine; and the cosines."""
     pairs, cosines = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     every = np.arange(len(view.iris.entities))
-    names = view.entity_vectors(every) if least < 1.0 else np.empty((0, 0))
+    names = np.empty((0, 0), dtype=np.float32)
+    if least < 1.0:
+        names = view.vectors.index("entity").vectors(every)
     for begin in range(0, len(names), BLOCK):
         block = names[begin : begin + BLOCK] @ names[begin:].T
         one, other = np.nonzero(np.triu(block >= least, 1))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.base.ports import Vector
+from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.view import GraphView
 
 MASK = 0.4
@@ -60,12 +61,13 @@ class Relevance:
 
     def __init__(self, view: GraphView, text: str, question: Vector, named: Sequence[str]) -> None:
         """`named` are the entities that the question names."""
-        self._view = view
         self._index = view.vectors.index("document")
         self._question = question
         self._names = np.zeros_like(question)
         if named:
-            self._names = view.name_vectors(named).mean(axis=0)
+            labels = entity_labels(view.reader, named)
+            texts = [labels[entity][0] for entity in named]
+            self._names = view.vectors.embedder.embed(texts).mean(axis=0)
         self.masked_question: Vector = np.asarray(
             question - np.float32(MASK) * self._names, dtype=np.float32
         )
@@ -86,7 +88,7 @@ class Relevance:
 
     def cosines(self, rows: Sequence[int] | Rows) -> tuple[Floats, Floats]:
         """The cosines of documents, by row, with the question and with the mean of the names."""
-        vectors = self._view.document_vectors(np.array(rows, dtype=np.int64)).astype(np.float64)
+        vectors = self._index.vectors(np.array(rows, dtype=np.int64)).astype(np.float64)
         return vectors @ self._question, vectors @ self._names
 
     def scores(self, rows: Sequence[int] | Rows) -> Floats:

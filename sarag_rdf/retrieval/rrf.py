@@ -15,7 +15,7 @@ import numpy as np
 from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
+from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView
 
 
@@ -47,3 +47,13 @@ def ranks(scores: Floats) -> Floats:
     ranks = np.empty(len(scores))
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     return ranks
+
+
+def in_turn(cosines: Floats, others: Floats) -> Floats:
+    """Scores of documents of two rankings in turn, each at the better of its places::
+
+        score(d) = 1 / min(2 * rank by cosine - 1, 2 * other rank)
+
+    `others` are ranks, infinite for a document that the other ranking does not have.
+    """
+    return 1.0 / np.minimum(2.0 * ranks(cosines) - 1.0, 2.0 * others)

@@ -19,16 +19,16 @@ import numpy as np
 from sarag_rdf.base.arrays import Floats, Rows, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
-from sarag_rdf.base.types import Link, Query, Retrieved, Seed
+from sarag_rdf.base.types import ActivatedEntity, Link, Query, RankedDocument, Retrieved, Seed
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
-from sarag_rdf.retrieval.base import (
+from sarag_rdf.retrieval.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
+from sarag_rdf.retrieval.retriever import (
     NOT_EXPLAINED,
     Explanation,
     RetrieverStrategy,
-    ScoredDocument,
-    weight_settings,
+    activated,
+    scored,
 )
-from sarag_rdf.retrieval.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
 from sarag_rdf.retrieval.seeds import Topics, named_entities
 from sarag_rdf.retrieval.view import GraphView
 
@@ -109,12 +109,11 @@ class Sarag(RetrieverStrategy):
         explanation = NOT_EXPLAINED
         if self.explain:
             documents, explanation = explained(view, question, spreading, rounds, documents)
-        weights = weight_settings(view, query)
-        return self.result(view, query, documents, explanation, calibration, weights)
+        return self.result(view, query, documents, explanation, calibration)
 
     def _scored(
         self, view: GraphView, relevance: Relevance, rounds: Sequence[Round]
-    ) -> tuple[list[ScoredDocument], dict[str, float]]:
+    ) -> tuple[list[RankedDocument], dict[str, float]]:
         """The best of the documents that are near or reached, and the scales of their z-scores.
 
         With z over all documents, s the cosine with the question less `MASK` times that with
@@ -142,25 +141,24 @@ class Sarag(RetrieverStrategy):
         }
         scores = np.sum(list(parts.values()), axis=0)
         amounts = np.stack([round_.documents.at(rows) for round_ in rounds])
-        scored = []
+        documents = []
         for i in np.lexsort((rows, -scores))[: self.limit].tolist():
             last = rounds[int(np.argmax(amounts[:, i]))].passes[4]
             at = last.largest(int(rows[i]))
-            scored.append(
-                ScoredDocument(
-                    view.iris.documents[int(rows[i])],
-                    float(scores[i]),
-                    float(similarity[i]),
-                    sum(amounts[:, i].tolist()),
-                    view.iris.entities[int(last.edges.source[at])] if at >= 0 else "",
-                    parts={name: float(values[i]) for name, values in parts.items()},
-                    measures={name: float(values[i]) for name, values in measures.items()},
-                )
+            ranked = scored(
+                view.iris.documents[int(rows[i])],
+                float(scores[i]),
+                float(similarity[i]),
+                sum(amounts[:, i].tolist()),
+                view.iris.entities[int(last.edges.source[at])] if at >= 0 else "",
+                measures={name: float(values[i]) for name, values in measures.items()},
             )
+            summands = {name: float(values[i]) for name, values in parts.items()}
+            documents.append(replace(ranked, parts=summands))
         calibration = {"mask_weight": MASK, "words_weight": WORDS}
         for name, scale in scales.items():
             calibration |= {f"{name}_mean": scale.mean, f"{name}_deviation": scale.deviation}
-        return scored, calibration
+        return documents, calibration
 
 
 def explained(
@@ -168,60 +166,62 @@ def explained(
     question: Vector,
     spreading: Spreading,
     rounds: Sequence[Round],
-    documents: Sequence[ScoredDocument],
-) -> tuple[list[ScoredDocument], Explanation]:
+    documents: Sequence[RankedDocument],
+) -> tuple[list[RankedDocument], Explanation]:
     """The documents with their chains, and the explanation of how activation reached them."""
     iris, chains = view.iris, Chains(spreading, rounds)
-    rows = rows_of(iris.documents, [document.iri for document in documents]).tolist()
+    rows = rows_of(iris.documents, [ranked.document.iri for ranked in documents]).tolist()
     documents = [
-        replace(document, chain=chains.to_document(row), arrivals=chains.arrivals(row))
-        for document, row in zip(documents, rows, strict=True)
+        replace(ranked, chain=chains.to_document(row), arrivals=chains.arrivals(row))
+        for ranked, row in zip(documents, rows, strict=True)
     ]
     active = np.unique(np.concatenate([round_.entities.rows for round_ in rounds]))
     sums = np.sum([round_.entities.at(active) for round_ in rounds], axis=0)
     total = dict(zip(active.tolist(), np.minimum(1.0, sums).tolist(), strict=True))
-    steps = [step for document in documents for step in document.chain]
+    steps = [step for ranked in documents for step in ranked.chain]
     ends = {step.origin for step in steps if step.origin_type == "entity"}
     ends |= {step.target for step in steps if step.target_type == "entity"}
     shown = set(sorted(total, key=lambda row: (-total[row], row))[:ENTITIES])
     shown |= {*rounds[0].seeds.rows.tolist(), *rows_of(iris.entities, sorted(ends)).tolist()}
-    entities = sorted(shown, key=lambda row: (-total.get(row, 0.0), row))
-    activation = {iris.entities[row]: total.get(row, 0.0) for row in entities}
-    activated = frozenset(iri for iri, value in activation.items() if value >= ACTIVATED)
-    to_entities = {iris.entities[row]: chains.to_entity(row) for row in entities}
-    links = _links(view, question, spreading.gate, np.array(sorted(shown)), activation)
-    return documents, Explanation(
-        _seeds(view, question, rounds[0]),
-        activation,
-        activated,
-        to_entities,
-        {iri: len(chain) for iri, chain in to_entities.items()},
-        links,
-        [k for k in links if k.weight > 0.0 and {k.subject, k.object} <= activated],
-    )
+    amounts = {row: total.get(row, 0.0) for row in shown}
+    order = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
+    entities = {
+        iris.entities[row]: activated(
+            iris.entities[row], amount, chains.to_entity(row), is_activated=amount >= ACTIVATED
+        )
+        for row, amount in order
+    }
+    links = _links(view, question, spreading.gate, np.array(sorted(shown)), entities)
+    retrieved = [
+        link
+        for link in links
+        if link.weight > 0.0
+        and entities[link.subject].is_activated
+        and entities[link.object].is_activated
+    ]
+    seeds = _seeds(view, question, rounds[0])
+    return documents, Explanation(seeds, tuple(entities.values()), links, retrieved)
 
 
 def _links(
     view: GraphView,
     question: Vector,
     gate: Gate,
-    entities: Rows,
-    activation: Mapping[str, float],
+    rows: Rows,
+    entities: Mapping[str, ActivatedEntity],
 ) -> list[Link]:
     """Relationships among these entities, at least one end activated, the nearest first."""
-    iris, edges = view.iris, view.network.relationships_among(entities.astype(np.int64))
+    iris, edges = view.iris, view.network.relationships_among(rows.astype(np.int64))
     ends = [(iris.entities[one], iris.entities[other]) for one, other in edges.pairs().tolist()]
-    active = [max(activation[one], activation[other]) >= ACTIVATED for one, other in ends]
-    at = np.flatnonzero(active)
-    rows = edges.statement[at]
-    cosines = view.relationship_cosines(question, rows)
-    weights = gate(rows)
-    order = np.lexsort((rows, -cosines.round(DIGITS)))[:LINKS]
+    at = np.flatnonzero([any(entities[end].is_activated for end in pair) for pair in ends])
+    statements = edges.statement[at]
+    cosines = view.relationship_cosines(question, statements)
+    weights = gate(statements)
+    order = np.lexsort((statements, -cosines.round(DIGITS)))[:LINKS]
     return [
         Link(
-            iris.relationships[int(rows[i])],
-            ends[at[i]][0],
-            ends[at[i]][1],
+            iris.relationships[int(statements[i])],
+            *ends[at[i]],
             "",
             float(cosines[i]),
             float(weights[i]),
@@ -232,15 +232,11 @@ def _links(
 
 def _seeds(view: GraphView, question: Vector, first: Round) -> list[Seed]:
     """The entities and documents that the first round starts from, the most active first."""
-    iris, sources = view.iris, first.sources
-    seeds = [
-        Seed(iris.entities[row], "", 1.0, amount)
-        for row, amount in zip(first.seeds.rows.tolist(), first.seeds.amounts.tolist(), strict=True)
-    ]
+    iris, seeds, sources = view.iris, first.seeds, first.sources
+    amounts = zip(seeds.rows.tolist(), seeds.amounts.tolist(), strict=True)
+    every = [Seed(iris.entities[row], "", 1.0, amount) for row, amount in amounts]
     names = [iris.documents[row] for row in sources.rows.tolist()]
-    cosines = (view.document_vectors(sources.rows) @ question).tolist()
-    seeds += [
-        Seed(name, name, cosine, amount)
-        for name, cosine, amount in zip(names, cosines, sources.amounts.tolist(), strict=True)
-    ]
-    return sorted(seeds, key=lambda seed: (-seed.activation, seed.node))
+    cosines = view.vectors.index("document").vectors(sources.rows) @ question
+    columns = zip(names, names, cosines.tolist(), sources.amounts.tolist(), strict=True)
+    every += [Seed(*column) for column in columns]
+    return sorted(every, key=lambda seed: (-seed.activation, seed.node))

@@ -15,7 +15,7 @@ from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Seed
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
-from sarag_rdf.retrieval.network.kinds import ABOUT
+from sarag_rdf.retrieval.network import ABOUT
 from sarag_rdf.retrieval.view import GraphView, Names
 
 Start = Literal["any", "outgoing", "incident"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -12,16 +12,22 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Rows, packed_lists, unpacked_list
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.ports import Arrays, Matrix, Vector, WordIndex
+from sarag_rdf.base.ports import Arrays, Vector, WordIndex
 from sarag_rdf.base.types import Document, Query
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.ontology.schema import Rules, weights_text, with_weights
-from sarag_rdf.graph.texts import entity_labels, full_documents
+from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, with_weights
+from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
-from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays, updated_arrays
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Iris, Network
-from sarag_rdf.retrieval.network.steering import Steering, read_rules
+from sarag_rdf.retrieval.network import (
+    ArrayNetwork,
+    Iris,
+    Network,
+    StoreNetwork,
+    network_arrays,
+    updated_arrays,
+)
+from sarag_rdf.retrieval.steering import Steering
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
@@ -52,27 +58,28 @@ class GraphView:
         self.vectors = vectors
         self.word_index = word_index
         self.names = Names(reader, vectors.cached_arrays)
-        self._engine = engine
+        is_remote = engine == "auto" and reader.store.is_shared
+        self._in_store = engine == "sparql" or is_remote
         self._documents: dict[str, Document] = {}
-        self._steering: dict[str, Steering] = {}
-        self._derived: dict[Any, Any] = {}
+        self._derived: dict[Any, tuple[Any, Any]] = {}
 
     @property
     def facts(self) -> GraphView:
         """The view of the graph whose statements are activated."""
         return self._facts or self
 
-    def derived(self, make: Callable[[GraphView], _Derived]) -> _Derived:
-        """What `make` computes from this revision; it is called once."""
-        if make not in self._derived:
-            self._derived[make] = make(self)
-        known: _Derived = self._derived[make]
-        return known
+    def derived(self, make: Callable[..., _Derived], *key: Hashable) -> _Derived:
+        """What ``make(view, *key)`` computes from this revision; that of the last key is cached."""
+        known = self._derived.get(make)
+        if known is None or known[0] != key:
+            known = self._derived[make] = key, make(self, *key)
+        value: _Derived = known[1]
+        return value
 
     @cached_property
     def network(self) -> Network:
         """The edges of the graph, by rows of `iris`: in arrays, or in the store."""
-        if self._engine == "sparql" or (self._engine == "auto" and self.reader.store.is_shared):
+        if self._in_store:
             return StoreNetwork(self.reader, self.iris)
         arrays = self.vectors.cached_arrays(
             "network", lambda: network_arrays(self.reader, self.iris), self._network_after
@@ -80,11 +87,10 @@ class GraphView:
         return ArrayNetwork(self.iris, arrays)
 
     def _network_after(self, old: Arrays, delta: Delta) -> Arrays | None:
-        before = [self.vectors.before(kind) for kind in NODES]
-        known = [iris for iris in before if iris is not None]
-        if len(known) < len(before):
+        before = [iris for kind in NODES if (iris := self.vectors.before(kind)) is not None]
+        if len(before) < len(NODES):
             return None
-        return updated_arrays(self.reader, old, Iris(*known), self.iris, delta)
+        return updated_arrays(self.reader, old, Iris(*before), self.iris, delta)
 
     @cached_property
     def iris(self) -> Iris:
@@ -93,7 +99,7 @@ class GraphView:
 
     @cached_property
     def _annotated(self) -> Rules:
-        return read_rules(self.reader)
+        return rules_of(row[:-1] for row in self.reader.select_provenance("activation-rules"))
 
     def rules(self, query: Query) -> Rules:
         """The activation weights of properties and classes: annotations, and those of the query.
@@ -105,12 +111,7 @@ class GraphView:
     def steering(self, query: Query) -> Steering | None:
         """What steers activation; None without activation weights."""
         rules = self.rules(query)
-        if not rules:
-            return None
-        key = weights_text(rules)
-        if key not in self._steering:
-            self._steering = {key: Steering(self.reader, self.iris, rules)}
-        return self._steering[key]
+        return self.derived(_steering, *rules.items()) if rules else None
 
     @cached_property
     def words(self) -> WordIndex:
@@ -125,8 +126,7 @@ class GraphView:
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""
         requested = set(iris)
-        missing = requested - self._documents.keys()
-        read = full_documents(self.reader, missing)
+        read = full_documents(self.reader, requested - self._documents.keys())
         if len(self._documents) + len(read) > CACHED:
             self._documents.clear()
             read = full_documents(self.reader, requested)
@@ -137,18 +137,9 @@ class GraphView:
         """Cosines of relationships, by row."""
         return self.vectors.index("relationship").cosines(question, rows)
 
-    def name_vectors(self, entities: Sequence[str]) -> Matrix:
-        """Vectors of the names of a few entities, which are embedded like a question."""
-        names = entity_labels(self.reader, entities)
-        return self.vectors.embedder.embed([names[entity][0] for entity in entities])
 
-    def entity_vectors(self, rows: Rows) -> Matrix:
-        """Vectors of the names of entities, by row; those of all entities are needed."""
-        return self.vectors.index("entity").vectors(rows)
-
-    def document_vectors(self, rows: Rows) -> Matrix:
-        """Vectors of documents, by row."""
-        return self.vectors.index("document").vectors(rows)
+def _steering(view: GraphView, *rules: tuple[str, ActivationRule]) -> Steering:
+    return Steering(view.reader, view.iris, dict(rules))
 
 
 OWNERS = 4
@@ -196,26 +187,21 @@ class Names:
         owners: defaultdict[str, set[str]] = defaultdict(set)
         for owner, alias, _ in reader.select_provenance_for("alias-owners", mentions):
             owners[alias.value].add(owner.value)
-        few = {
-            alias: alias_owners
-            for alias, alias_owners in owners.items()
-            if len(alias_owners) <= OWNERS
-        }
-        variants: defaultdict[str, set[str]] = defaultdict(set)
+        few = {alias: several for alias, several in owners.items() if len(several) <= OWNERS}
+        variants = {mention: {mention} for mention in mentions}
         for mention, variant in reader.select_provenance_for("name-variants", mentions):
             variants[mention.value].add(variant.value)
-        requested = mentions.keys() | set().union(*few.values(), *variants.values())
+        requested = set[str]().union(*few.values(), *variants.values())
         rows = reader.select_provenance_for("mention-targets", requested)
         targets = {mention.value: entity.value for mention, entity in rows}
-        named = {
-            alias: sorted({targets[owner] for owner in alias_owners if owner in targets})
-            for alias, alias_owners in few.items()
-        }
-        for mention in mentions:
-            own = {targets[name] for name in (mention, *variants[mention]) if name in targets}
-            if own and len(own) <= OWNERS:
-                named[mention] = sorted(own)
-        return {mentions[m]: entities for m, entities in named.items() if entities}
+        entities = {}
+        for mention, name in mentions.items():
+            own = {targets[variant] for variant in variants[mention] if variant in targets}
+            if not 0 < len(own) <= OWNERS:
+                own = {targets[owner] for owner in few.get(mention, ()) if owner in targets}
+            if own:
+                entities[name] = sorted(own)
+        return entities
 
     def _in_others(self, names: set[str]) -> dict[str, list[str]]:
         return {name: sorted(self._known[name]) for name in names if name in self._known}

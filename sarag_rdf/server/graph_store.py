@@ -2,60 +2,76 @@
 
 from __future__ import annotations
 
-import tempfile
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
 from email import message_from_bytes
+from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any, Literal, cast
 from urllib.parse import quote
 
-import anyio
+import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sarag_rdf.server.http import (
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.vocab import is_deep
+from sarag_rdf.graph.store.input_files import PlainXml, Unskolemizer
+from sarag_rdf.server.jobs import JobReply, RequestError
+from sarag_rdf.server.media import (
+    MULTIPART,
     RDF_TYPES,
     base_type,
+    check_charset,
+    content_type,
+    negotiate,
+)
+from sarag_rdf.server.query_evaluation import Limited, write_triples
+from sarag_rdf.server.requests import (
+    STORE_PATH,
     body_file,
-    charset,
     check_iri,
     public_url,
     query_string,
-    read_body,
     require_write,
     run,
 )
-from sarag_rdf.server.jobs import RequestError
-from sarag_rdf.server.read import ReadGraphJob
-from sarag_rdf.server.write import Payload, WriteGraphJob
+from sarag_rdf.server.updates import (
+    DEFAULT_IS_UNION,
+    TOO_DEEP,
+    Difference,
+    graph_exists,
+    open_for_writing,
+    quads_in,
+)
+from sarag_rdf.server.worker import Worker
 
-PATH = "/rdf-graph-store"
 _ACTIONS: dict[str, Literal["replace", "merge", "drop"]]
 _ACTIONS = {"PUT": "replace", "POST": "merge", "DELETE": "drop"}
 
 
 async def graph_store(request: Request) -> Response:
     """GET, HEAD, PUT, POST and DELETE of a graph; POST to the service itself creates a graph."""
-    is_new = request.method == "POST" and not _names_graph(request)
-    graph = _new_graph(request) if is_new else await _graph(request)
+    is_named = bool(request.path_params.get("path") or request.scope["query_string"])
+    is_new = request.method == "POST" and not is_named
+    new = public_url(request, f"{STORE_PATH}/{uuid.uuid4().hex}")
+    graph = new if is_new else await _graph(request)
     if request.method in ("GET", "HEAD"):
         return await run(request, ReadGraphJob(graph, request.headers.get("accept", "")))
     require_write(request)
-    base = graph or public_url(request, PATH)
+    base = graph or public_url(request, STORE_PATH)
     if request.method == "DELETE":
         return await run(request, WriteGraphJob("drop", graph, base), pool="writer")
-    async with _payloads(request) as payloads:
-        job = WriteGraphJob(_ACTIONS[request.method], graph, base, payloads)
+    header = request.headers.get("content-type", "")
+    if base_type(header) != MULTIPART:
+        _rdf_type(header)
+    async with body_file(request) as path:
+        job = WriteGraphJob(_ACTIONS[request.method], graph, base, str(path), header)
         response = await run(request, job, pool="writer")
-    if is_new and graph:
-        response.headers["Location"] = graph
+    if is_new:
+        response.headers["Location"] = new
     return response
-
-
-def _names_graph(request: Request) -> bool:
-    return bool(request.path_params.get("path")) or bool(request.scope["query_string"])
 
 
 async def _graph(request: Request) -> str | None:
@@ -65,7 +81,7 @@ async def _graph(request: Request) -> str | None:
     if path:
         if parameters:
             raise RequestError(400, "the graph is named twice: by the path and by parameters")
-        return check_iri(public_url(request, f"{PATH}/{quote(path)}"), "path")
+        return check_iri(public_url(request, f"{STORE_PATH}/{quote(path)}"), "path")
     if parameters == [("default", "")]:
         return None
     if len(parameters) == 1 and parameters[0][0] == "graph":
@@ -73,49 +89,144 @@ async def _graph(request: Request) -> str | None:
     raise RequestError(400, "name one graph: ?graph=IRI, ?default, or a path below the service")
 
 
-def _new_graph(request: Request) -> str:
-    return public_url(request, f"{PATH}/{uuid.uuid4().hex}")
-
-
-@asynccontextmanager
-async def _payloads(request: Request) -> AsyncIterator[tuple[Payload, ...]]:
-    """The RDF of a request, in files that are deleted at the end of the block."""
-    content_type = request.headers.get("content-type", "")
-    if base_type(content_type) != "multipart/form-data":
-        media_type = _rdf_type(content_type)
-        async with body_file(request) as path:
-            yield (Payload(str(path), media_type),)
-        return
-    body = await read_body(request)
-    parts = await anyio.to_thread.run_sync(_form_parts, content_type, body)
-    with tempfile.TemporaryDirectory(dir=request.app.state.workers.folder) as folder:
-        payloads = []
-        for number, (media_type, content) in enumerate(parts):
-            path = Path(folder, str(number))
-            path.write_bytes(content)
-            payloads.append(Payload(str(path), media_type))
-        yield tuple(payloads)
-
-
-def _form_parts(content_type: str, body: bytes) -> list[tuple[str, bytes]]:
-    """Media type and content of each part of a form; raises `RequestError`."""
-    header = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1")
-    message = message_from_bytes(header + body)
-    if not message.is_multipart():
-        raise RequestError(400, "the body has no parts: check the boundary in the Content-Type")
-    parts = []
-    for part in message.walk():
-        content = None if part.is_multipart() else part.get_payload(decode=True)
-        if isinstance(content, bytes):
-            parts.append((_rdf_type(part.get("content-type", "")), content))
-    return parts
-
-
-def _rdf_type(content_type: str) -> str:
+def _rdf_type(header: str) -> str:
     """The media type of a supported RDF format; raises `RequestError` (415)."""
-    media_type = base_type(content_type)
+    media_type = base_type(header)
     if media_type not in RDF_TYPES:
         raise RequestError(415, f"unsupported media type: send RDF as {', '.join(RDF_TYPES)}")
-    if charset(content_type) not in ("", "utf-8", "utf8", "us-ascii"):
-        raise RequestError(415, "unsupported charset: send the RDF as UTF-8")
+    check_charset(header, "RDF")
     return media_type
+
+
+# ------------------------------------------------------------------------------ In a worker
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGraphJob:
+    """Read all triples of a graph, without a row limit; None for the default graph."""
+
+    graph: str | None
+    accept: str
+
+    @property
+    def text(self) -> str:
+        return self.graph or ""
+
+    def run(self, worker: Worker) -> JobReply:
+        """The triples; raises `RequestError` (404, 406).
+
+        To a client that may not read it, a graph does not exist.
+        """
+        media_type = negotiate(self.accept, RDF_TYPES)
+        snapshot, readable = worker.snapshot, worker.readable
+        is_hidden = readable is not None and self.graph is not None and self.graph not in readable
+        if is_hidden or not graph_exists(snapshot.store, self.graph):
+            raise RequestError(404, f"no such graph: {self.graph}")
+        if self.graph is None and worker.settings.union:
+            dataset: dict[str, Any] = {"use_default_graph_as_union": True}
+            if readable is not None:
+                dataset = {"default_graph": [ox.NamedNode(iri) for iri in sorted(readable)]}
+            triples: Any = snapshot.store.query("CONSTRUCT WHERE { ?s ?p ?o }", **dataset)
+        else:
+            triples = (quad.triple for quad in quads_in(snapshot.store, self.graph))
+        rows = Limited(map(Unskolemizer(snapshot.minter.base).triple, triples), 0)
+        with worker.file() as file:
+            write_triples(rows, media_type, file)
+        return JobReply(200, content_type(media_type), path=file.name, rows=rows.count)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteGraphJob:
+    """`replace` a graph, `merge` into it, or `drop` it; None for the default graph.
+
+    The RDF is in the file at `path`, whose Content-Type is `header`.
+    """
+
+    action: Literal["replace", "merge", "drop"]
+    graph: str | None
+    base: str
+    path: str = ""
+    header: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.graph or ""
+
+    def run(self, worker: Worker) -> JobReply:
+        """Write the graph; raises `RequestError`, `StoreError`."""
+        if worker.client.is_limited:
+            self._check(worker)
+        worker.has_written = True
+        if self.graph is None and worker.settings.union:
+            raise RequestError(409, DEFAULT_IS_UNION)
+        parsed = {quad for part in self._parts() for quad in self._quads(*part)}
+        with open_for_writing(worker.settings) as repair:
+            store = repair.store.inner
+            repair.reject_managed(() if self.graph is None else (self.graph,))
+            existed = graph_exists(store, self.graph)
+            if self.action == "drop" and not existed:
+                raise RequestError(404, f"no such graph: {self.graph}")
+            old = set(quads_in(store, self.graph))
+            new = {"replace": parsed, "merge": old | parsed, "drop": set[ox.Quad]()}[self.action]
+            difference = Difference()
+            if self.graph is not None:
+                difference.dropped |= {self.graph} if self.action == "drop" else set()
+                difference.created |= set() if existed else {self.graph}
+                difference.cleared |= {self.graph} if old and not new else set()
+            if self.graph not in difference.cleared:
+                difference.add(self.graph, old - new, new - old)
+            repair.write(difference)
+        return JobReply(204 if existed else 201)
+
+    def _check(self, worker: Worker) -> None:
+        """Raise `RequestError` (403) for a graph that the client may not write to."""
+        snapshot, client, graph = worker.snapshot, worker.client, self.graph
+        is_new = graph is not None and not graph_exists(snapshot.store, graph)
+        is_own = graph is not None and not graph.startswith(snapshot.minter.graphs)
+        may_create = is_new and is_own and client.allow is None and graph not in client.deny
+        accessible = {*(worker.readable or ()), *(client.allow or ())}
+        if graph not in accessible and not may_create:
+            raise RequestError(403, f"this token may not write to {graph or 'the default graph'}")
+
+    def _parts(self) -> Iterator[tuple[str, IO[bytes]]]:
+        """Media type and content of the body, or of each part of a form."""
+        if not self.path:
+            return
+        with Path(self.path).open("rb") as body:
+            if base_type(self.header) != MULTIPART:
+                yield _rdf_type(self.header), body
+                return
+            head = f"Content-Type: {self.header}\r\n\r\n".encode("latin-1")
+            form = message_from_bytes(head + body.read())
+        if not form.is_multipart():
+            raise RequestError(400, "the body has no parts: check the boundary in the Content-Type")
+        for part in form.walk():
+            content = None if part.is_multipart() else part.get_payload(decode=True)
+            if isinstance(content, bytes):
+                yield _rdf_type(part.get("content-type", "")), BytesIO(content)
+
+    def _quads(self, media_type: str, body: IO[bytes]) -> list[ox.Quad]:
+        """The triples of a body in the graph, with blank nodes renamed."""
+        name = ox.DefaultGraph() if self.graph is None else ox.NamedNode(self.graph)
+        format_ = RDF_TYPES[media_type]
+        if format_ == ox.RdfFormat.RDF_XML:
+            body = cast("IO[bytes]", PlainXml(body, "the body"))
+        try:
+            parsed = ox.parse(
+                input=body,
+                format=format_,
+                base_iri=self.base,
+                without_named_graphs=True,
+                rename_blank_nodes=True,
+            )
+            quads = [ox.Quad(q.subject, q.predicate, q.object, name) for q in parsed]
+        except InputError as error:
+            raise RequestError(400, str(error)) from error
+        except MemoryError as error:
+            raise RequestError(400, "the body contains a term of more than 16 MiB") from error
+        except (SyntaxError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise RequestError(400, f"the {media_type} does not parse: {reason}") from error
+        if any(map(is_deep, quads)):
+            raise RequestError(400, f"the body {TOO_DEEP}")
+        return quads

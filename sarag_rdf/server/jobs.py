@@ -1,40 +1,45 @@
-"""What worker processes send back: replies, large ones as files, progress, and errors."""
+"""What passes between the server and its worker processes: errors, replies and progress."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterable
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import Any
 
 from sarag_rdf.base.errors import (
     EmptyGraphError,
     EndpointError,
+    InputError,
     ModelError,
+    QueryError,
+    QueryTimeoutError,
     SaragError,
     StoreError,
     StoreLockedError,
     UsageError,
+    one_line,
 )
 
 JSON = "application/json"
-_CODES = {
-    401: "unauthorized", 403: "forbidden",
-    408: "timeout", 409: "empty_graph", 413: "too_large", 415: "wrong_media_type", 500: "internal",
-    502: "model_endpoint", 503: "busy", 504: "timeout", 507: "memory",
+CODES = {
+    401: "unauthorized", 403: "forbidden", 408: "timeout", 409: "empty_graph", 413: "too_large",
+    415: "wrong_media_type", 429: "rate_limit", 500: "internal", 502: "model_endpoint",
+    503: "busy", 504: "timeout", 507: "memory",
 }  # fmt: skip
-_KINDS: tuple[tuple[type[SaragError], int, str], ...] = (
-    (UsageError, 400, "bad_request"),
-    (EmptyGraphError, 409, "empty_graph"),
-    (EndpointError, 502, "model_endpoint"),
+"""Status -> code; that of any other status is ``bad_request``."""
+KINDS: tuple[tuple[type[SaragError], int, str], ...] = (
+    (UsageError, 400, ""),
+    (InputError, 400, ""),
+    (QueryError, 400, ""),
+    (EmptyGraphError, 409, ""),
+    (EndpointError, 502, ""),
     (ModelError, 500, "model"),
-    (StoreLockedError, 503, "busy"),
+    (QueryTimeoutError, 504, ""),
+    (StoreLockedError, 503, ""),
     (StoreError, 500, "store"),
 )
-"""Error of the library -> status and code."""
+"""Error of the library -> status, and the code unless it is that of the status."""
 
 
 class RequestError(SaragError):
@@ -46,7 +51,7 @@ class RequestError(SaragError):
     def __init__(self, status: int, message: str, *, code: str = "", **headers: str) -> None:
         super().__init__(message)
         self.status = status
-        self.code = code or _CODES.get(status, "bad_request")
+        self.code = code or CODES.get(status, "bad_request")
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
     @classmethod
@@ -54,16 +59,18 @@ class RequestError(SaragError):
         """The error for one of the library."""
         if isinstance(error, RequestError):
             return error
-        status, code = next(((s, c) for kind, s, c in _KINDS if isinstance(error, kind)), (500, ""))
+        status, code = next(((s, c) for kind, s, c in KINDS if isinstance(error, kind)), (500, ""))
         headers = {"Retry_After": "5"} if status == 503 else {}
         return RequestError(status, str(error), code=code, **headers)
 
+    def reply(self) -> JobReply:
+        """The error as JSON, with its code."""
+        error = {"code": self.code, "message": one_line(str(self))}
+        data = json.dumps({"error": error}, ensure_ascii=False).encode()
+        return JobReply(self.status, JSON, data, headers=self.headers)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _request_error, (self.status, str(self), self.code, self.headers)
-
-
-def _request_error(status: int, message: str, code: str, headers: dict[str, str]) -> RequestError:
-    return RequestError(status, message, code=code, **headers)
+        return RequestError, (self.status, str(self)), self.__dict__
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,8 @@ class AccessibleGraphs:
 
     See `sarag_rdf.graph.parts.accessible_graphs` for their names.
     """
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - in a file of tokens
 
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
@@ -113,85 +122,5 @@ class Progress:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
 class Stop:
-    """Tells a worker that nobody waits for its reply any more; it looks at each `Progress`."""
-
-
-IN_MEMORY = 1 << 16
-"""Replies of up to this many bytes are sent through the pipe."""
-CHUNK = 1 << 17
-"""Bytes read from a spooled response at a time."""
-
-
-class Spool:
-    """Buffers bytes in memory up to `IN_MEMORY`, beyond that in a file in `folder`.
-
-    Use it as a context manager: unless `finish` was called, the file is closed and deleted at the
-    end of the block.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._parts: list[bytes] = []
-        self._buffered = 0
-        self._descriptor = -1
-        self._path = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            Path(self._path).unlink(missing_ok=True)
-        self._descriptor, self._parts = -1, []
-
-    def write(self, data: bytes) -> int:
-        self._parts.append(bytes(data))
-        self._buffered += len(data)
-        if self._buffered > IN_MEMORY:
-            self._spill()
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing: `finish` flushes."""
-
-    @property
-    def stream(self) -> IO[bytes]:
-        """The spool as a stream, for code that only writes to it."""
-        return cast("IO[bytes]", self)
-
-    def extend(self, parts: Iterable[bytes]) -> None:
-        """Write all parts."""
-        for part in parts:
-            self.write(part)
-
-    def finish(self) -> tuple[bytes, str]:
-        """The content and an empty path, or no bytes and the path of the file."""
-        if self._descriptor < 0:
-            return b"".join(self._parts), ""
-        self._spill()
-        os.close(self._descriptor)
-        self._descriptor = -1
-        return b"", self._path
-
-    def _spill(self) -> None:
-        if self._descriptor < 0:
-            prefix = f"{os.getpid()}-"
-            self._descriptor, self._path = tempfile.mkstemp(prefix=prefix, dir=self._folder)
-        data = b"".join(self._parts)
-        self._parts, self._buffered = [], 0
-        while data:
-            data = data[os.write(self._descriptor, data) :]
-
-
-def remove_spools(folder: Path, process: int) -> None:
-    """Delete the files that a killed process has left behind."""
-    for path in folder.glob(f"{process}-*"):
-        path.unlink(missing_ok=True)
+    """Tells a worker that its reply is no longer wanted; it looks for this at each `Progress`."""

@@ -1,23 +1,34 @@
-"""The paths of the server as data, and their OpenAPI 3.1 description, which is made of it.
+"""The paths of the server as data, and their OpenAPI 3.1 description, which is generated from it.
 
-Parameters are declared in `sarag_rdf.server.parameters`, from which requests are also read. Doors
-declare their own paths.
+Parameters are declared in `sarag_rdf.server.requests`, from which requests are also read. Doors are
+paths for clients of another protocol, such as MCP or OpenAI's API, and declare their own. They are
+found by the entry points of the group ``sarag_rdf.doors``: functions that take the settings and the
+workers of a server, and return a `Door`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from sarag_rdf import __version__
-from sarag_rdf.server import parameters as takes
-from sarag_rdf.server.doors import Door
-from sarag_rdf.server.graph_store import PATH
-from sarag_rdf.server.http import RDF_TYPES, RESULT_TYPES
-from sarag_rdf.server.jobs import JSON
-from sarag_rdf.server.sparql import FORM, QUERY, UPDATE
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.plugins import plugins
+from sarag_rdf.server import requests as takes
+from sarag_rdf.server.jobs import JSON, RequestError
+from sarag_rdf.server.media import FORM, HTML, MULTIPART, QUERY, RDF_TYPES, RESULT_TYPES, UPDATE
+from sarag_rdf.server.pool import Workers
+from sarag_rdf.server.serve_settings import ServeSettings
 
+log = logging.getLogger(__name__)
+JSON_ERRORS: Final = ("/search", "/ask")
+"""Paths whose errors are JSON."""
 Json = dict[str, Any]
 TEXT: Final[Json] = {"type": "string"}
 IRI: Final[Json] = {"type": "string", "format": "uri"}
@@ -41,11 +52,17 @@ _NAMED: Final[Mapping[str, tuple[Json, str]]] = {
     "using-named-graph-uri": (_IRIS, "Named graphs of WHERE."),
     "graph": (IRI, "IRI of the graph."),
     "default": (TEXT, "The default graph, instead of an IRI."),
+    "name": (TEXT, "Name of what is asked for."),
     "path": (TEXT, "Rest of the URL, which is the IRI or what follows the base in it."),
     "If-None-Match": (TEXT, "Entity tags of representations that the client has."),
 }
 """Parameters that are not in `parameters`, with schema and description."""
-_ERRORS: Final[Mapping[str, str]] = {
+_STATUSES: Final[Mapping[str, str]] = {
+    "200": "The result.",
+    "201": "The graph was created.",
+    "204": "The change was made.",
+    "303": "See Location.",
+    "304": "The client has this representation already.",
     "400": "The request or a text in it is not valid.",
     "401": "The token is missing or wrong.",
     "403": "Not allowed on this server.",
@@ -76,13 +93,49 @@ Kind = type[takes.Declared]
 
 
 @dataclass(frozen=True, slots=True)
+class Door:
+    """Routes at `path` and below it.
+
+    Each request needs a token with `scope`. A door that `may_cost` calls a language model for some
+    requests, so that ``--cors *`` does not open it to the pages of all origins. `error` gives the
+    response for an error, by default a line of text. `operations` by path and method describe the
+    door in OpenAPI, with the `schemas` of what they give; `lifespan` runs as long as the server.
+    """
+
+    path: str
+    title: str
+    routes: Sequence[BaseRoute]
+    scope: Literal["read", "ask"] = "read"
+    may_cost: bool = True
+    error: Callable[[RequestError], Response] | None = None
+    operations: Mapping[str, Mapping[str, Operation]] = field(default_factory=dict)
+    schemas: Mapping[str, Json] = field(default_factory=dict)
+    lifespan: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
+
+    def has(self, path: str) -> bool:
+        """Whether a path is one of this door, known or not."""
+        return path == self.path or path.startswith(self.path + "/")
+
+
+def open_doors(settings: ServeSettings, workers: Workers) -> list[Door]:
+    """All doors whose dependencies are installed; raises `PluginError` for a broken one."""
+    doors: list[Door] = []
+    for plugin in plugins("doors").values():
+        try:
+            doors.append(plugin.load()(settings, workers))
+        except MissingDependencyError as error:
+            log.debug("the door %s is closed: %s", plugin.name, error)
+    return doors
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One method of a path.
 
     `query` has parameters, or names some of `_NAMED`. `body` has the media types of a body, the
     parameters of a JSON object, or a schema; `form` names the parameters of a form. `gives` are
     media types, the name of a schema of `_RESULTS`, or nothing; `headers` are of the result.
-    `more` maps further statuses to their meaning, and `fails` are statuses of `_ERRORS`.
+    `more` are further statuses of success, and `fails` those of errors beside the usual ones.
     """
 
     name: str
@@ -92,52 +145,41 @@ class Operation:
     form: str = ""
     gives: Sequence[str] | str = ()
     headers: Mapping[str, tuple[Json, str]] = field(default_factory=dict)
-    more: Mapping[int, str] = field(default_factory=dict)
+    more: str = ""
     fails: str = ""
     writes: bool = False
 
 
+_LIMITED, _READ, _BODY = ("401", "403", "429"), ("400", "503", "504", "507"), ("408", "413", "415")
+"""Errors of all operations, those of workers, and those of operations with a body."""
 _DATASET = "over default-graph-uri named-graph-uri"
 _USING = "using-graph-uri using-named-graph-uri"
-_READ = "400 503 504 507"
-_WRITE = "400 408 409 413 415 503 504 507"
-_QUESTION = "400 408 409 413 415 500 502 503 504 507"
 _SEARCH = "Documents and relationships for a question, as sarag search --json prints them."
 _ASK = (
     "An answer with its evidence, as sarag ask --json prints it; the evidence alone if the server "
     "was started without a model."
 )
-_BODY = " The question and its options are a JSON object."
+_AS_BODY = " The question and its options are a JSON object."
+_QUESTION = "409 500 502"
 
 
 def _graph(name: str, by: str, new: str) -> dict[str, Operation]:
-    body = [*_RDF, "multipart/form-data"]
-    created = {201: "The graph was created.", 204: "The graph was changed."}
+    body = [*_RDF, MULTIPART]
+    written: Json = {"more": "201 204", "fails": "409", "writes": True}
     return {
         "get": Operation(
             f"{name}Get",
             "Returns all triples of a graph, without a limit.",
             by,
             gives=_RDF,
-            fails=f"404 406 {_READ}",
+            fails="404 406",
         ),
-        "put": Operation(
-            f"{name}Put", "Creates or replaces a graph.", by, body, more=created, fails=_WRITE,
-            writes=True,
-        ),
-        "post": Operation(
-            f"{name}Post", f"Adds triples to a graph.{new}", by, body, more=created, fails=_WRITE,
-            writes=True,
-        ),
+        "put": Operation(f"{name}Put", "Creates or replaces a graph.", by, body, **written),
+        "post": Operation(f"{name}Post", f"Adds triples to a graph.{new}", by, body, **written),
         "delete": Operation(
-            f"{name}Delete",
-            "Deletes a graph.",
-            by,
-            more={204: "The graph was deleted."},
-            fails=f"404 409 {_READ}",
-            writes=True,
+            f"{name}Delete", "Deletes a graph.", by, more="204", fails="404 409", writes=True
         ),
-    }  # fmt: skip
+    }
 
 
 _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
@@ -148,7 +190,7 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             f"query {_DATASET}",
             gives=[*_TABLE, *_RDF],
             headers=_LIMITS,
-            fails=f"405 406 413 {_READ}",
+            fails="405 406 413",
         ),
         "post": Operation(
             "queryPost",
@@ -158,8 +200,8 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             f"query update {_DATASET} {_USING}",
             [*_TABLE, *_RDF],
             _LIMITS,
-            {204: "The update was applied."},
-            f"406 {_WRITE}",
+            "204",
+            "406 409",
         ),
     },
     "/update": {
@@ -169,37 +211,36 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             _USING,
             [UPDATE],
             f"update {_USING}",
-            more={204: "The update was applied."},
-            fails=_WRITE,
+            more="204",
+            fails="409",
             writes=True,
         )
     },
-    PATH: _graph("graph", "graph default", " Without a graph, creates one; Location is its IRI."),
-    PATH + "/{path}": _graph("graphByPath", "path", ""),
+    takes.STORE_PATH: _graph(
+        "graph", "graph default", " Without a graph, creates one; Location is its IRI."
+    ),
+    takes.STORE_PATH + "/{path}": _graph("graphByPath", "path", ""),
     "/resource": {
         "get": Operation(
             "resource",
             "The description of a resource: the statements about it and those that lead to it, or "
-            "a page that shows them.",
+            "a page that shows them. Location is that of the resource into which it was merged.",
             takes.Resource,
-            gives=[*_RDF, "text/html"],
+            gives=[*_RDF, HTML],
             headers=_TAGGED,
-            more={
-                303: "The resource was merged into another: see Location.",
-                304: "The client has this representation already.",
-            },
-            fails=f"404 406 {_READ}",
+            more="303 304",
+            fails="404 406",
         )
     },
     "/{path}": {
         "get": Operation(
             "resourceByPath",
             "A resource of the graph, such as /entity/NAME: its IRI, or what follows the base in "
-            "its IRI.",
+            "its IRI. Location is that of its description.",
             "path",
             headers=_MOVED,
-            more={303: "Its description, as Location."},
-            fails=f"404 {_READ}",
+            more="303",
+            fails="404",
         )
     },
     "/graph/neighbours": {
@@ -209,7 +250,6 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             "a class; and how many neighbours are left out.",
             takes.Neighbours,
             gives="Part",
-            fails=_READ,
         )
     },
     "/graph/complete": {
@@ -218,7 +258,6 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             "Classes, properties or entities of the graph whose names begin with a text.",
             takes.Complete,
             gives="Terms",
-            fails=_READ,
         )
     },
     "/graph/names": {
@@ -228,7 +267,6 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             takes.Parameters,
             {**_IRIS, "maxItems": takes.MAX_NODES},
             gives="Nodes",
-            fails=f"408 413 415 {_READ}",
         )
     },
     "/graph/prefixes": {
@@ -237,18 +275,19 @@ _OPERATIONS: Final[Mapping[str, Mapping[str, Operation]]] = {
             "Prefixes of common vocabularies, of the graph, and of its ontologies.",
             takes.Parameters,
             gives="Prefixes",
-            fails=_READ,
         )
     },
     "/search": {
         "get": Operation("search", _SEARCH, takes.Search, gives="Found", fails=_QUESTION),
         "post": Operation(
-            "searchPost", _SEARCH + _BODY, body=takes.Search, gives="Found", fails=_QUESTION
+            "searchPost", _SEARCH + _AS_BODY, body=takes.Search, gives="Found", fails=_QUESTION
         ),
     },
     "/ask": {
         "get": Operation("ask", _ASK, takes.Ask, gives="Answer", fails=_QUESTION),
-        "post": Operation("askPost", _ASK + _BODY, body=takes.Ask, gives="Answer", fails=_QUESTION),
+        "post": Operation(
+            "askPost", _ASK + _AS_BODY, body=takes.Ask, gives="Answer", fails=_QUESTION
+        ),
     },
     "/metrics": {
         "get": Operation(
@@ -274,7 +313,9 @@ def _list_of(schema: str) -> Json:
 _DOCUMENT = closed(rank=INTEGER, iri=IRI, source=IRI, title=TEXT, text=TEXT, score=NUMBER)
 _DOCUMENT["properties"] |= dict.fromkeys(("begin", "end"), INTEGER)
 _DOCUMENT["properties"] |= dict.fromkeys(("similarity", "activation"), NUMBER)
-_DOCUMENT["properties"] |= dict.fromkeys(("language", "entity", "entity_name"), TEXT)
+_DOCUMENT["properties"] |= dict.fromkeys(
+    ("language", "entity", "entity_name", "sentence", "why"), TEXT
+)
 _DOCUMENT["properties"] |= dict.fromkeys(("measures", "parts"), OBJECT)
 _DOCUMENT["properties"] |= dict.fromkeys(("arrivals", "chain"), OBJECTS)
 _FOUND = closed(
@@ -296,6 +337,8 @@ _ANSWER = closed(
 _ANSWER["properties"] |= dict.fromkeys(("reasoning", "model"), TEXT)
 _ANSWER["properties"] |= {"usage": OBJECT}
 _ANSWER["properties"] |= dict.fromkeys(("citations", "contexts", "trace", "activations"), OBJECTS)
+_FAILURE = closed(code=TEXT, message=TEXT)
+_FAILURE["properties"] |= {"type": TEXT, "param": {"type": "null"}}  # as OpenAI has them
 _RESULTS: Final[Mapping[str, Json]] = {
     "Found": _FOUND,
     "Document": _DOCUMENT,
@@ -314,23 +357,24 @@ _RESULTS: Final[Mapping[str, Json]] = {
     "Terms": closed(terms=OBJECTS),
     "Nodes": closed(nodes=OBJECTS),
     "Prefixes": closed(prefixes=OBJECT),
-    "Error": closed(error=closed(code=TEXT, message=TEXT)),
+    "Error": closed(error=_FAILURE),
 }
 
 
 def openapi_document(url: str, doors: Sequence[Door] = ()) -> Json:
     """The description of the server with these doors at a URL."""
-    paths: Json = {
-        path: {method: _operation(path, each) for method, each in methods.items()}
-        for path, methods in _OPERATIONS.items()
-    }
+    operations = dict(_OPERATIONS)
+    with_json_errors = set(JSON_ERRORS)
     for door in doors:
-        paths |= door.paths
-    for item in paths.values():
-        for operation in item.values():
-            limits = {each: _error("Line", each) for each in ("401", "403", "429")}
-            operation["responses"] = limits | operation["responses"]
-            operation.setdefault("security", [{}, {"token": []}, {"password": []}])
+        operations |= door.operations
+        with_json_errors |= door.operations.keys() if door.error else set()
+    paths = {
+        path: {
+            method: _operation(each, "Json" if path in with_json_errors else "Line")
+            for method, each in methods.items()
+        }
+        for path, methods in operations.items()
+    }
     bodies = {"Line": ("text/plain", TEXT), "Json": (JSON, {"$ref": "#/components/schemas/Error"})}
     return {
         "openapi": "3.1.0",
@@ -348,7 +392,8 @@ def openapi_document(url: str, doors: Sequence[Door] = ()) -> Json:
             "responses": {
                 f"{kind}{status}": {"description": text, "content": content([type_], schema)}
                 for kind, (type_, schema) in bodies.items()
-                for status, text in _ERRORS.items()
+                for status, text in _STATUSES.items()
+                if status >= "400"
             },
             "securitySchemes": {
                 name: {"type": "http", "scheme": scheme, "description": text}
@@ -366,30 +411,26 @@ def content(media_types: Iterable[str], schema: Json = TEXT) -> Json:
     return {media_type: {"schema": schema} for media_type in media_types}
 
 
-def _error(kind: str, status: str) -> Json:
-    return {"$ref": f"#/components/responses/{kind}{status}"}
-
-
-def _operation(path: str, each: Operation) -> Json:
-    kind = "Json" if path in ("/search", "/ask") else "Line"
+def _operation(each: Operation, kind: str) -> Json:
+    """An operation whose errors are of a kind: a line of text, or JSON."""
     headers = {n: {"schema": schema, "description": t} for n, (schema, t) in each.headers.items()}
-    given: dict[str, Json] = {str(n): {"description": text} for n, text in each.more.items()}
-    if isinstance(each.gives, str):
+    given: dict[str, Json] = {n: {"description": _STATUSES[n]} for n in each.more.split()}
+    if each.gives:
         schema = {"$ref": f"#/components/schemas/{each.gives}"}
-        given["200"] = {"description": "The result.", "content": content([JSON], schema)}
-    elif each.gives:
-        given["200"] = {"description": "The result.", "content": content(each.gives)}
+        is_json = isinstance(each.gives, str)
+        result = content([JSON], schema) if is_json else content(each.gives)
+        given["200"] = {"description": _STATUSES["200"], "content": result}
     for response in given.values():
-        if headers and "headers" not in response:
-            response["headers"] = headers
+        response |= {"headers": headers} if headers else {}
+    fails = {*_LIMITED, *_READ, *(_BODY if each.body else ()), *each.fails.split()}
+    errors = {each: {"$ref": f"#/components/responses/{kind}{each}"} for each in sorted(fails)}
     described: Json = {
         "operationId": each.name,
         "description": each.text,
         "parameters": list(_parameters(each.query)),
-        "responses": given | {status: _error(kind, status) for status in each.fails.split()},
+        "responses": given | errors,
+        "security": [{}, {"token": []}, {"password": []}][each.writes :],
     }
-    if each.writes:
-        described["security"] = [{"token": []}, {"password": []}]
     if each.body:
         described["requestBody"] = {"required": True, "content": _body(each)}
     return described
@@ -410,7 +451,7 @@ def _body(each: Operation) -> Json:
 def _parameters(query: str | Kind) -> Iterable[Json]:
     """Parameters of a URL: an array is given by repeating its parameter."""
     if isinstance(query, str):
-        places = {"path": "path", "If-None-Match": "header"}
+        places = {"path": "path", "name": "path", "If-None-Match": "header"}
         for name in query.split():
             schema, text = _NAMED[name]
             place = places.get(name, "query")

@@ -7,18 +7,14 @@ is long or numerous is cut with a remark.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 from urllib.parse import quote
 
-import jinja2
 import pyoxigraph as ox
 from markupsafe import Markup
 
-from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri
+from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, local_name
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.vocab import (
     DCTERMS,
@@ -32,96 +28,75 @@ from sarag_rdf.base.vocab import (
     SSSOM,
 )
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.server.description import (
+from sarag_rdf.server.picture.drawing import Neighbour, neighbourhood_svg, render
+from sarag_rdf.server.resource_reader import (
+    MAX_NAME,
     MAX_SCAN,
     MAX_STATEMENTS,
+    MAX_TEXT,
+    MAX_USES,
     NAMES,
     TYPE,
     Description,
     Group,
-    Resources,
-)
-from sarag_rdf.server.evidence import (
-    MAX_NAME,
-    MAX_TEXT,
-    MAX_USES,
-    Passage,
     Ref,
     Relationship,
-    Segment,
+    Resources,
     Texts,
     Value,
     best_sentence,
     cut,
     in_words,
     is_iri_term,
-    language_of,
-    local_name,
     page_href,
-)
-from sarag_rdf.server.picture.neighbourhood import Neighbour, neighbourhood_svg
-from sarag_rdf.server.views import (
-    DocumentView,
-    GroupView,
-    Kind,
-    Link,
-    Name,
-    Page,
-    Reason,
-    Row,
-    Sentence,
 )
 
 _MAX_DOCUMENTS, _MAX_PASSAGES, _MAX_EVIDENCE = 8, 2, 3
 _MAX_RELATIONSHIPS, _MAX_PHRASES, _MAX_DRAWN = 400, 12, 12
-_TEMPLATES = Path(__file__).parent / "templates"
-_ALT_NAMES = tuple(term.value for term in (SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName))
-_DEFINITIONS = tuple(
-    term.value for term in (SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
-)
-_LINKS = tuple(
-    term.value
-    for term in (
-        *(SKOS[f"{kind}Match"] for kind in ("exact", "close", "broad", "narrow", "related")),
-        OWL.sameAs,
-    )
-)
+
+
+def _iris(*terms: ox.NamedNode) -> tuple[str, ...]:
+    return tuple(term.value for term in terms)
+
+
+_ALT_NAMES = _iris(SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName)
+_DEFINITIONS = _iris(SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
+_LINKS = _iris(
+    SKOS.exactMatch, SKOS.closeMatch, SKOS.broadMatch, SKOS.narrowMatch, SKOS.relatedMatch,
+    OWL.sameAs,
+)  # fmt: skip
 _DECISIONS = {
     SARAG.mergedInto.value: "merged by decision into",
     SARAG.keptApartFrom.value: "kept apart by decision from",
     SARAG.variantOf.value: "variant by decision of",
 }
-_CLASSES = frozenset(term.value for term in (RDFS.Class, OWL.Class))
-_PROPERTIES = frozenset(
-    term.value
-    for term in (
-        RDF.Property,
-        OWL.ObjectProperty,
-        OWL.DatatypeProperty,
-        OWL.AnnotationProperty,
-    )
-)
-_IN_OTHER_PLACES: Mapping[str, tuple[ox.NamedNode, ...]] = {
-    "entity": (
+_CLASSES = {*_iris(RDFS.Class, OWL.Class)}
+_PROPERTIES = {
+    *_iris(RDF.Property, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.AnnotationProperty)
+}
+_IN_OTHER_PLACES: Mapping[str, tuple[str, ...]] = {
+    "entity": _iris(
         SARAG.relatedTo, SARAG.describes, SARAG.about, SARAG.subject, SARAG.object,
         SARAG.refersTo, OWL.annotatedSource,
-    ),
-    "document": (
+    ) + _LINKS,
+    "document": _iris(
         SARAG.text, SARAG.mentions, SARAG.titleMention, SARAG.topicMention, SARAG.describes,
         SARAG.about, SARAG.source, SARAG.beginIndex, SARAG.endIndex, PROV.wasDerivedFrom,
     ),
-    "relationship": (
+    "relationship": _iris(
         SARAG.text, SARAG.phrase, SARAG.subject, SARAG.object, SARAG.subjectMention,
         SARAG.objectMention, SARAG.property, SARAG.inverseProperty, SARAG.statedProperty,
         SARAG.statedInverseProperty, SARAG.value, SARAG.valueText, SARAG.confidence,
         PROV.wasDerivedFrom, PROV.wasGeneratedBy,
     ),
-    "source": (SARAG.source,),
-    "class": (),
-    "property": (),
-    "resource": (),
+    "source": _iris(SARAG.source,),
 }  # fmt: skip
 """Kind of page -> properties that it shows outside the lists of statements."""
+_PARTS: Final = (
+    "facts phrases phrases_left_out phrases_exact documents document_count documents_exact links "
+    "naming sentences is_cut language instances instance_count instances_exact pages picture"
+).split()
+"""Arguments of the template that are empty unless the kind of a resource has them."""
 
 
 def query_href(sparql: str) -> str:
@@ -129,171 +104,157 @@ def query_href(sparql: str) -> str:
     return f"sparql-editor#query={quote(sparql, safe='')}"
 
 
-@cache
-def _templates() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["page_href"] = page_href
-    environment.tests["ref"] = lambda item: isinstance(item, Ref)
-    return environment
-
-
 def resource_page(
     resources: Resources, description: Description, jsonld: str, meta: Meta | None
 ) -> str:
     """The HTML page of a resource; `jsonld` is its description without ``<``, ``>`` and ``&``."""
-    page = _PageBuilder(resources, description, meta).build()
-    template = _templates().get_template("resource.html.j2")
-    return template.render(page=page, jsonld=Markup(jsonld))  # noqa: S704 - escaped by the caller
+    return render(
+        "resource.html.j2",
+        page=_Page(resources, description, meta).arguments(),
+        page_href=page_href,
+        jsonld=Markup(jsonld),  # noqa: S704 - escaped by the caller
+    )
 
 
-class _PageBuilder:
-    """Collects what a page shows."""
+# -------------------------------------------------------------------------------------- Pages
+
+
+class _Page:
+    """Collects the arguments of the template."""
 
     def __init__(self, resources: Resources, description: Description, meta: Meta | None) -> None:
-        self._resources = resources
+        self._read = resources
         self._description = description
         self._minter = Minter(meta.base if meta else DEFAULT_BASE)
-        self.texts = Texts(resources, self._minter)
+        self._texts = Texts(resources, self._minter)
         self._annotations: dict[str, dict[tuple[str, str], str]] = {}
+        self._support: defaultdict[tuple[str, Any], dict[str, Relationship]] = defaultdict(dict)
+        """Property, or ^ and its inverse, and other end -> relationships that state it."""
         self._iri = description.iri
         self._types = frozenset(
             term.value for term in resources.values(self._iri, RDF.type) if is_iri_term(term)
         )
-        self._kind: Kind = self._kind_of()
+        self._kind = self._kind_of()
+        self._hidden = {*NAMES, *_ALT_NAMES, *_DEFINITIONS, TYPE}
+        self._hidden.update(_IN_OTHER_PLACES.get(self._kind, ()))
 
-    @property
-    def _has_names(self) -> bool:
-        """Whether labels are names; those of evidence are made of its text."""
-        return self._kind not in ("document", "relationship")
-
-    def _kind_of(self) -> Kind:
-        kinds: tuple[tuple[Kind, ox.NamedNode], ...] = (
-            ("entity", SARAG.Entity),
-            ("document", SARAG.Document),
-            ("source", SARAG.Source),
-            ("relationship", SARAG.Relationship),
-        )
-        for kind, class_ in kinds:
+    def _kind_of(self) -> str:
+        for class_ in (SARAG.Entity, SARAG.Document, SARAG.Source, SARAG.Relationship):
             if class_.value in self._types:
-                return kind
+                return local_name(class_.value).lower()
         if self._types & _CLASSES or TYPE in self._description.into:
             return "class"
         if self._types & _PROPERTIES or self._description.use_count:
             return "property"
         return "resource"
 
-    def build(self) -> Page:
-        """The page."""
-        iri, description = self._iri, self._description
-        names = self._literals(*NAMES[:3], *_ALT_NAMES)
-        hidden = {*NAMES, *_ALT_NAMES, *_DEFINITIONS, TYPE}
-        if self._kind == "entity":
-            hidden |= set(_LINKS)
-        hidden.update(term.value for term in _IN_OTHER_PLACES[self._kind])
-        title = self.texts.ref(iri)
-        page = Page(
-            self._kind,
-            iri,
-            title,
-            tuple(
-                self.texts.ref(type_)
-                for type_ in sorted(self._types - {SARAG.Entity.value}, key=self._specific)
-            ),
-            tuple(name for name in names if name.text != title.text and self._has_names),
-            self._literals(*_DEFINITIONS),
-            page=description.page,
+    def arguments(self) -> dict[str, Any]:
+        """The values that the template shows."""
+        description = self._description
+        title = self._texts.ref(self._iri)
+        names: tuple[Value, ...] = ()
+        if self._kind not in ("document", "relationship"):  # their labels are made of their text
+            names = self._literals(*NAMES[:3], *_ALT_NAMES)
+        classes = sorted(
+            self._types - {SARAG.Entity.value}, key=lambda t: (t.startswith(SARAG.base), t)
         )
-        shown = _Shown(self, hidden)
-        if self._kind == "entity":
-            page = self._entity(page, shown)
-        elif self._kind == "document":
-            page = self._document(page)
-        elif self._kind == "source":
-            page = self._source(page)
-        elif self._kind == "relationship":
-            page = self._relationship(page)
-        elif self._kind == "class":
-            page = self._class(page, shown)
-        elif self._kind == "property":
-            page = self._property(page)
-        page = replace(
-            page,
-            out=tuple(shown.groups(description.out.values())),
-            into=tuple(shown.groups(description.into.values())),
-            queries=self._queries(),
+        sections = {
+            "entity": self._entity,
+            "document": self._document,
+            "source": self._source,
+            "relationship": self._relationship,
+            "class": self._class,
+            "property": self._property,
+        }.get(self._kind, dict)
+        page = {
+            **dict.fromkeys(_PARTS, ()),
+            "kind": self._kind,
+            "iri": self._iri,
+            "title": title,
+            "kinds": [self._texts.ref(class_) for class_ in classes],
+            "names": [name for name in names if name.text != title.text],
+            "definitions": self._literals(*_DEFINITIONS),
+            "page": description.page,
+            "queries": self._queries(),
+            **sections(),
+        }
+        page["out"] = list(self._groups(description.out.values()))
+        page["into"] = list(self._groups(description.into.values()))
+        is_evidence = any(class_.startswith(SARAG.base) for class_ in classes)
+        page["is_explorable"] = self._kind in ("entity", "class") or (
+            self._kind == "resource" and not is_evidence
         )
-        return self._with_picture(page) if page.is_explorable else page
-
-    def _specific(self, type_: str) -> tuple[bool, str]:
-        """Classes of ontologies first."""
-        return type_.startswith(SARAG.base), type_
+        if page["is_explorable"]:
+            page["picture"] = self._picture(page)
+        return page
 
     def _queries(self) -> dict[str, str]:
         iri = f"<{self._iri}>"
-        return {
-            "out": query_href(f"SELECT ?property ?object {{ {iri} ?property ?object }}"),
-            "into": query_href(f"SELECT ?subject ?property {{ ?subject ?property {iri} }}"),
-            "instances": query_href(f"SELECT ?instance {{ ?instance a {iri} }}"),
-            "uses": query_href(f"SELECT ?subject ?object {{ ?subject {iri} ?object }}"),
-            "documents": query_href(
-                f"SELECT ?document {{ ?document <{SARAG.base}describes> {iri} }}"
-            ),
-            "relationships": query_href(
-                f"PREFIX sarag: <{SARAG.base}>\n"
-                "SELECT ?relationship ?phrase ?text {\n"
-                f"  ?relationship sarag:subject|sarag:object {iri} ;\n"
-                "    sarag:phrase ?phrase ; sarag:text ?text\n}"
-            ),
+        queries = {
+            "out": f"SELECT ?property ?object {{ {iri} ?property ?object }}",
+            "into": f"SELECT ?subject ?property {{ ?subject ?property {iri} }}",
+            "instances": f"SELECT ?instance {{ ?instance a {iri} }}",
+            "uses": f"SELECT ?subject ?object {{ ?subject {iri} ?object }}",
+            "documents": f"SELECT ?document {{ ?document <{SARAG.base}describes> {iri} }}",
+            "relationships": f"PREFIX sarag: <{SARAG.base}>\n"
+            "SELECT ?relationship ?phrase ?text {\n"
+            f"  ?relationship sarag:subject|sarag:object {iri} ;\n"
+            "    sarag:phrase ?phrase ; sarag:text ?text\n}",
         }
+        return {name: query_href(query) for name, query in queries.items()}
 
     def _literals(self, *properties: str) -> tuple[Value, ...]:
         by_text: dict[str, Value] = {}
         for property_ in properties:
             group = self._description.out.get(property_)
             for term in group.terms if group else ():
-                if isinstance(term, ox.Literal):
-                    value = self.texts.end(term)
-                    assert isinstance(value, Value)  # noqa: S101 - the term is a literal
+                value = self._texts.end(term)
+                if isinstance(value, Value) and isinstance(term, ox.Literal):
                     by_text.setdefault(value.text, value)
         return tuple(by_text.values())
 
-    # ----------------------------------------------------------------------- Pages
-
-    def _entity(self, page: Page, shown: _Shown) -> Page:
-        read, iri = self._resources, self._iri
-        ends = [
-            read.subjects(iri, property_, _MAX_RELATIONSHIPS)
-            for property_ in (SARAG.subject, SARAG.object)
-        ]
-        relationships = [
-            self.texts.relationship(relationship) for end in ends for relationship in end
-        ]
-        shown.support(relationships)
-        untyped: defaultdict[tuple[str, bool], dict[str, Relationship]] = defaultdict(dict)
-        for relationship in relationships:
-            if not relationship.is_typed:
-                inverse = relationship.subject != iri
-                untyped[relationship.phrase, inverse][relationship.iri] = relationship
-        ordered = sorted(untyped, key=lambda key: (key[1], -len(untyped[key]), key[0]))
-        phrases = [
-            GroupView(
-                Value(phrase, language=next(iter(untyped[phrase, inverse].values())).language),
-                inverse,
-                tuple(
-                    Row(self._other_end(relationship), (self.texts.evidence(relationship),))
-                    for relationship in list(untyped[phrase, inverse].values())[:_MAX_EVIDENCE]
-                ),
-                max(0, len(untyped[phrase, inverse]) - _MAX_EVIDENCE),
+    def _groups(self, groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
+        """The groups of statements that are not shown elsewhere, with the sentences behind them."""
+        for group in groups:
+            if group.property in self._hidden:
+                continue
+            rows = [self._row(group, term) for term in group.terms]
+            iri, property_ = f"<{self._iri}>", f"<{group.property}>"
+            pattern = (
+                f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
             )
-            for phrase, inverse in ordered[:_MAX_PHRASES]
+            yield {
+                "property": self._texts.property(group.property),
+                "inverse": group.inverse,
+                "rows": sorted(rows, key=lambda r: (not r["evidence"], r["end"].text.casefold())),
+                "left_out": group.count - len(group.terms),
+                "is_exact": group.is_exact,
+                "query": query_href(f"SELECT * {{ {pattern} }}"),
+            }
+
+    def _row(self, group: Group, term: Any) -> dict[str, Any]:
+        key = ("^" if group.inverse else "") + group.property, term
+        supporting = list(self._support[key].values()) if key in self._support else []
+        return {
+            "end": self._texts.end(term),
+            "evidence": [self._texts.evidence(r) for r in supporting[:_MAX_EVIDENCE]],
+            "more": max(0, len(supporting) - _MAX_EVIDENCE),
+        }
+
+    # --------------------------------------------------------------------------- Kinds
+
+    def _entity(self) -> dict[str, Any]:
+        read, iri = self._read, self._iri
+        ends = [
+            read.subjects(iri, end, _MAX_RELATIONSHIPS) for end in (SARAG.subject, SARAG.object)
         ]
-        left_out = sum(len(untyped[key]) for key in ordered[_MAX_PHRASES:])
+        untyped: defaultdict[tuple[str, bool], dict[str, Relationship]] = defaultdict(dict)
+        for node in (node for end in ends for node in end):
+            relationship = self._texts.relationship(node)
+            self._note(relationship)
+            if not relationship.properties and not relationship.inverse:
+                untyped[relationship.phrase, relationship.subject != iri][node] = relationship
+        ordered = sorted(untyped, key=lambda key: (key[1], -len(untyped[key]), key[0]))
         describing = self._description.into.get(SARAG.describes.value)
         topics = set(read.subjects(iri, SARAG.about, _MAX_DOCUMENTS))
         documents = [
@@ -302,77 +263,85 @@ class _PageBuilder:
             if SARAG.Document in read.values(term.value, RDF.type)
         ]
         documents.sort(key=lambda document: (document not in topics, document))
-        return replace(
-            page,
-            phrases=tuple(phrases),
-            phrases_left_out=left_out,
-            phrases_exact=all(len(end) < _MAX_RELATIONSHIPS for end in ends),
-            documents=tuple(
+        return {
+            "phrases": [
+                self._phrase(phrase, list(untyped[phrase, inverse].values()), inverse=inverse)
+                for phrase, inverse in ordered[:_MAX_PHRASES]
+            ],
+            "phrases_left_out": sum(len(untyped[key]) for key in ordered[_MAX_PHRASES:]),
+            "phrases_exact": all(len(end) < _MAX_RELATIONSHIPS for end in ends),
+            "documents": [
                 self._passages(document, is_topic=document in topics)
                 for document in documents[:_MAX_DOCUMENTS]
-            ),
-            document_count=len(documents),
-            documents_exact=not describing or describing.count == len(describing.terms),
-            links=tuple(self._links()),
-            naming=tuple(self._naming()),
-        )
+            ],
+            "document_count": len(documents),
+            "documents_exact": not describing or describing.count == len(describing.terms),
+            "links": list(self._links()),
+            "naming": list(self._naming()),
+        }
 
-    def _other_end(self, relationship: Relationship) -> Ref | Value:
-        if relationship.subject == self._iri:
-            return self.texts.end(relationship.object)
-        return self.texts.ref(relationship.subject)
+    def _note(self, relationship: Relationship) -> None:
+        """Note what a relationship states about the resource."""
+        stated = [("", "^", p) for p in relationship.properties]
+        stated += [("^", "", p) for p in relationship.inverse]
+        subject = relationship.subject
+        for there, back, property_ in stated:
+            for object_ in relationship.objects:
+                if subject == self._iri:
+                    self._support[there + property_, object_][relationship.iri] = relationship
+                if is_iri_term(object_) and object_.value == self._iri and subject:
+                    key = back + property_, ox.NamedNode(subject)
+                    self._support[key][relationship.iri] = relationship
 
-    def _passages(self, document: str, *, is_topic: bool) -> DocumentView:
-        """The first sentences of a document that name the entity, or its beginning."""
-        text = self.texts.text(document)
-        spellings = {s: e for s, e in self.texts.spellings(document).items() if e == self._iri}
-        passages = []
+    def _phrase(
+        self, phrase: str, relationships: list[Relationship], *, inverse: bool
+    ) -> dict[str, Any]:
+        """What relationships say in the same words, without a property."""
+        rows = []
+        for each in relationships[:_MAX_EVIDENCE]:
+            is_own = each.subject == self._iri
+            end = self._texts.end(each.objects[0]) if is_own else self._texts.ref(each.subject)
+            rows.append({"end": end, "evidence": [self._texts.evidence(each)]})
+        return {
+            "property": Value(phrase, language=relationships[0].language),
+            "inverse": inverse,
+            "rows": rows,
+            "left_out": max(0, len(relationships) - _MAX_EVIDENCE),
+        }
+
+    def _passages(self, document: str, *, is_topic: bool = False) -> dict[str, Any]:
+        """The first sentences of a document that name the resource, or its beginning."""
+        texts = self._texts
+        text = texts.text(document)
+        names = {s: e for s, e in texts.spellings(document).items() if e == self._iri}
         spans = sentence_spans(text)
-        for begin, end in spans:
-            segments = self.texts.mark(text[begin:end], spellings)
-            if any(segment.ref for segment in segments):
-                passages.append(self._passage(document, segments, begin, end))
-        if not passages and spans:
-            begin, end = spans[0]
-            passages.append(self._passage(document, (Segment(text[begin:end]),), begin, end))
-        source = self._resources.iri(document, SARAG.source)
-        texts = self._resources.values(document, SARAG.text)
-        return DocumentView(
-            self.texts.ref(document),
-            self.texts.source(source) if source else None,
-            language_of(texts[0]) if texts else "",
-            tuple(passages[:_MAX_PASSAGES]),
-            is_topic,
-        )
+        sentences = [(texts.mark(text[begin:end], names), begin, end) for begin, end in spans]
+        naming = [each for each in sentences if "<a " in each[0]] or sentences[:1]
+        passages = [
+            {"text": marked, **texts.offsets(document, begin, end)}
+            for marked, begin, end in naming[:_MAX_PASSAGES]
+        ]
+        return texts.described(document, passages, is_topic=is_topic)
 
-    def _passage(
-        self, document: str, segments: tuple[Segment, ...], begin: int, end: int
-    ) -> Passage:
-        offset = self._offset(document)
-        return Passage(segments, offset + begin, offset + end)
-
-    def _offset(self, document: str) -> int:
-        """Where a document begins in its source."""
-        begin = self._resources.value(document, SARAG.beginIndex)
-        return int(begin) if begin.isascii() and begin.isdigit() and len(begin) < 16 else 0
-
-    def _links(self) -> Iterable[Link]:
-        read = self._resources
+    def _links(self) -> Iterator[dict[str, Any]]:
+        """Links to other graphs and how they came about."""
         for property_ in _LINKS:
             group = self._description.out.get(property_)
-            for term in group.terms if group else ():
-                if not is_iri_term(term):
-                    continue
+            for term in filter(is_iri_term, group.terms if group else ()):
                 node = self._annotation(self._iri, property_, term.value)
-                target = self.texts.ref(term.value)
-                label = read.value(node, SSSOM.object_label)
-                if label and read.name(term.value) is None:
+                target = self._texts.ref(term.value)
+                label = self._read.value(node, SSSOM.object_label)
+                if label and self._read.name(term.value) is None:
                     target = Ref(term.value, cut(label, MAX_NAME))
-                yield Link(self.texts.property(property_), target, self._provenance(node))
+                yield {
+                    "property": self._texts.property(property_),
+                    "target": target,
+                    "details": self._provenance(node),
+                }
 
     def _annotation(self, subject: str, property_: str, target: str) -> str:
         """The node with the provenance of a link or decision; empty if there is none."""
-        read = self._resources
+        read = self._read
         if subject not in self._annotations:
             self._annotations[subject] = {
                 (read.iri(node, OWL.annotatedProperty), read.iri(node, OWL.annotatedTarget)): node
@@ -380,240 +349,158 @@ class _PageBuilder:
             }
         return self._annotations[subject].get((property_, target), "")
 
-    def _provenance(self, node: str) -> tuple[str, ...]:
+    def _provenance(self, node: str) -> list[str]:
         """How and when a link or decision came about."""
-        read = self._resources
-        why = read.value(node, SSSOM.mapping_justification)
+        read = self._read
         details = (
-            ("", in_words(local_name(why)) if why else ""),
+            ("", in_words(local_name(read.value(node, SSSOM.mapping_justification)))),
             ("confidence ", read.value(node, SSSOM.confidence)),
             ("by ", read.value(node, SSSOM.mapping_tool)),
             ("on ", read.value(node, SSSOM.mapping_date)),
             ("", read.value(node, RDFS.comment)),
         )
-        return tuple(cut(words + value, MAX_NAME) for words, value in details if value)
+        return [cut(words + value, MAX_NAME) for words, value in details if value]
 
-    def _naming(self) -> Iterable[Name]:
+    def _naming(self) -> Iterator[dict[str, Any]]:
         """The names that refer to the entity, with their spellings and what joined them."""
-        read = self._resources
+        read = self._read
         own = self._minter.mention_of_entity(self._iri)
         mentions = read.subjects(self._iri, SARAG.refersTo, _MAX_RELATIONSHIPS)
         for mention in sorted(mentions, key=lambda m: (m != own, m)):
             uses = read.subjects(mention, SARAG.useOf, MAX_USES)
             spellings = Counter(n.value for use in uses for n in read.values(use, SARAG.name))
-            reasons: list[Reason] = []
+            reasons: list[dict[str, Any]] = []
             for property_, words in _DECISIONS.items():
                 for term in read.values(mention, ox.NamedNode(property_)):
                     node = self._annotation(mention, property_, term.value)
-                    reasons.append(Reason(words, self._mention(term.value), self._provenance(node)))
+                    ref, details = self._texts.mention(term.value), self._provenance(node)
+                    reasons.append({"words": words, "ref": ref, "details": details})
             claims = read.subjects(mention, SARAG.aliasMention, MAX_USES)
             documents = dict.fromkeys(read.iri(use, PROV.wasDerivedFrom) for use in claims)
             reasons += [
-                Reason("given as another name in", self.texts.ref(document))
+                {
+                    "words": "given as another name in",
+                    "ref": self._texts.ref(document),
+                    "details": (),
+                }
                 for document in filter(is_iri, documents)
             ]
-            yield Name(
-                self._mention(mention),
-                tuple(spellings.most_common(12)),
-                tuple(reasons[:12]),
-            )
+            yield {
+                "mention": self._texts.mention(mention),
+                "spellings": spellings.most_common(12),
+                "reasons": reasons[:12],
+            }
 
-    def _mention(self, mention: str) -> Ref:
-        name = self._resources.value(mention, SARAG.normalizedName)
-        return Ref(mention, cut(name or local_name(mention), MAX_NAME))
-
-    def _document(self, page: Page) -> Page:
-        read, iri = self._resources, self._iri
-        full = read.value(iri, SARAG.text)
-        text = full[:MAX_TEXT]
-        spellings = self.texts.spellings(iri)
-        derived = read.subjects(iri, PROV.wasDerivedFrom, 2 * MAX_USES)
+    def _document(self) -> dict[str, Any]:
+        read, iri, texts = self._read, self._iri, self._texts
+        text, spellings = texts.text(iri), texts.spellings(iri)
         relationships = [
-            self.texts.relationship(node)
-            for node in derived
+            texts.relationship(node)
+            for node in read.subjects(iri, PROV.wasDerivedFrom, 2 * MAX_USES)
             if SARAG.Relationship in read.values(node, RDF.type)
         ]
-        beside: defaultdict[tuple[int, int], list[Relationship]] = defaultdict(list)
-        for relationship in relationships:
-            beside[best_sentence(text, relationship, spellings)].append(relationship)
-        sentences = tuple(
-            Sentence(
-                self._offset(iri) + begin,
-                self.texts.mark(text[begin:end], spellings),
-                tuple(
-                    (r, self.texts.ref(r.subject), self.texts.end(r.object))
-                    for r in beside[begin, end]
-                    if r.subject
-                ),
-            )
-            for begin, end in sentence_spans(text)
-        )
+        beside: defaultdict[tuple[int, int], list[Any]] = defaultdict(list)
+        for each in relationships:
+            if each.subject:
+                ends = texts.ref(each.subject), texts.end(each.objects[0])
+                beside[best_sentence(text, each, spellings)].append((each, *ends))
         source = read.iri(iri, SARAG.source)
         begin, end = read.value(iri, SARAG.beginIndex), read.value(iri, SARAG.endIndex)
-        facts: list[tuple[str, Ref | Value]] = []
-        if source:
-            facts.append(("Source", self.texts.source(source)))
-        facts.append(("Characters", Value(f"{begin} to {end}")))
-        facts += [("About", self.texts.ref(t.value)) for t in read.values(iri, SARAG.about)]
-        facts.append(("Relationships", Value(str(len(relationships)))))
-        texts = read.values(iri, SARAG.text)
-        return replace(
-            page,
-            facts=tuple(facts),
-            sentences=sentences,
-            is_cut=len(full) > MAX_TEXT,
-            language=language_of(texts[0]) if texts else "",
-        )
+        return {
+            "facts": [
+                *([("Source", texts.source(source))] if source else []),
+                ("Characters", Value(f"{begin} to {end}")),
+                *(("About", texts.ref(t.value)) for t in read.values(iri, SARAG.about)),
+                ("Relationships", Value(str(len(relationships)))),
+            ],
+            "sentences": [
+                {
+                    "text": texts.mark(text[begin:end], spellings),
+                    "relationships": beside[begin, end],
+                    **texts.offsets(iri, begin, end),
+                }
+                for begin, end in sentence_spans(text)
+            ],
+            "is_cut": len(read.value(iri, SARAG.text)) > MAX_TEXT,
+            "language": texts.language(iri),
+        }
 
-    def _source(self, page: Page) -> Page:
+    def _source(self) -> dict[str, Any]:
         """The documents of a source, each with its first sentence, in the order of the text."""
-        documents = self._resources.subjects(self._iri, SARAG.source, MAX_USES)
-        views = [self._passages(document, is_topic=False) for document in documents]
-        views.sort(key=lambda view: [passage.begin for passage in view.passages])
-        return replace(page, documents=tuple(views[:_MAX_DOCUMENTS]), document_count=len(documents))
+        documents = self._read.subjects(self._iri, SARAG.source, MAX_USES)
+        views = [self._passages(document) for document in documents]
+        views.sort(key=lambda view: [passage["begin"] for passage in view["passages"]])
+        return {
+            "documents": views[:_MAX_DOCUMENTS],
+            "document_count": len(documents),
+            "documents_exact": True,
+        }
 
-    def _relationship(self, page: Page) -> Page:
-        read, iri = self._resources, self._iri
-        relationship = self.texts.relationship(iri)
-        facts: list[tuple[str, Ref | Value]] = []
-        if relationship.subject:
-            facts.append(("Subject", self.texts.ref(relationship.subject)))
-        facts.append(("Phrase", Value(relationship.phrase, relationship.language)))
-        facts.append(("Object", self.texts.end(relationship.object)))
+    def _relationship(self) -> dict[str, Any]:
+        read, iri, texts = self._read, self._iri, self._texts
+        relationship = texts.relationship(iri)
         stated = {*relationship.properties, *relationship.inverse}
         stated.update(t.value for t in read.values(iri, SARAG.statedProperty))
-        facts += [("Property", self.texts.property(property_)) for property_ in sorted(stated)]
-        facts += [("Words", self.texts.end(t)) for t in read.values(iri, SARAG.valueText)]
+        facts: list[tuple[str, Ref | Value]] = []
+        if relationship.subject:
+            facts.append(("Subject", texts.ref(relationship.subject)))
+        facts.append(("Phrase", Value(relationship.phrase, relationship.language)))
+        facts.append(("Object", texts.end(relationship.objects[0])))
+        facts += [("Property", texts.property(property_)) for property_ in sorted(stated)]
+        facts += [("Words", texts.end(t)) for t in read.values(iri, SARAG.valueText)]
         facts.append(("Confidence", Value(relationship.confidence)))
-        evidence = self.texts.evidence(relationship)
-        documents: tuple[DocumentView, ...] = ()
-        if evidence.document:
-            document = evidence.document.iri
-            begin, end = best_sentence(
-                self.texts.text(document), relationship, self.texts.spellings(document)
-            )
-            source = read.iri(document, SARAG.source)
-            documents = (
-                DocumentView(
-                    evidence.document,
-                    self.texts.source(source) if source else None,
-                    relationship.language,
-                    (self._passage(document, evidence.sentence, begin, end),),
-                ),
-            )
         for activity in read.values(iri, PROV.wasGeneratedBy):
-            for label, property_ in (
-                ("Extractor", SARAG.extractor),
-                ("Model", SARAG.model),
-                ("Settings", SARAG.settings),
-            ):
-                facts += [
-                    (label, self.texts.end(t)) for t in read.values(activity.value, property_)
-                ]
-            facts.append(("Extraction", self.texts.ref(activity.value)))
-        return replace(page, facts=tuple(facts), documents=documents, document_count=len(documents))
+            for name in ("extractor", "model", "settings"):
+                values = read.values(activity.value, SARAG[name])
+                facts += [(name.capitalize(), texts.end(value)) for value in values]
+            facts.append(("Extraction", texts.ref(activity.value)))
+        documents = []
+        if document := relationship.document:
+            passage = texts.evidence(relationship)["passage"]
+            documents = [texts.described(document, [passage], language=relationship.language)]
+        return {"facts": facts, "documents": documents}
 
-    def _class(self, page: Page, shown: _Shown) -> Page:
+    def _class(self) -> dict[str, Any]:
+        self._hidden.add(TYPE)
         instances = self._description.into.get(TYPE)
-        shown.hide(TYPE)
         if instances is None:
-            return page
-        refs = sorted(
-            (self.texts.end(t) for t in instances.terms), key=lambda ref: ref.text.casefold()
-        )
-        return self._paged(
-            page, [(ref,) for ref in refs], instances.count, exact=instances.is_exact
-        )
+            return {}
+        refs = [(self._texts.end(term),) for term in instances.terms]
+        return self._instances(refs, instances.count, exact=instances.is_exact)
 
-    def _property(self, page: Page) -> Page:
-        rows = [
-            (self.texts.end(t.subject), self.texts.end(t.object)) for t in self._description.uses
-        ]
-        rows.sort(key=lambda row: tuple(end.text.casefold() for end in row))
-        return self._paged(page, rows, self._description.use_count, exact=True)
+    def _property(self) -> dict[str, Any]:
+        uses = self._description.uses
+        rows = [(self._texts.end(use.subject), self._texts.end(use.object)) for use in uses]
+        return self._instances(rows, self._description.use_count)
 
-    def _paged(
-        self, page: Page, rows: Sequence[tuple[Ref | Value, ...]], count: int, *, exact: bool
-    ) -> Page:
-        return replace(
-            page,
-            instances=tuple(rows),
-            instance_count=count,
-            instances_exact=exact and count < MAX_SCAN,
-            pages=-(-count // MAX_STATEMENTS),
-        )
+    def _instances(
+        self, rows: Iterable[tuple[Ref | Value, ...]], count: int, *, exact: bool = True
+    ) -> dict[str, Any]:
+        return {
+            "instances": sorted(rows, key=lambda row: [end.text.casefold() for end in row]),
+            "instance_count": count,
+            "instances_exact": exact and count < MAX_SCAN,
+            "pages": -(-count // MAX_STATEMENTS),
+        }
 
-    def _with_picture(self, page: Page) -> Page:
+    def _picture(self, page: Mapping[str, Any]) -> Markup:
+        """The neighbourhood as SVG; empty if there are no neighbours."""
         neighbours: dict[str, Neighbour] = {}
-        for instance in page.instances:
-            if len(instance) == 1 and isinstance(one := instance[0], Ref):  # of a class
-                neighbours[one.iri] = Neighbour(one.text, "instance", one.href, inverse=True)
-        for group in (*page.out, *page.into, *page.phrases):
-            property_ = group.property
-            if isinstance(property_, Ref) and property_.iri == SARAG.entityClass.value:
+
+        def add(end: Ref | Value, statement: str, *, inverse: bool) -> None:
+            if isinstance(end, Ref) and end.iri != self._iri:
+                neighbour = Neighbour(end.text, statement, end.href, inverse)
+                neighbours.setdefault(end.iri, neighbour)
+
+        for (end,) in page["instances"] if self._kind == "class" else ():
+            add(end, "instance", inverse=True)
+        for group in (*page["out"], *page["into"], *page["phrases"]):
+            name = group["property"]
+            if isinstance(name, Ref) and name.iri == SARAG.entityClass.value:
                 continue  # leads to mentions, the evidence of instances
-            for row in group.rows:
-                end = row.end
-                if isinstance(end, Ref) and end.iri != self._iri and end.iri not in neighbours:
-                    neighbours[end.iri] = Neighbour(
-                        end.text, group.property.text, end.href, group.inverse
-                    )
+            for row in group["rows"]:
+                add(row["end"], name.text, inverse=group["inverse"])
         if not neighbours:
-            return page
+            return Markup()
         drawn = list(neighbours.values())[:_MAX_DRAWN]
-        svg = neighbourhood_svg(page.title.text, drawn)
-        return replace(page, picture=Markup(svg), drawn=len(drawn))  # noqa: S704 - escaped there
-
-
-class _Shown:
-    """The groups of statements of a page, with the sentences behind them."""
-
-    def __init__(self, builder: _PageBuilder, hidden: set[str]) -> None:
-        self._builder = builder
-        self._hidden = hidden
-        self._support: defaultdict[tuple[str, str, Any], list[Relationship]] = defaultdict(list)
-
-    def hide(self, property_: str) -> None:
-        """Leave out the incoming statements of a property, too."""
-        self._hidden.add(property_)
-
-    def support(self, relationships: Iterable[Relationship]) -> None:
-        """Note what relationships state."""
-        for r in relationships:
-            subject = ox.NamedNode(r.subject) if r.subject else None
-            stated = [("", p) for p in r.properties] + [("^", p) for p in r.inverse]
-            for direction, property_ in stated:
-                back = "" if direction else "^"
-                for object_ in r.objects:
-                    self._support[r.subject, direction + property_, object_].append(r)
-                    if is_iri_term(object_):
-                        self._support[object_.value, back + property_, subject].append(r)
-
-    def groups(self, groups: Iterable[Group]) -> Iterable[GroupView]:
-        """The groups that are not shown elsewhere."""
-        builder = self._builder
-        for group in groups:
-            if group.property in self._hidden:
-                continue
-            rows = tuple(self._row(group, term) for term in group.terms)
-            iri, property_ = f"<{builder._iri}>", f"<{group.property}>"
-            pattern = (
-                f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
-            )
-            yield GroupView(
-                builder.texts.property(group.property),
-                group.inverse,
-                tuple(sorted(rows, key=lambda row: (not row.evidence, row.end.text.casefold()))),
-                group.count - len(group.terms),
-                group.is_exact,
-                query_href(f"SELECT * {{ {pattern} }}"),
-            )
-
-    def _row(self, group: Group, term: Any) -> Row:
-        builder = self._builder
-        key = ("^" if group.inverse else "") + group.property
-        supporting = list(
-            {r.iri: r for r in self._support.get((builder._iri, key, term), ())}.values()
-        )
-        evidence = tuple(builder.texts.evidence(r) for r in supporting[:_MAX_EVIDENCE])
-        return Row(builder.texts.end(term), evidence, max(0, len(supporting) - _MAX_EVIDENCE))
+        return Markup(neighbourhood_svg(page["title"].text, drawn))  # noqa: S704 - escaped there

@@ -1,4 +1,4 @@
-"""A bounded pool of worker processes with time limits and a fair queue."""
+"""Bounded pools of worker processes with time limits and a fair queue."""
 
 from __future__ import annotations
 
@@ -6,33 +6,22 @@ import asyncio
 import multiprocessing
 import signal
 import sys
-import time
-from collections import OrderedDict, deque
+from bisect import insort
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
-from multiprocessing.connection import Connection
+from itertools import count
 from multiprocessing.context import ForkServerContext, SpawnContext
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Self
 
 from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.sandbox import process_memory
-from sarag_rdf.server.graphs import OpenGraph
-from sarag_rdf.server.jobs import (
-    AccessibleGraphs,
-    JobReply,
-    Progress,
-    RequestError,
-    Stop,
-    remove_spools,
-)
-from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.worker import Job, work
+from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
+from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker import Job, OpenGraph, work
 
-OnProgress = Callable[[Progress], None]
-"""Called with what happens before the reply to a job."""
 _STARTUP_TIMEOUT = 60.0
 """Seconds until a new process must be ready."""
 _EXIT_TIMEOUT = 5.0
@@ -44,69 +33,57 @@ _MEMORY_PERIOD = 0.1
 
 
 class _WorkerProcess:
-    """A process and the pipe to it; `run` starts the process if necessary."""
+    """A process and the pipe to it."""
 
     def __init__(self, folder: Path, settings: ServeSettings, open_graph: OpenGraph) -> None:
-        self._folder, self._arguments = folder, (settings, open_graph)
-        self._max_memory = settings.worker_memory
-        self._pipe: Connection | None = None
-        self._process: BaseProcess
-        self._ready = False
-
-    def start(self) -> Connection:
-        """Start the process, unless it is running, and return the pipe to it.
-
-        Raises `RequestError` (503) if the system does not allow it.
-        """
-        if self._pipe is None:
-            context = _context()
-            pipe, child_end = context.Pipe()
-            arguments = (child_end, str(self._folder), *self._arguments)
-            self._process = context.Process(target=work, args=arguments, daemon=True)
-            try:
-                self._process.start()
-            except OSError as error:
-                pipe.close()
-                raise RequestError(
-                    503,
-                    f"cannot start a worker process ({error}): if the path of the temporary folder "
-                    "is long, set TMPDIR to a shorter one",
-                ) from error
-            finally:
-                child_end.close()
-            self._pipe = pipe
-        return self._pipe
+        """Start the process; raises `RequestError` (503) if the system does not allow it."""
+        context = _context()
+        self._folder, self._max_memory = folder, settings.worker_memory
+        self._pipe, child_end = context.Pipe()
+        self._process = context.Process(
+            target=work, args=(child_end, str(folder), settings, open_graph), daemon=True
+        )
+        self._is_ready = False
+        try:
+            self._process.start()
+        except OSError as error:
+            self._pipe.close()
+            raise RequestError(
+                503,
+                f"cannot start a worker process ({error}): if the path of the temporary folder is "
+                "long, set TMPDIR to a shorter one",
+            ) from error
+        finally:
+            child_end.close()
 
     async def run(
-        self, message: tuple[Job, AccessibleGraphs], seconds: float, on_progress: OnProgress | None
+        self, message: object, seconds: float, on_progress: Callable[[Progress], None]
     ) -> JobReply | RequestError:
-        """The reply to a job; raises `TimeoutError`, or `RequestError`: 507 (memory), 500 (crash).
+        """The answer to a message; raises `TimeoutError`, `RequestError` (507: memory, 500: crash).
 
         After an exception, the process must be replaced.
         """
-        pipe = self.start()
+        loop = asyncio.get_running_loop()
         try:
-            if not self._ready:
-                await self._receive(pipe, _STARTUP_TIMEOUT)
-                self._ready = True
-            pipe.send(message)
-            end = time.monotonic() + seconds
-            while isinstance(event := await self._receive(pipe, end - time.monotonic()), Progress):
-                if on_progress is not None:
-                    on_progress(event)
-        except (EOFError, OSError) as error:
-            if isinstance(error, TimeoutError):
-                raise
+            if not self._is_ready:
+                await self._receive(loop.time() + _STARTUP_TIMEOUT)
+                self._is_ready = True
+            self._pipe.send(message)
+            end = loop.time() + seconds
+            while isinstance(event := await self._receive(end), Progress):
+                on_progress(event)
+        except TimeoutError:
+            raise
+        except (EOFError, OSError):
             raise self._death() from None
         reply: JobReply | RequestError = event
         return reply
 
-    async def _receive(self, pipe: Connection, seconds: float) -> Any:
+    async def _receive(self, end: float) -> Any:
         """The next message; raises `TimeoutError`, `RequestError` (507), `EOFError`, `OSError`."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + seconds
         readable = asyncio.Event()
-        loop.add_reader(pipe.fileno(), readable.set)
+        loop.add_reader(self._pipe.fileno(), readable.set)
         try:
             while not readable.is_set():
                 if self.memory > self._max_memory:
@@ -121,8 +98,8 @@ class _WorkerProcess:
                     async with asyncio.timeout(min(remaining, _MEMORY_PERIOD)):
                         await readable.wait()
         finally:
-            loop.remove_reader(pipe.fileno())
-        return pipe.recv()
+            loop.remove_reader(self._pipe.fileno())
+        return self._pipe.recv()
 
     def _death(self) -> RequestError:
         """The error for a process that has died by itself.
@@ -144,16 +121,11 @@ class _WorkerProcess:
 
     async def finishes_within(self, seconds: float) -> bool:
         """Tell a cancelled job to stop, wait that long for its end, and discard its reply."""
-        if self._pipe is None or not self._ready or not seconds:
+        if not self._is_ready:
             return False
-        end = time.monotonic() + seconds
         try:
-            self._pipe.send(Stop())
-            while isinstance(
-                reply := await self._receive(self._pipe, end - time.monotonic()), Progress
-            ):
-                pass
-        except (EOFError, OSError, RequestError):
+            reply = await self.run(Stop(), seconds, lambda _: None)
+        except (TimeoutError, RequestError):
             return False
         if isinstance(reply, JobReply):
             reply.body()
@@ -161,12 +133,11 @@ class _WorkerProcess:
 
     def kill(self) -> None:
         """Kill the process and delete its files."""
-        if self._pipe is None:
-            return
         self._process.kill()
         self._process.join()
         self._pipe.close()
-        remove_spools(self._folder, self._process.pid or 0)
+        for path in self._folder.glob(f"{self._process.pid}-*"):
+            path.unlink(missing_ok=True)
 
 
 def _context() -> SpawnContext | ForkServerContext:
@@ -179,12 +150,12 @@ def _context() -> SpawnContext | ForkServerContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sarag_rdf.server.app"])  # with all jobs
+    context.set_forkserver_preload(["sarag_rdf.server.app", "sarag_rdf.kg.graph"])  # for all jobs
     return context
 
 
 class WorkerPool:
-    """Runs jobs in `size` processes, with a fair queue of at most `queue` waiting jobs."""
+    """Runs jobs in `size` processes, with a fair queue of waiting jobs."""
 
     def __init__(
         self,
@@ -205,15 +176,13 @@ class WorkerPool:
         `lazy` processes are started by their first job. A job whose client has disconnected may
         finish within `grace` seconds, which is cheaper than restarting its process.
         """
-        self._new_worker = partial(_WorkerProcess, folder, settings, open_graph)
+        self._start = partial(_WorkerProcess, folder, settings, open_graph)
         self._seconds, self._option, self._grace = seconds, option, grace
         self._max_memory = settings.worker_memory
         self._queue = FairQueue(size, settings.queue)
-        self._idle = [self._new_worker() for _ in range(size)]
-        self._workers = set(self._idle)
-        self._cancellations: set[asyncio.Task[None]] = set()
-        for worker in () if lazy else self._idle:
-            worker.start()
+        self._idle = [None if lazy else self._start() for _ in range(size)]
+        self._processes = {process for process in self._idle if process}
+        self._endings: set[asyncio.Task[None]] = set()
 
     @property
     def waiting(self) -> int:
@@ -225,76 +194,56 @@ class WorkerPool:
         job: Job,
         graphs: AccessibleGraphs,
         client: str = "",
-        on_progress: OnProgress | None = None,
+        on_progress: Callable[[Progress], None] = lambda _: None,
     ) -> JobReply:
         """The reply to a job of a client that may read these graphs.
 
         Raises `RequestError`: that of the job, 503 (busy), 504 (time), 507 (memory) or 500 (crash).
         If the task is cancelled, the job is stopped as well.
         """
+        await self._queue.acquire(client, self._seconds)
+        process, grace, is_usable = self._idle.pop(), 0.0, False
         try:
-            await self._queue.acquire(client, self._seconds)
-        except QueueFullError:
-            raise RequestError(
-                503, "too many concurrent requests: try again later", Retry_After="2"
-            ) from None
+            if process is None:
+                process = self._start()
+                self._processes.add(process)
+            reply = await process.run((job, graphs), self._seconds, on_progress)
+            # a large process is replaced, to return its memory, unless it may hold models
+            is_usable = bool(self._grace) or process.memory < self._max_memory / 2
         except TimeoutError:
-            raise RequestError(
-                503, "the server is busy: try again later", Retry_After="5"
-            ) from None
-        worker = self._idle.pop()
-        try:
-            reply = await worker.run((job, graphs), self._seconds, on_progress)
-        except RequestError:
-            self._release(worker, is_usable=False)
-            raise
-        except TimeoutError:
-            self._release(worker, is_usable=False)
             raise RequestError(
                 504,
                 f"the time limit of {self._seconds:g} seconds was exceeded: request less, or start "
                 f"the server with a higher {self._option}",
             ) from None
-        except BaseException:
-            cancellation = asyncio.ensure_future(self._cancel(worker))
-            self._cancellations.add(cancellation)
-            cancellation.add_done_callback(self._cancellations.discard)
+        except asyncio.CancelledError:
+            grace = self._grace
             raise
-        # a large process is replaced, to return its memory, unless it may hold models
-        self._release(worker, is_usable=bool(self._grace) or worker.memory < self._max_memory / 2)
+        finally:
+            ending = asyncio.ensure_future(self._release(process, grace, is_usable=is_usable))
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
         if isinstance(reply, RequestError):
             raise reply
         return reply
 
-    async def _cancel(self, worker: _WorkerProcess) -> None:
-        """Let a job finish within the grace period, or kill its process."""
-        self._release(worker, is_usable=await worker.finishes_within(self._grace))
-
-    def _release(self, worker: _WorkerProcess, *, is_usable: bool) -> None:
-        """Make a worker, or a new one in its place, available to the next job."""
-        if worker not in self._workers:
-            return  # the pool was closed in the meantime
-        if not is_usable:
-            self._workers.remove(worker)
-            worker.kill()
-            worker = self._new_worker()
-            self._workers.add(worker)
-            with suppress(RequestError):  # raised again by its first job
-                worker.start()
-        self._idle.append(worker)
+    async def _release(
+        self, process: _WorkerProcess | None, grace: float, *, is_usable: bool
+    ) -> None:
+        """Make a process available to the next job, or kill it; its job may finish in `grace`."""
+        if process and not is_usable and not (grace and await process.finishes_within(grace)):
+            if process in self._processes:  # it is killed already if the pool was closed meanwhile
+                self._processes.remove(process)
+                process.kill()
+            process = None
+        self._idle.append(process)
         self._queue.release()
 
     def close(self) -> None:
         """Kill all processes."""
-        for cancellation in self._cancellations:
-            cancellation.cancel()
-        for worker in self._workers:
-            worker.kill()
-        self._workers.clear()
-
-
-class QueueFullError(Exception):
-    """The queue is full, or a queued request was displaced by a client with fewer requests."""
+        for process in self._processes:
+            process.kill()
+        self._processes.clear()
 
 
 class FairQueue:
@@ -306,60 +255,64 @@ class FairQueue:
     """
 
     def __init__(self, size: int, limit: int) -> None:
-        self._free = size
-        self._limit = limit
-        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._free, self._limit = size, limit
+        self._round, self._arrivals = 0, count()
+        self._places: list[tuple[int, int, str, asyncio.Future[None]]] = []
+        """Round, arrival, client and slot of each waiting request, the next one first."""
 
     @property
     def waiting(self) -> int:
         """The number of waiting requests."""
-        return sum(map(len, self._queues.values()))
+        return len(self._places)
 
     async def acquire(self, client: str, seconds: float) -> None:
-        """Wait for a slot; raises `QueueFullError`, or `TimeoutError` after that time."""
+        """Wait for a slot; raises `RequestError` (503) if the queue is full, or after that time."""
         if self._free:
             self._free -= 1
             return
+        rounds = [each[0] for each in self._places if each[2] == client]
         if self.waiting >= self._limit:
-            self._displace(client)
+            self._displace(len(rounds))
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(client, deque()).append(slot)
+        place = (max([self._round, *rounds]) + 1, next(self._arrivals), client, slot)
+        insort(self._places, place)
         try:
             async with asyncio.timeout(seconds):
                 await slot
-        except BaseException:
-            if slot.done() and not slot.cancelled() and slot.exception() is None:
+        except BaseException as error:
+            if place in self._places:
+                self._places.remove(place)
+            elif slot.done() and not slot.cancelled() and slot.exception() is None:
                 self.release()  # the slot was granted at the moment of the cancellation
-            self._remove(client, slot)
+            if isinstance(error, TimeoutError):
+                raise RequestError(
+                    503, "the server is busy: try again later", Retry_After="5"
+                ) from None
             raise
 
     def release(self) -> None:
         """Pass a slot on to the next waiting request, or mark it free."""
-        while self._queues:
-            client, queue = self._queues.popitem(last=False)
-            slot = queue.popleft()
-            if queue:
-                self._queues[client] = queue  # move the client to the end of the round
+        while self._places:
+            self._round, _, _, slot = self._places.pop(0)
             if not slot.done():
                 slot.set_result(None)
                 return
         self._free += 1
 
-    def _displace(self, client: str) -> None:
-        own = len(self._queues.get(client, ()))
-        busiest = max(self._queues, key=lambda name: len(self._queues[name]), default=client)
-        if len(self._queues.get(busiest, ())) <= own + 1:
-            raise QueueFullError
-        last = self._queues[busiest].pop()
-        if not last.done():
-            last.set_exception(QueueFullError())
+    def _displace(self, own: int) -> None:
+        """Make room in the full queue for a client that has `own` requests in it.
 
-    def _remove(self, client: str, slot: asyncio.Future[None]) -> None:
-        queue = self._queues.get(client)
-        if queue is not None and slot in queue:
-            queue.remove(slot)
-            if not queue:
-                del self._queues[client]
+        Raises `RequestError` (503) if no client has more than one request more.
+        """
+        full = RequestError(503, "too many concurrent requests: try again later", Retry_After="2")
+        numbers = Counter(each[2] for each in self._places)
+        busiest = max(numbers, key=numbers.__getitem__, default="")
+        if numbers[busiest] <= own + 1:
+            raise full
+        last = max(place for place in self._places if place[2] == busiest)
+        self._places.remove(last)
+        if not last[3].done():
+            last[3].set_exception(full)
 
 
 class Workers:
@@ -369,11 +322,6 @@ class Workers:
     answers. Those of `lazy` workers are started by their first job.
     """
 
-    folder: Path
-    readers: WorkerPool
-    writer: WorkerPool
-    questions: WorkerPool
-
     def __init__(
         self, settings: ServeSettings, open_graph: OpenGraph, *, lazy: bool = False
     ) -> None:
@@ -382,20 +330,14 @@ class Workers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        settings = self._settings
+        settings, lazy = self._settings, self._lazy
         self.folder = self._stack.enter_context(ScratchFolder("serve")).path
-        self.readers = self._start(
-            size=settings.workers, seconds=settings.timeout, option="--timeout", lazy=self._lazy
-        )
-        self.writer = self._start(
-            size=int(settings.writable),
-            seconds=settings.write_timeout,
-            option="--write-timeout",
-        )
-        self.questions = self._start(
-            size=settings.question_workers,
-            seconds=settings.question_timeout,
-            option="--question-timeout",
+        self.readers = self._pool("--timeout", settings.timeout, settings.workers, lazy=lazy)
+        self.writer = self._pool("--write-timeout", settings.write_timeout, settings.writable)
+        self.questions = self._pool(
+            "--question-timeout",
+            settings.question_timeout,
+            settings.question_workers,
             lazy=True,
             grace=_GRACE,
         )
@@ -404,7 +346,8 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _start(self, **options: Any) -> WorkerPool:
+    def _pool(self, option: str, seconds: float, size: int, **options: Any) -> WorkerPool:
+        options |= {"option": option, "seconds": seconds, "size": size}
         pool = WorkerPool(self.folder, self._settings, self.open_graph, **options)
         self._stack.callback(pool.close)
         return pool

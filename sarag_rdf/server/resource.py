@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from urllib.parse import quote, unquote_to_bytes
 
 import pyoxigraph as ox
@@ -13,30 +14,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sarag_rdf import __version__
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.kg.export.rdf import check_rdfxml
-from sarag_rdf.server.description import Description, Resources, describe_resource
-from sarag_rdf.server.graph_store import PATH as GRAPH_STORE
-from sarag_rdf.server.graphs import StoreSnapshot
-from sarag_rdf.server.http import (
-    RDF_TYPES,
-    content_type,
-    negotiate,
-    public_url,
-    run,
-    settings_of,
-)
 from sarag_rdf.server.jobs import JobReply, RequestError
+from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
 from sarag_rdf.server.pages import resource_page
-from sarag_rdf.server.parameters import Resource
-from sarag_rdf.server.read import known_prefixes
+from sarag_rdf.server.query_evaluation import known_prefixes, write_triples
+from sarag_rdf.server.requests import STORE_PATH, Resource, public_url, run, settings_of
+from sarag_rdf.server.resource_reader import Description, Resources, describe_resource
 from sarag_rdf.server.worker import Worker
 
 PATH = "/resource"
-HTML = "text/html"
 MEDIA_TYPES: Mapping[str, ox.RdfFormat | None] = {
     "text/turtle": RDF_TYPES["text/turtle"],
     HTML: None,
@@ -81,12 +70,12 @@ register_url_convertor("resource", ResourcePath())
 
 async def resource(request: Request) -> Response:
     """``/resource?iri=IRI``: the description of a resource, as data or as a page."""
-    asked = await Resource.of(request)
+    parameters = await Resource.of(request)
     accept = ", ".join(request.headers.getlist("accept"))
-    media_type = FORMATS[asked.format] if asked.format else negotiate(accept, MEDIA_TYPES)
-    url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
+    media_type = FORMATS[parameters.format] if parameters.format else negotiate(accept, MEDIA_TYPES)
+    url, store_url = (public_url(request, path) for path in (PATH, STORE_PATH))
     known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
-    job = ResourceJob((asked.iri,), media_type, url, store_url, asked.page, known=known)
+    job = ResourceJob((parameters.iri,), media_type, url, store_url, parameters.page, known=known)
     response = await run(request, job)
     if "etag" in response.headers:
         has_tokens = bool(settings_of(request).access.tokens)
@@ -102,7 +91,7 @@ async def resource_by_path(request: Request) -> Response:
     if not iris:
         raise RequestError(404, "not found: see /docs for the paths of this server")
     server = settings_of(request).public_url  # no host, as the client controls it
-    job = ResourceJob(iris, "", server + PATH, server + GRAPH_STORE, redirect=True)
+    job = ResourceJob(iris, "", server + PATH, server + STORE_PATH, redirect=True)
     return await run(request, job)
 
 
@@ -164,21 +153,12 @@ class ResourceJob:
 
     def run(self, worker: Worker) -> JobReply:
         """The reply for a resource; raises `RequestError` (404, 406)."""
-        resources = Resources(worker.snapshot.store, worker.readable)
-        meta = worker.snapshot.meta()
-        iri = next((iri for iri in self.iris if resources.exists(iri)), "")
-        if not iri and (merged := _merged_into(resources, self.iris, meta)):
-            format_ = next(
-                (f"&format={n}" for n, type_ in FORMATS.items() if type_ == self.media_type), ""
-            )
-            return JobReply(
-                303, headers={"Location": f"{_description_url(merged, self.url)}{format_}"}
-            )
-        graph = next((graph for graph in self.iris if resources.has_graph(graph)), "")
-        if graph and not iri:
-            return JobReply(
-                303, headers={"Location": f"{self.store_url}?graph={quote(graph, safe='')}"}
-            )
+        snapshot, readable = worker.snapshot, worker.readable
+        resources = Resources(snapshot.store, readable)
+        meta = snapshot.meta
+        iri = next(filter(resources.exists, self.iris), "")
+        if not iri and (url := self._elsewhere(resources, meta)):
+            return JobReply(303, headers={"Location": url})
         if not iri and not any(map(resources.below, self.iris)):
             named = next(iter(self.iris), "this path")
             raise RequestError(404, f"not found: no statement of this graph is about {named}")
@@ -186,29 +166,39 @@ class ResourceJob:
         if self.redirect:
             headers = {"Location": _description_url(iri, self.url)}
             return JobReply(303, headers=headers | _links(iri, self.url, described=True))
-        tag = _entity_tag(worker.snapshot, self, iri, worker.readable)
+        tag = _entity_tag(worker, self, iri)
         if self.known & {tag, "*"}:
             return JobReply(304, headers={"ETag": tag})
         description = describe_resource(resources, iri, self.page)
-        prefixes = _prefixes(worker.snapshot, description, worker.readable)
+        prefixes = _prefixes(worker, description)
         headers = _links(iri, self.url) | {"ETag": tag}
-        format_ = next((name for name, type_ in FORMATS.items() if type_ == self.media_type), "")
-        if format_:
-            headers["Content-Location"] = f"{_description_url(iri, self.url)}&format={format_}"
+        headers["Content-Location"] = _description_url(iri, self.url) + self._format
         if self.media_type == HTML:
             page = resource_page(resources, description, jsonld(description, prefixes), meta)
             return JobReply(200, content_type(HTML), page.encode(), headers=headers)
         data = serialize(description, self.media_type, prefixes)
         return JobReply(200, content_type(self.media_type), data, headers=headers)
 
+    @property
+    def _format(self) -> str:
+        """The parameter of a URL for the media type; empty for one without."""
+        names = (name for name, type_ in FORMATS.items() if type_ == self.media_type)
+        return next((f"&format={name}" for name in names), "")
 
-def _entity_tag(
-    snapshot: StoreSnapshot, job: ResourceJob, iri: str, readable: frozenset[str] | None
-) -> str:
+    def _elsewhere(self, resources: Resources, meta: Meta | None) -> str:
+        """The URL of the entity that the resource was merged into, or of the triples of a graph."""
+        if merged := _merged_into(resources, self.iris, meta):
+            return _description_url(merged, self.url) + self._format
+        graph = next(filter(resources.has_graph, self.iris), "")
+        return f"{self.store_url}?graph={quote(graph, safe='')}" if graph else ""
+
+
+def _entity_tag(worker: Worker, job: ResourceJob, iri: str) -> str:
     """The tag of a representation: another for each state of the graph that a client reads."""
-    state = sorted(snapshot.fingerprint or ()), sorted(readable) if readable is not None else None
-    asked = iri, job.media_type, job.url, job.store_url, job.page, __version__
-    return f'"{sha256_hex(repr((state, asked)))[:32]}"'
+    readable = worker.readable
+    state = sorted(worker.snapshot.fingerprint), readable if readable is None else sorted(readable)
+    representation = iri, job.media_type, job.url, job.store_url, job.page, __version__
+    return f'"{sha256_hex(repr((state, representation)))[:32]}"'
 
 
 def _merged_into(resources: Resources, iris: Sequence[str], meta: Meta | None) -> str:
@@ -243,36 +233,18 @@ def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
     return {"Link": ", ".join((first, *alternates))}
 
 
-def _prefixes(
-    snapshot: StoreSnapshot, description: Description, readable: frozenset[str] | None
-) -> dict[str, str]:
+def _prefixes(worker: Worker, description: Description) -> dict[str, str]:
     """The prefixes that abbreviate IRIs of a description."""
-    known = known_prefixes(snapshot, readable)
+    known = known_prefixes(worker)
     text = "\n".join(map(str, description.triples))
     return {name: space for name, space in known.items() if f"<{space}" in text}
 
 
 def serialize(description: Description, media_type: str, prefixes: Mapping[str, str]) -> bytes:
-    """The triples of a description; raises `RequestError` (406) if the format has no such ones."""
-    format_ = RDF_TYPES[media_type]
-    triples = iter(description.triples)
-    try:
-        if format_ == ox.RdfFormat.RDF_XML:
-            triples = check_rdfxml(triples, prefixes)
-        elif format_ == ox.RdfFormat.JSON_LD:
-            reject_triple_terms(description)
-        return ox.serialize(triples, format=format_, prefixes=dict(prefixes)) or b""
-    except UsageError as error:
-        raise RequestError(406, str(error)) from error
-
-
-def reject_triple_terms(description: Description) -> None:
-    """Raise `UsageError` for triple terms, which JSON-LD cannot express."""
-    if any(isinstance(triple.object, ox.Triple) for triple in description.triples):
-        raise UsageError(
-            "JSON-LD cannot express triple terms: choose another format, such as Turtle "
-            "(text/turtle)"
-        )
+    """The triples of a description; raises `RequestError` (406) for ones that a format lacks."""
+    file = BytesIO()
+    write_triples(description.triples, media_type, file, prefixes)
+    return file.getvalue()
 
 
 def jsonld(description: Description, prefixes: Mapping[str, str]) -> str:

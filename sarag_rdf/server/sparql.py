@@ -1,19 +1,32 @@
-"""The SPARQL 1.1 Protocol: query and update operations."""
+"""The SPARQL 1.1 Protocol: queries, updates, and the service description, with VoID."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sarag_rdf.server.describe import DescribeJob
-from sarag_rdf.server.http import (
+from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.server.jobs import JobReply, RequestError
+from sarag_rdf.server.media import (
+    FORM,
+    HTML,
+    QUERY,
     RDF_TYPES,
+    UPDATE,
     base_type,
-    charset,
-    check_iri,
+    check_charset,
     choose_media_type,
+    content_type,
+    negotiate,
+)
+from sarag_rdf.server.query_evaluation import QueryJob
+from sarag_rdf.server.requests import (
+    check_iri,
     may_write,
     public_url,
     query_string,
@@ -23,68 +36,47 @@ from sarag_rdf.server.http import (
     run,
     settings_of,
 )
-from sarag_rdf.server.jobs import RequestError
-from sarag_rdf.server.read import QueryJob
-from sarag_rdf.server.write import UpdateJob
+from sarag_rdf.server.updates import UpdateJob
+from sarag_rdf.server.worker import Fingerprint, StoreSnapshot, Worker
 
-FORM = "application/x-www-form-urlencoded"
-QUERY = "application/sparql-query"
-UPDATE = "application/sparql-update"
 _MAX_QUERY = 4 << 20
 """The maximum size of a query in bytes."""
-
-Parameters = Sequence[tuple[str, str]]
+Pairs = Sequence[tuple[str, str]]
+"""Parameters with their names."""
 
 
 async def sparql(request: Request) -> Response:
     """``/sparql``: queries, updates, and the service description of a request without either."""
-    parameters = await query_string(request)
-    if request.method in ("GET", "HEAD"):
-        if _has(parameters, "update"):
-            raise RequestError(405, "an update requires POST", Allow="POST")
-        return await _query_or_description(request, parameters)
-    media_type, body = await _read_post(request)
-    if media_type == UPDATE:
-        return await _update(request, _decode(body), parameters)
-    if media_type == QUERY:
-        if _has(parameters, "query"):
-            raise RequestError(400, "the request has two queries: send one, in the URL or the body")
-        return await _query(request, _decode(body), parameters)
-    form = [*parameters, *await read_parameters(body)]
-    if _has(form, "update"):
-        if _has(form, "query"):
-            raise RequestError(400, "the request has a query and an update: send one of them")
-        return await _update(request, _single(form, "update"), form)
-    return await _query(request, _single(form, "query"), form)
+    if request.method == "POST":
+        pairs = await _posted(request)
+        if _has(pairs, "update"):
+            if _has(pairs, "query"):
+                raise RequestError(400, "the request has a query and an update: send one of them")
+            return await _update(request, pairs)
+        return await _query(request, pairs)
+    pairs = await query_string(request)
+    if _has(pairs, "update"):
+        raise RequestError(405, "an update requires POST", Allow="POST")
+    if _has(pairs, "query"):
+        return await _query(request, pairs)
+    accept = _accept(request)
+    if HTML in accept and choose_media_type(accept, {HTML: None, **RDF_TYPES}) == HTML:
+        server = settings_of(request).public_url  # no host, as the client controls it
+        return RedirectResponse(f"{server}/sparql-editor", 303)
+    return await run(request, DescribeJob(public_url(request, "/sparql"), accept))
 
 
 async def update(request: Request) -> Response:
     """``/update``: updates only."""
     require_write(request)
-    media_type, body = await _read_post(request)
-    parameters = await query_string(request)
-    if media_type == UPDATE:
-        return await _update(request, _decode(body), parameters)
-    if media_type == QUERY:
+    pairs = await _posted(request)
+    if _has(pairs, "query"):
         raise RequestError(415, f"send queries to /sparql, and updates as {UPDATE}")
-    form = [*parameters, *await read_parameters(body)]
-    return await _update(request, _single(form, "update"), form)
+    return await _update(request, pairs)
 
 
-async def _query_or_description(request: Request, parameters: Parameters) -> Response:
-    if _has(parameters, "query"):
-        return await _query(request, _single(parameters, "query"), parameters)
-    accept = _accept(request)
-    preferred = choose_media_type(accept, {"text/html": 0, **RDF_TYPES})
-    if preferred == "text/html" and "text/html" in accept:
-        editor = (
-            settings_of(request).public_url + "/sparql-editor"
-        )  # no host, as the client controls it
-        return RedirectResponse(editor, 303)
-    return await run(request, DescribeJob(public_url(request, "/sparql"), accept))
-
-
-async def _query(request: Request, text: str, parameters: Parameters) -> Response:
+async def _query(request: Request, pairs: Pairs) -> Response:
+    text = _single(pairs, "query")
     if len(text) > _MAX_QUERY:
         raise RequestError(413, f"the query is longer than {_MAX_QUERY} characters")
     job = QueryJob(
@@ -92,26 +84,26 @@ async def _query(request: Request, text: str, parameters: Parameters) -> Respons
         _accept(request),
         public_url(request, "/sparql"),
         public_url(request, "/docs#limits"),
-        tuple(value for name, value in parameters if name == "over"),
-        _graphs(parameters, "default-graph-uri"),
-        _graphs(parameters, "named-graph-uri"),
+        tuple(value for name, value in pairs if name == "over"),
+        _graphs(pairs, "default-graph-uri"),
+        _graphs(pairs, "named-graph-uri"),
     )
     return await run(request, job)
 
 
-async def _update(request: Request, text: str, parameters: Parameters) -> Response:
+async def _update(request: Request, pairs: Pairs) -> Response:
     require_write(request)
-    using = _graphs(parameters, "using-graph-uri") or ()
-    named = _graphs(parameters, "using-named-graph-uri") or ()
-    job = UpdateJob(text, public_url(request, "/sparql"), using, named)
+    using = _graphs(pairs, "using-graph-uri") or ()
+    named = _graphs(pairs, "using-named-graph-uri") or ()
+    job = UpdateJob(_single(pairs, "update"), public_url(request, "/sparql"), using, named)
     return await run(request, job, pool="writer")
 
 
-async def _read_post(request: Request) -> tuple[str, bytes]:
-    """Media type and content of a body; raises `RequestError` (400, 401, 403, 413, 415).
+async def _posted(request: Request) -> Pairs:
+    """The parameters of the URL and of the body, which may also be a query or an update itself.
 
-    The body of an update is read only if the request has the token; a form without the token may
-    be as large as a query.
+    The body of an update is read only if the client may write; a form of another client may be as
+    large as a query. Raises `RequestError` (400, 401, 403, 413, 415).
     """
     header = request.headers.get("content-type", "")
     media_type = base_type(header)
@@ -121,17 +113,16 @@ async def _read_post(request: Request) -> tuple[str, bytes]:
             f"unsupported media type {media_type or '(none)'}: send the body as {FORM}, {QUERY} or "
             f"{UPDATE}",
         )
-    if charset(header) not in ("", "utf-8", "utf8", "us-ascii"):
-        raise RequestError(415, "unsupported charset: send the body as UTF-8")
+    check_charset(header, "body")
     if media_type == UPDATE:
         require_write(request)
     is_long = media_type != QUERY and may_write(request)
-    return media_type, await read_body(request, None if is_long else _MAX_QUERY)
-
-
-def _decode(body: bytes) -> str:
+    body = await read_body(request, None if is_long else _MAX_QUERY)
+    pairs = await query_string(request)
+    if media_type == FORM:
+        return [*pairs, *await read_parameters(body)]
     try:
-        return body.decode("utf-8")
+        return [*pairs, ("update" if media_type == UPDATE else "query", body.decode("utf-8"))]
     except UnicodeDecodeError as error:
         raise RequestError(400, "the body is not UTF-8") from error
 
@@ -140,21 +131,112 @@ def _accept(request: Request) -> str:
     return ", ".join(request.headers.getlist("accept"))
 
 
-def _has(parameters: Parameters, name: str) -> bool:
-    return any(key == name for key, _ in parameters)
+def _has(pairs: Pairs, name: str) -> bool:
+    return any(key == name for key, _ in pairs)
 
 
-def _single(parameters: Parameters, name: str) -> str:
-    values = [value for key, value in parameters if key == name]
+def _single(pairs: Pairs, name: str) -> str:
+    values = [value for key, value in pairs if key == name]
     if len(values) != 1:
         count = "more than one" if values else "no"
         raise RequestError(400, f"the request has {count} parameter '{name}': send one")
     return values[0]
 
 
-def _graphs(parameters: Parameters, name: str) -> tuple[str, ...] | None:
+def _graphs(pairs: Pairs, name: str) -> tuple[str, ...] | None:
     """IRIs of graphs, or None if the request names none."""
-    values = tuple(value for key, value in parameters if key == name)
-    for value in values:
-        check_iri(value, name)
-    return values or None
+    return tuple(check_iri(value, name) for key, value in pairs if key == name) or None
+
+
+# -------------------------------------------------------------------- Service description
+
+NAMED_GRAPHS = 1000
+"""The maximum number of named graphs in a description."""
+_DESCRIPTION = """
+<#service> a sd:Service ; sd:endpoint <> ; sd:defaultDataset <#dataset> ;
+  sd:supportedLanguage sd:SPARQL10Query, sd:SPARQL11Query {languages} ;
+  sd:resultFormat formats:SPARQL_Results_JSON, formats:SPARQL_Results_XML,
+    formats:SPARQL_Results_CSV, formats:SPARQL_Results_TSV, {formats} ;
+  sd:feature {features} .
+<#dataset> a sd:Dataset, void:Dataset ; void:sparqlEndpoint <> ; void:triples {triples} ;
+  void:vocabulary sarag:, skos:, prov:, dcterms: ; sd:defaultGraph <#default-graph> .
+<#default-graph> a sd:Graph .
+"""
+"""Turtle, to be completed."""
+_GRAPH = """
+<#dataset> sd:namedGraph <#named-graph-{n}> .
+<#named-graph-{n}> a sd:NamedGraph ; sd:name {name} ; sd:graph <#graph-{n}> .
+<#graph-{n}> a sd:Graph ; void:triples {triples} .
+"""
+_FORMATS = ", ".join(
+    f"formats:{name}"
+    for name in ("Turtle", "N-Triples", "RDF_XML", "JSON-LD", "TriG", "N-Quads", "N3")
+)
+_COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDER BY ?g"
+_counts_cache: dict[Fingerprint, list[tuple[Any, int]]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeJob:
+    """Describe the service at the URL `endpoint`."""
+
+    endpoint: str
+    accept: str
+    text = ""
+
+    def run(self, worker: Worker) -> JobReply:
+        """The description in the requested format, with the graphs that the client may read."""
+        media_type = negotiate(self.accept, RDF_TYPES)
+        prefixes = {
+            **PREFIXES,
+            "sd": "http://www.w3.org/ns/sparql-service-description#",
+            "formats": "http://www.w3.org/ns/formats/",
+        }
+        head = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in prefixes.items())
+        turtle = head + self._turtle(worker)
+        triples = ox.parse(turtle, format=ox.RdfFormat.TURTLE, base_iri=self.endpoint)
+        data = ox.serialize(
+            (quad.triple for quad in triples), format=RDF_TYPES[media_type], prefixes=prefixes
+        )
+        return JobReply(200, content_type(media_type), data or b"")
+
+    def _turtle(self, worker: Worker) -> str:
+        settings, readable, meta = worker.settings, worker.readable, worker.snapshot.meta
+        graphs = _sizes(worker.snapshot)
+        graphs = [each for each in graphs if readable is None or each[0].value in readable]
+        total = sum(count for _, count in graphs)
+        is_union = settings.union and worker.default_graphs(()) is None
+        may_load = settings.allow_load and settings.writable
+        features = ["sd:UnionDefaultGraph"] if is_union else []
+        features += ["sd:BasicFederatedQuery"] if settings.allow_service else []
+        features += ["sd:DereferencesURIs"] if may_load else []
+        text = _DESCRIPTION.format(
+            languages=", sd:SPARQL11Update" if settings.writable else "",
+            formats=_FORMATS,
+            features=", ".join([*features, "sd:EmptyGraphs"]),
+            triples=total,
+        )
+        if settings.writable:
+            text += f"<#service> sd:inputFormat {_FORMATS} .\n"
+        if is_union:
+            text += f"<#default-graph> void:triples {total} .\n"
+        if meta is not None:
+            source = ox.NamedNode(meta.base + "dataset")
+            text += (
+                f"<#dataset> void:uriSpace {ox.Literal(meta.base)} ; dcterms:source {source} .\n"
+            )
+        return text + "".join(
+            _GRAPH.format(n=number, name=graph, triples=count)
+            for number, (graph, count) in enumerate(graphs[:NAMED_GRAPHS], start=1)
+        )
+
+
+def _sizes(snapshot: StoreSnapshot) -> list[tuple[Any, int]]:
+    """Named graphs with their sizes, cached for the current state of the store."""
+    key = snapshot.fingerprint
+    if key not in _counts_cache:
+        solutions = snapshot.store.query(_COUNTS)
+        assert isinstance(solutions, ox.QuerySolutions)  # noqa: S101 - result of SELECT
+        _counts_cache.clear()
+        _counts_cache[key] = [(graph, int(n.value)) for graph, n in map(tuple, solutions)]
+    return _counts_cache[key]

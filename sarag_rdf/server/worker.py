@@ -1,7 +1,7 @@
-"""The main loop of a worker process, which runs one job at a time and can be killed at any time.
+"""What runs in a worker process: the graph as clients may read it, and the loop over jobs.
 
 A job is a command: a picklable object with ``run(worker)``, which stands beside the code that it
-runs.
+runs. A process runs one at a time, and can be killed at any time.
 """
 
 from __future__ import annotations
@@ -11,30 +11,106 @@ import logging
 import os
 import signal
 import tempfile
+import textwrap
 import threading
-from collections.abc import Callable
-from functools import cached_property
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+import pyoxigraph as ox
 
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.graph.store.oxigraph import remove_holder
-from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.server.graphs import ClientGraphs, OpenGraph, StoreSnapshot
-from sarag_rdf.server.jobs import (
-    AccessibleGraphs,
-    JobReply,
-    Progress,
-    RequestError,
-    Spool,
-    Stop,
+from sarag_rdf.base.iris import DEFAULT_BASE, Minter
+from sarag_rdf.base.ports import Advance
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.parts import (
+    ALL,
+    accessible_graphs,
+    default_graphs,
+    imported_graphs,
+    part_graphs,
 )
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore, remove_holder
+from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix
+from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
+from sarag_rdf.server.serve_settings import ServeSettings
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
 
 log = logging.getLogger(__name__)
 READY = "ready"
+OpenGraph = Callable[..., "KnowledgeGraph"]
+"""Opens the graph; ``over`` and ``facts`` replace the server's."""
+Fingerprint = frozenset[tuple[str, int, int]]
+"""Names, sizes and modification times of files."""
+_Graphs = frozenset[str] | None
+"""IRIs of named graphs; None for all."""
+_MAX_MESSAGE = 300
+"""Characters of an engine's error message."""
+_NOT_DATA = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
+_MOST_LIMITED = 4
+"""Graphs that are open at the same time for clients that may read some parts only."""
+_EMBEDDING_SHARE = 0.25
+"""The part of a question's time limit after which texts are embedded by the next request."""
+
+
+def fingerprint(store: Path) -> Fingerprint:
+    """The fingerprint of a store's data files, which changes with every write."""
+    files = set()
+    with os.scandir(store) as entries:
+        for entry in entries:
+            if entry.name.startswith(_NOT_DATA):
+                continue
+            try:
+                state = entry.stat()
+            except FileNotFoundError:  # removed by a compaction
+                continue
+            files.add((entry.name, state.st_size, state.st_mtime_ns))
+    return frozenset(files)
+
+
+class StoreSnapshot:
+    """A store in one state, and what was read from it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `StoreError`."""
+        self.fingerprint = fingerprint(folder)  # first, so that no change is missed
+        self.port = OxigraphStore.open(folder)
+        self.meta = read_meta(self.port)
+        """The metadata of the graph, if it has any."""
+        self.minter = Minter(self.meta.base if self.meta else DEFAULT_BASE)
+        self.union = DefaultGraphUnion()
+        self._accessible: dict[AccessibleGraphs, _Graphs] = {AccessibleGraphs(): None}
+        self._default: dict[tuple[tuple[str, ...], _Graphs], list[str] | None] = {}
+
+    @property
+    def store(self) -> ox.Store:
+        """The store of pyoxigraph."""
+        return self.port.inner
+
+    def reader(self, readable: _Graphs = None) -> GraphReader:
+        """Reads the `readable` graphs, by default all."""
+        return GraphReader(self.port, self.minter, readable=readable)
+
+    def accessible(self, graphs: AccessibleGraphs) -> _Graphs:
+        """The named graphs that a client may read."""
+        if graphs not in self._accessible:
+            self._accessible[graphs] = accessible_graphs(self.reader(), graphs.allow, graphs.deny)
+        return self._accessible[graphs]
+
+    def default_graphs(self, over: tuple[str, ...], readable: _Graphs) -> list[str] | None:
+        """The readable graphs of some parts; None for all graphs. The last result is cached."""
+        key = over, readable
+        if key not in self._default:
+            self._default = {key: default_graphs(self.reader(readable), over)}
+        return self._default[key]
 
 
 class Worker:
@@ -55,8 +131,10 @@ class Worker:
         self.client = AccessibleGraphs()
         self.has_written = False
         self._open_graph = open_graph
-        self._snapshot = StoreSnapshot(settings.store, settings.over)
+        self._snapshot: StoreSnapshot | None = None
         self._is_current = False
+        self._steps = EmbeddingSteps(settings.question_timeout * _EMBEDDING_SHARE)
+        self._graphs: OrderedDict[Any, tuple[KnowledgeGraph, Fingerprint]] = OrderedDict()
 
     def begin(self, client: AccessibleGraphs) -> None:
         """Begin a job of a client."""
@@ -64,39 +142,170 @@ class Worker:
 
     @property
     def snapshot(self) -> StoreSnapshot:
-        """The store, of one revision for the whole job; raises `StoreError`."""
-        if not self._is_current:
-            self._snapshot.refresh()
-            self._is_current = True
-        return self._snapshot
+        """The store, in one state for the whole job; raises `StoreError`."""
+        snapshot, folder = self._snapshot, self.settings.store
+        if snapshot is None or not (
+            self._is_current or snapshot.fingerprint == fingerprint(folder)
+        ):
+            snapshot = self._snapshot = StoreSnapshot(folder)
+        self._is_current = True
+        return snapshot
 
     @property
     def readable(self) -> frozenset[str] | None:
         """The named graphs that the client may read; None for all."""
         return self.snapshot.accessible(self.client)
 
-    @cached_property
-    def _graphs(self) -> ClientGraphs:
-        return ClientGraphs(self.settings, self._open_graph, self._snapshot)
+    # ------------------------------------------------------------------- Parts of the graph
 
-    def kg(self, over: tuple[str, ...] = ()) -> KnowledgeGraph:
-        """The graph for the client, or its parts in `over`; raises `RequestError` (400, 403)."""
-        return self._graphs.of(self.client, over)
+    @property
+    def _served(self) -> tuple[str, ...] | None:
+        """The names of the parts that are served and may be read, none for the default.
+
+        None if there are names, but none that may be read.
+        """
+        over = self.settings.over
+        if self.readable is None or not over:
+            return over
+        known = {ALL, DOCUMENTS, *self.imports()}
+        return tuple(name for name in over if name in known) or None
+
+    def parts(self) -> list[str]:
+        """The names of the served parts that the client may read as a whole."""
+        readable, served = self.readable, self._served
+        if served is None:
+            return []
+        parts = part_graphs(self.snapshot.reader(readable), served)
+        return [name for name, own in parts.items() if readable is None or own <= readable]
 
     def reads_documents(self) -> bool:
         """Whether the client may read the whole knowledge graph of the documents."""
-        return self._graphs.reads_documents(self.client)
+        return self.readable is None or DOCUMENTS in self.parts()
 
-    def spool(self) -> Spool:
-        """Takes the body of a reply; a context manager."""
-        return Spool(self.folder)
+    def imports(self) -> list[str]:
+        """The names of imported graphs that the client may read."""
+        return [each.name for each in imported_graphs(self.snapshot.reader(self.readable))]
 
-    def reply(self, media_type: str, data: bytes, rows: int | None = None) -> JobReply:
-        """A reply with these data."""
-        with self.spool() as spool:
-            spool.write(data)
-            head, path = spool.finish()
-            return JobReply(200, media_type, head, path, rows=rows)
+    def default_graphs(self, over: tuple[str, ...]) -> list[str] | None:
+        """The graphs of the parts in `over`, or of those that are served, by default.
+
+        None if these are all graphs that may be read. A store without metadata has no parts: all
+        its graphs are queried. Raises `UsageError` for a name of no part that may be read.
+        """
+        if self.snapshot.meta is None:
+            return None
+        names = over or self._served
+        return [] if names is None else self.snapshot.default_graphs(names, self.readable)
+
+    def union(self, text: str, over: tuple[str, ...]) -> tuple[ox.Store, dict[str, Any]]:
+        """The store for a query whose default graph is the union of the parts in `over`.
+
+        Also returns the dataset, as keyword arguments of `pyoxigraph.Store.query`, with the
+        readable graphs only. Raises `UsageError` for an unknown name.
+        """
+        snapshot, readable, graphs = self.snapshot, self.readable, self.default_graphs(over)
+        if readable is None:
+            if graphs is None:
+                return snapshot.store, {"use_default_graph_as_union": True}
+            return snapshot.union.resolve(snapshot.store, text, graphs)
+        default = readable if graphs is None else readable.intersection(graphs)
+        store, dataset = snapshot.union.resolve(snapshot.store, text, sorted(default))
+        if store is snapshot.store:
+            dataset["named_graphs"] = [ox.NamedNode(graph) for graph in sorted(readable)]
+        return store, dataset
+
+    # ------------------------------------------------------------------ The graph as a whole
+
+    def kg(self, over: tuple[str, ...] = ()) -> KnowledgeGraph:
+        """The graph for the client, or its parts in `over`.
+
+        A client that may read some graphs only gets the parts of which it may read everything.
+        Raises `RequestError`: 403 if it may read no part, 400 for a part that is not served.
+        """
+        if not self.client.is_limited and not over:
+            return self._opened(None, None)
+        parts = tuple(self.parts())
+        if not parts:
+            raise RequestError(403, "this token may not read any graph that is searched here")
+        unknown = [name for name in over if name not in parts and name != ALL]
+        if unknown:
+            raise RequestError(
+                400, f"no such graph is searched here: '{unknown[0]}': use all, {', '.join(parts)}"
+            )
+        return self._opened(parts if not over or ALL in over else over, self.readable)
+
+    def _opened(self, over: tuple[str, ...] | None, readable: _Graphs) -> KnowledgeGraph:
+        """The graph, or its parts in `over` and what else is `readable`, in its current state.
+
+        Of several, those that were used last stay open.
+        """
+        self._steps.begin()
+        current, key = fingerprint(self.settings.store), (over, readable)
+        if key in self._graphs:
+            kg, state = self._graphs.pop(key)
+        else:
+            limits = {} if over is None else {"over": over, "facts": None}
+            kg, state = self._open_graph(progress=self._steps, **limits), Fingerprint()
+            kg.session.limit_to(readable)
+        self._graphs[key] = kg, state
+        limited = [key for key in self._graphs if key != (None, None)]
+        if len(limited) > _MOST_LIMITED:
+            self._graphs.pop(limited[0])[0].close()
+        if state != current:
+            kg.reload()
+            self._graphs[key] = kg, current
+        return kg
+
+    @contextmanager
+    def file(self) -> Iterator[IO[bytes]]:
+        """A file for the body of a reply, which is deleted if the block fails."""
+        prefix = f"{os.getpid()}-"
+        with tempfile.NamedTemporaryFile(prefix=prefix, dir=self.folder, delete=False) as stream:
+            try:
+                yield stream
+            except BaseException:
+                Path(stream.name).unlink()
+                raise
+
+
+class EmbeddingSteps:
+    """A Progress that ends requests which embed texts for too long; their vectors are stored."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """A request embeds for `seconds`, by `clock`, before it ends."""
+        self._seconds, self._clock = seconds, clock
+        self._end: float | None = None
+
+    def begin(self) -> None:
+        """A new request begins; its time counts from the first text."""
+        self._end = None
+
+    def __call__(self, what: str, total: int) -> Advance:
+        done, calls = 0, 0
+        end = self._end = self._end or self._clock() + self._seconds
+
+        def advance(count: int) -> None:
+            nonlocal done, calls
+            done, calls = done + count, calls + 1
+            is_step = calls > 1  # the first call counts what earlier requests embedded
+            if is_step and done < total and self._clock() >= end:
+                raise RequestError(
+                    503,
+                    f"the graph lacks vectors: {what}, {done} of {total} are done: repeat the "
+                    "request to go on, or run sarag search on the graph, which has no limit",
+                    Retry_After="1",
+                )
+
+        return advance
+
+
+def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
+    """The `RequestError` for an exception of the engine while parsing or evaluating `sparql`."""
+    text = textwrap.shorten(str(error), _MAX_MESSAGE, placeholder=" ...")
+    if isinstance(error, SyntaxError):
+        text = undeclared_prefix(sparql) or text
+        return RequestError(400, f"the SPARQL does not parse: {text}")
+    return RequestError(400, f"evaluation failed: {text}")
 
 
 class Job(Protocol):
@@ -149,7 +358,9 @@ def attempt(job: Job, worker: Worker) -> JobReply | RequestError:
     try:
         return job.run(worker)
     except SaragError as error:
-        return RequestError.of(error)
+        failed = RequestError.of(error)
+        # a copy, as the traceback refers to the store, which is closed with its last reference
+        return RequestError(failed.status, str(failed), code=failed.code, **failed.headers)
     except MemoryError:
         return RequestError(507, "the worker process ran out of memory: request less")
     except OSError as error:

@@ -27,9 +27,8 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.agents import mcp
 from sarag_rdf.plugins.agents.mcp import make_server
-from sarag_rdf.server.access import Access, new_token
 from sarag_rdf.server.jobs import AccessibleGraphs
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.serve_settings import Access, ServeSettings, new_token
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing
@@ -130,14 +129,14 @@ def test_tools_read_only_and_are_described(folder: Path) -> None:
 def test_a_search_and_its_explanation(folder: Path) -> None:
     async def test(ask: Asked) -> None:
         found = await ask("search", question=QUESTION, limit=2)
-        assert [each["rank"] for each in found["passages"]] == [1, 2]
-        first = found["passages"][0]
+        assert [each["rank"] for each in found["documents"]] == [1, 2]
+        first = found["documents"][0]
         assert (first["title"], first["begin"]) == ("Boris", 0)
         assert first["end"] == len(first["text"])
-        assert all("(similar to the question)" in each["why"] for each in found["passages"])
+        assert all("(similar to the question)" in each["why"] for each in found["documents"])
         explained = await ask("explain", question=QUESTION, limit=2)
-        assert [p["iri"] for p in explained["passages"]] == [p["iri"] for p in found["passages"]]
-        passage = explained["passages"][0]
+        assert [p["iri"] for p in explained["documents"]] == [p["iri"] for p in found["documents"]]
+        passage = explained["documents"][0]
         assert sum(passage["parts"].values()) == pytest.approx(passage["score"])
         assert explained["seeds"][0]["name"]
         message = await ask.error("search", question=QUESTION, retriever="nearest")
@@ -154,13 +153,17 @@ def test_an_answer_has_citations_and_without_a_model_there_is_evidence(folder: P
         answer = await ask("ask", question=QUESTION)
         assert (answer["outcome"], answer["answer"]) == ("answered", "Danube")
         [citation] = answer["citations"]
-        assert citation["title"] == answer["evidence"]["passages"][0]["title"]
+        assert citation["title"] == answer["evidence"]["documents"][0]["title"]
         assert citation["end"] > citation["begin"]
 
     async def evidence(ask: Asked) -> None:
         answer = await ask("ask", question=QUESTION)
-        assert (answer["outcome"], answer["answer"], answer["calls"]) == ("evidence", "", 0)
-        assert answer["evidence"]["passages"]
+        assert (answer["outcome"], answer["answer"], answer["usage"]["calls"]) == (
+            "evidence",
+            "",
+            0,
+        )
+        assert answer["evidence"]["documents"]
 
     asking(folder, answered, [reply])
     asking(folder, evidence)
@@ -448,7 +451,7 @@ def test_the_command_serves_over_both_transports(connect: Any, tmp_path: Path) -
                 assert client.server_info.name == "sarag"
                 ask = Asked(client)
                 found = await ask("search", question=QUESTION, limit=1)
-                assert found["passages"][0]["title"] == "Boris"
+                assert found["documents"][0]["title"] == "Boris"
                 got = await ask("query", sparql="SELECT (COUNT(?e) AS ?n) { ?e a sarag:Entity }")
                 assert got["rows"][0]["n"]["value"] == "6"
                 assert "no entity is named" in await ask.error("entity", name="Cleo")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sarag_rdf.answering.base import Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.base.ports import LLM, Gather
 from sarag_rdf.base.types import (
     Answer,

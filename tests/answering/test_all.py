@@ -16,7 +16,7 @@ from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import Answer, Source, Usage
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.report import answer_to_dict
+from sarag_rdf.kg.results import answer_to_dict
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph

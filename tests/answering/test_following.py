@@ -8,8 +8,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf import Source
-from sarag_rdf.answering.base import IF_SUFFICIENT, answer_so_far
-from sarag_rdf.answering.following import partial_object
+from sarag_rdf.answering.conversation import IF_SUFFICIENT, answer_so_far, partial_object
 from sarag_rdf.base.types import AnswerEvent
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 

@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.base import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.answering.closed_book import ClosedBook
+from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.single import ClosedBook
 from sarag_rdf.base.errors import (
     EndpointDownError,
     SaragError,
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.plugins.papers.generic_cot import GenericCot
-from sarag_rdf.plugins.papers.route import Route
-from sarag_rdf.plugins.papers.sparql_cot import SparqlCot
+from sarag_rdf.plugins.papers.reasoning_bottleneck import GenericCot, Route, SparqlCot
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ASKED,

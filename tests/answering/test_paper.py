@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.base import INSUFFICIENT
+from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.answering.cot import Cot
 from sarag_rdf.answering.decompose import Decompose
 from sarag_rdf.base.options import Spec

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.base import INSUFFICIENT, abstains
+from sarag_rdf.answering.conversation import INSUFFICIENT, abstains
 from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section, Usage

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.server.http import BODY_SECONDS, MOST_PARAMETERS, parse_parameters
 from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.requests import BODY_SECONDS, MOST_PARAMETERS, parse_parameters
 from tests.sample_graph import make_graph
 from tests.server.running import TOKEN, Running, serving
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.server.server import (
+from sarag_rdf.server.http_server import (
     HEAD_SECONDS,
     MAX_CONNECTIONS,
     MAX_FIELDS,
@@ -75,7 +75,7 @@ def test_a_head_is_measured_however_it_is_cut() -> None:
 
 def test_accept_is_read_in_linear_time() -> None:
     """Twice as long a header takes about twice, not four times, as many steps."""
-    from sarag_rdf.server import http
+    from sarag_rdf.server.media import RESULT_TYPES, choose_media_type
 
     class Counted(str):
         calls = 0
@@ -84,8 +84,8 @@ def test_accept_is_read_in_linear_time() -> None:
             Counted.calls += 1
             return str(self).split(",")
 
-    found = http.choose_media_type(
-        Counted(", ".join(f"a/b{n}" for n in range(20_000)) + ", text/csv"), http.RESULT_TYPES
+    found = choose_media_type(
+        Counted(", ".join(f"a/b{n}" for n in range(20_000)) + ", text/csv"), RESULT_TYPES
     )
     assert found == "text/csv"
     assert Counted.calls == 1

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.base.sandbox import machine_memory, memory, process_memory
-from sarag_rdf.server.settings import MIN_MEMORY, ServeSettings
+from sarag_rdf.base.sandbox import _resident, machine_memory, process_memory
+from sarag_rdf.server.serve_settings import MIN_MEMORY, ServeSettings
 from tests.sample_graph import make_graph
 from tests.server.running import Running, serving
 
@@ -82,9 +82,9 @@ def _signal_workers(server: Running, number: int) -> None:
 
 def test_memory_is_known_without_proc() -> None:
     own = process_memory(os.getpid())
-    resident = memory._resident(os.getpid())
+    resident = _resident(os.getpid())
     assert 0 < own < resident < machine_memory()
-    assert process_memory(1 << 30) == memory._resident(1 << 30) == 0
+    assert process_memory(1 << 30) == _resident(1 << 30) == 0
 
 
 def test_the_limit_follows_from_the_machine_and_the_workers(tmp_path: Path) -> None:

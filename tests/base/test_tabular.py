@@ -18,7 +18,7 @@ from sarag_rdf.extraction.typed_statements import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg.gate import read_shapes_files
 from sarag_rdf.plugins.evaluation.competency import read_answers
-from sarag_rdf.plugins.evaluation.resolution import read_gold
+from sarag_rdf.plugins.evaluation.gold import read_gold
 from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.retrieval.path_model import read_model
 

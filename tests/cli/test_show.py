@@ -23,7 +23,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.cli import answers
 from sarag_rdf.cli.answers import number_sources, show_retrieved, show_table, show_trace
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.kg.report import source_name
+from sarag_rdf.kg.results import source_name
 from sarag_rdf.retrieval import sarag
 from tests.retrieval import test_retrievers, test_sarag
 from tests.retrieval.graphs import QUESTIONS, larger_graph, view_of

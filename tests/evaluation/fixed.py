@@ -12,7 +12,7 @@ from sarag_rdf.base import plugins
 from sarag_rdf.base.options import option
 from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from sarag_rdf.kg import registry
-from sarag_rdf.retrieval.base import RetrieverStrategy
+from sarag_rdf.retrieval.retriever import RetrieverStrategy
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor

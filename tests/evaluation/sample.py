@@ -87,6 +87,11 @@ def columns(name: str) -> Iterator[dict[str, Any]]:
         yield {"id": record.pop("_id"), **record, "supporting_facts": facts, "context": context}
 
 
+def is_sample(path: Path) -> bool:
+    """Whether a file is still the corpus as `write` writes it."""
+    return path.read_text("utf-8") == json.dumps(CORPUS, ensure_ascii=False) + "\n"
+
+
 def write(path: Path, value: Any) -> Path:
     """Write JSON, or JSON Lines to a name that says so."""
     lines = value if path.suffix == ".jsonl" else [value]

@@ -1,4 +1,4 @@
-"""``sarag evaluate activation`` on a real small graph."""
+"""``sarag evaluate activation`` on a small graph."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.command import Sarag
+from tests.evaluation.fixed import without_models
 
-QUESTION = "Where was the mother of Ada born?"
+QUESTION = "On which river lies the birthplace of Ada Brandt?"
 
 
 @pytest.fixture
-def indexed(sarag: Sarag, tmp_path: Path) -> Sarag:
-    (tmp_path / "ada.txt").write_text("Ada was born in London. Her mother was Bea of Ulm.")
-    (tmp_path / "bea.txt").write_text("Bea was born in Ulm. Ulm lies on the Danube.")
-    assert sarag("index", "ada.txt", "bea.txt").code == 0
+def indexed(sarag: Sarag, sample_kg: Path, monkeypatch: pytest.MonkeyPatch) -> Sarag:
+    without_models(monkeypatch)
+    monkeypatch.setenv("SARAG_KG", str(sample_kg))
     return sarag
 
 
@@ -28,6 +28,8 @@ def test_it_tells_a_line_a_value_and_draws(indexed: Sarag, retriever: str, tmp_p
     assert [row[0] for row in table] == ["0", "0.2", "0.9"]
     passing = [int(row[3]) for row in table]
     assert passing == sorted(passing, reverse=True)
+    activated = [int(row[1]) for row in table]
+    assert activated[0] > activated[-1]
     assert indexed(*command, "--plot", "two.png").out == first.out
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")

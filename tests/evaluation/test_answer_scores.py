@@ -66,6 +66,7 @@ WORDS = st.lists(
 ).map(" ".join)
 
 
+@pytest.mark.interop
 @settings(max_examples=300, deadline=None)
 @given(WORDS, st.lists(WORDS.filter(normalize_answer), min_size=1, max_size=3))
 def test_as_others_compute_it(answer: str, known: list[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sarag_rdf.base.errors import EndpointDownError, UnparsableReplyError
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.plugins.evaluation.compare import CRITERIA
+from sarag_rdf.plugins.evaluation.comparisons import CRITERIA
 from tests.command import Result, Sarag
 from tests.evaluation.scripted import Scripted
 

@@ -10,7 +10,7 @@ import pytest
 
 from sarag_rdf.base.types import Relation, Value
 from sarag_rdf.kg import registry
-from sarag_rdf.plugins.evaluation.extraction import keys_of
+from sarag_rdf.plugins.evaluation.gold import keys_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Result, Sarag
 

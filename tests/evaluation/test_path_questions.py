@@ -13,13 +13,13 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Table, silent
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.datasets import read_questions
 from sarag_rdf.plugins.evaluation.path_questions import (
     QuestionWriter,
     WritingReport,
     write_questions,
 )
-from sarag_rdf.plugins.evaluation.paths import relation_paths
-from sarag_rdf.plugins.evaluation.questions import read_path_questions, read_questions
+from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
@@ -173,9 +173,8 @@ def test_other_evaluations_read_them(
     done = sarag("evaluate", "paths", "--questions", "questions.json", *over)
     assert "questions.json: 6 questions" in done.out
     assert "chunk-resolved" in done.out
-    marked = read_path_questions(tmp_path / "questions.json")
-    assert all(f"[{question.topic}]" in question.text for question in marked)
-    assert all(question.answers for question in marked)
+    assert all(f"[{question.topic}]" in question.marked for question in file.questions)
+    assert all(question.answers for question in file.questions)
 
     assert sarag("index", "films.jsonl", "--kg", "articles").code == 0
     files = ["--corpus", "films.jsonl", "--questions", "questions.json"]

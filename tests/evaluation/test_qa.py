@@ -33,9 +33,8 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.plugins.evaluation.plots import write_plot
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
-from sarag_rdf.plugins.evaluation.report import WIDTH
+from sarag_rdf.plugins.evaluation.reporting import WIDTH, write_plot
 from tests.command import Result, Sarag, environment, interruptible, run_sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
@@ -86,8 +85,10 @@ def script(name: str, prompt: str) -> PresentedAnswer:
 class Evaluate:
     """Runs the command over files in the working folder, with a model that is scripted."""
 
-    def __init__(self, sarag: Sarag, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.sarag, self.folder = sarag, folder
+    def __init__(
+        self, sarag: Sarag, folder: Path, kg: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.sarag, self.folder, self.kg = sarag, folder, kg
         self.llm, self.judge = Scripted(script), Scripted(script)
         monkeypatch.setattr(registry, "make_llm", self.model)
         write(folder / "corpus.json", CORPUS)
@@ -100,7 +101,10 @@ class Evaluate:
         files = ["--corpus", "corpus.json", "--questions", "questions.json"]
         return self.sarag("evaluate", "qa", *files, "--concurrency", "1", *arguments)
 
-    def json(self, *arguments: str) -> dict[str, Any]:
+    def json(self, *arguments: str, is_indexed: bool = True) -> dict[str, Any]:
+        """The results over a graph that is indexed already, unless arguments name another."""
+        if is_indexed and "--kg" not in arguments:
+            arguments = (*arguments, "--kg", str(self.kg))
         done = self(*arguments, "--output", "out.json")
         assert done.code == 0, done
         found: dict[str, Any] = json.loads(self.bytes())
@@ -118,9 +122,11 @@ class Evaluate:
 
 
 @pytest.fixture
-def evaluate(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
+def evaluate(
+    sarag: Sarag, tmp_path: Path, sample_kg: Path, monkeypatch: pytest.MonkeyPatch
+) -> Evaluate:
     without_models(monkeypatch)
-    return Evaluate(sarag, tmp_path, monkeypatch)
+    return Evaluate(sarag, tmp_path, sample_kg, monkeypatch)
 
 
 # ----------------------------------------------------------------------------- Figures
@@ -431,10 +437,10 @@ def test_what_is_done_is_not_asked_again(
     evaluate.llm.script = interrupted
     evaluate(*arguments).fails(130, "interrupted: completed work is saved")
     evaluate.llm = whole
-    data = evaluate.json(*arguments)
+    data = evaluate.json(*arguments, is_indexed=False)
     assert len(whole.calls) == 9 - after
     once = evaluate.bytes()
-    assert evaluate.json(*arguments) == data
+    assert evaluate.json(*arguments, is_indexed=False) == data
     assert len(whole.calls) == 9 - after + 1
     (tmp_path / "replies.sqlite").unlink()
     evaluate.json(*arguments)

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.plugins.evaluation.questions import (
+from sarag_rdf.plugins.evaluation.datasets import (
     Corpus,
     Passage,
-    locate_support,
     read_corpus,
     read_questions,
 )
@@ -54,7 +53,7 @@ def test_formats_of_a_corpus(tmp_path: Path, name: str, value: Any) -> None:
         write(path, value)
     corpus = read_corpus(path)
     assert {passage.title: passage.text for passage in corpus.passages} == PASSAGES
-    assert (corpus.duplicates, corpus.empty, corpus.file) == (0, 0, name)
+    assert (corpus.duplicates, corpus.empty, corpus.summary["file"]) == (0, 0, name)
     assert corpus.passages[2].id == ("p2" if name == "ids.json" else "2")
 
 
@@ -160,12 +159,11 @@ def test_formats_of_questions(tmp_path: Path, name: str, records: Any) -> None:
     corpus = read_corpus(write(tmp_path / "corpus.json", CORPUS))
     assert file.duplicates == 0
     titles = list(PASSAGES)
-    for found, (id_, text, answer, support) in zip(
-        locate_support(file.questions, corpus), QUESTIONS, strict=True
-    ):
-        assert (found.question.id, found.question.query.text) == (id_, text)
-        assert found.question.answers[0] == answer
-        assert sorted(found.supporting) == sorted(titles.index(title) for title in support)
+    for question, (id_, text, answer, support) in zip(file.questions, QUESTIONS, strict=True):
+        assert (question.id, question.query.text) == (id_, text)
+        assert question.answers[0] == answer
+        positions = sorted(titles.index(title) for title in support)
+        assert sorted(corpus.support_of(question)) == positions
 
 
 def test_types_and_hops(tmp_path: Path) -> None:
@@ -219,7 +217,7 @@ def test_support_that_cannot_be_judged(tmp_path: Path) -> None:
     corpus = read_corpus(write(tmp_path / "corpus.json", CORPUS))
     [question] = read_questions(write(tmp_path / "a.json", [record])).questions
     assert question.supporting[-1] == ("Vienna", "")
-    assert locate_support([question], corpus)[0].supporting == ()
+    assert corpus.support_of(question) == ()
 
 
 @pytest.mark.parametrize(
@@ -257,8 +255,7 @@ def test_questions_that_are_none(tmp_path: Path, records: Any, word: str) -> Non
 def test_a_sample_of_musique() -> None:
     corpus = read_corpus(SAMPLE / "corpus.json")
     file = read_questions(SAMPLE / "questions_dev50.json")
-    found = locate_support(file.questions, corpus)
-    assert (len(corpus.passages), corpus.duplicates, len(found)) == (1890, 0, 50)
-    hops = [len(question.supporting) for question in found]
+    assert (len(corpus.passages), corpus.duplicates, len(file.questions)) == (1890, 0, 50)
+    hops = [len(corpus.support_of(question)) for question in file.questions]
     assert {n: hops.count(n) for n in (0, 2, 3, 4)} == {0: 0, 2: 30, 3: 16, 4: 4}
-    assert all(question.question.has_answer for question in found)
+    assert all(question.has_answer for question in file.questions)

@@ -9,13 +9,13 @@ import pytest
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.kg import registry
-from sarag_rdf.plugins.evaluation.measures import PRF
-from sarag_rdf.plugins.evaluation.resolution import (
+from sarag_rdf.plugins.evaluation.gold import (
     GoldMention,
     b_cubed,
     pairwise,
     read_gold,
 )
+from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 

@@ -16,14 +16,14 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
+from sarag_rdf.plugins.evaluation import retrieval
 from sarag_rdf.plugins.evaluation.measures import count_words, words_to_answer
-from sarag_rdf.plugins.evaluation.plots import write_plot
-from sarag_rdf.plugins.evaluation.report import WIDTH
+from sarag_rdf.plugins.evaluation.reporting import WIDTH, write_plot
 from sarag_rdf.retrieval.sarag import Sarag as SaragRetriever
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import Fixed, without_models
-from tests.evaluation.sample import CORPUS, PASSAGES, QUESTIONS, musique, write
+from tests.evaluation.sample import CORPUS, PASSAGES, QUESTIONS, is_sample, musique, write
 from tests.sample_graph import files_of
 from tests.test_docs import skip_without_models
 
@@ -31,8 +31,8 @@ from tests.test_docs import skip_without_models
 class Evaluate:
     """Runs the command over files in the working folder."""
 
-    def __init__(self, sarag: Sarag, folder: Path) -> None:
-        self.sarag, self.folder = sarag, folder
+    def __init__(self, sarag: Sarag, folder: Path, kg: Path | None = None) -> None:
+        self.sarag, self.folder, self.kg = sarag, folder, kg
         write(folder / "corpus.json", CORPUS)
         write(folder / "questions.json", musique())
 
@@ -41,6 +41,10 @@ class Evaluate:
         return self.sarag("evaluate", "retrieval", *files, *arguments)
 
     def json(self, *arguments: str, **options: Any) -> dict[str, Any]:
+        """The results, of the sample corpus over a graph that is indexed already."""
+        named = {"--kg", "--extractor"} & {*arguments}
+        if self.kg and not named and is_sample(self.folder / "corpus.json"):
+            arguments = (*arguments, "--kg", str(self.kg))
         done = self(*arguments, "--output", "out.json", **options)
         assert done.code == 0, done
         found: dict[str, Any] = json.loads((self.folder / "out.json").read_text("utf-8"))
@@ -48,10 +52,12 @@ class Evaluate:
 
 
 @pytest.fixture
-def evaluate(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
+def evaluate(
+    sarag: Sarag, tmp_path: Path, sample_kg: Path, monkeypatch: pytest.MonkeyPatch
+) -> Evaluate:
     """The command without a model: hashed words, capital letters, and the retriever ``fixed``."""
     without_models(monkeypatch)
-    return Evaluate(sarag, tmp_path)
+    return Evaluate(sarag, tmp_path, sample_kg)
 
 
 # ----------------------------------------------------------------------------- Figures
@@ -135,7 +141,7 @@ def test_the_same_input_gives_the_same_bytes(evaluate: Evaluate, tmp_path: Path)
         assert ("sarag: indexing with" in done.err) == (number == 0)
         written.append([(tmp_path / name).read_bytes() for name in ("a.json", "a.png")])
     assert written[0] == written[1]
-    evaluate.json(*arguments[:-2])
+    assert evaluate(*arguments[:-2], "--output", "out.json").code == 0
     assert (tmp_path / "out.json").read_bytes() == written[0][0]
     assert str(tmp_path).encode() not in written[0][0]
     assert evaluate(*arguments, "--json").out.encode() == written[0][0]
@@ -184,6 +190,7 @@ def test_questions_chosen(evaluate: Evaluate) -> None:
     orders = {tuple(ids("--seed", str(seed), "--limit", "2")) for seed in range(4)}
     assert len(orders) > 1
     assert orders == {tuple(ids("--seed", str(seed), "--limit", "2")) for seed in range(4)}
+    assert ids("--seed", "0") != ids()  # 0 is a seed as any other
 
 
 def test_the_default_baseline(evaluate: Evaluate) -> None:
@@ -204,7 +211,7 @@ def test_encoding_is_timed_apart(evaluate: Evaluate, monkeypatch: pytest.MonkeyP
         return embed(self, texts)
 
     monkeypatch.setattr(HashEmbedder, "embed", counting)
-    evaluate.json("--methods", "sarag,fixed")
+    evaluate.json("--methods", "sarag,fixed", "--kg", "own")
     asked = [texts for texts in embedded if texts[0].endswith("?")]
     assert all(len(texts) == 1 for texts in asked)
     assert len(asked) == 2 * (len(QUESTIONS) + 1)
@@ -224,29 +231,31 @@ def test_the_time_is_that_of_the_largest_k(evaluate: Evaluate) -> None:
 
 
 def test_more_is_asked_for_while_the_largest_context_is_not_full(
-    evaluate: Evaluate, tmp_path: Path
+    evaluate: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only for coverage: what is returned, and its ranks, are those of the first time."""
-    passages = [{"title": f"T{n}", "text": f"Word number {n}."} for n in range(450)]
+    monkeypatch.setattr(retrieval, "DEPTH", 10)
+    passages = [{"title": f"T{n}", "text": f"Word number {n}."} for n in range(45)]
     write(tmp_path / "corpus.json", passages)
-    question = {"id": "a", "question": "Which number is it?", "answer": "number 449"}
-    support = [{"title": "T449", "paragraph_text": "Word number 449.", "is_supporting": True}]
+    question = {"id": "a", "question": "Which number is it?", "answer": "number 44"}
+    support = [{"title": "T44", "paragraph_text": "Word number 44.", "is_supporting": True}]
     write(tmp_path / "questions.json", [{**question, "paragraphs": support}])
-    order = "|".join(f"T{n}" for n in range(450))
-    data = evaluate.json("--methods", f"fixed:order={order}", "--tokens", "2000,2400")
-    assert [limit for _, limit in Fixed.asked] == [10, 10, 100, 400, 1600]
+    order = "|".join(f"T{n}" for n in range(45))
+    tokens = ("--k", "5", "--tokens", "200,240")
+    data = evaluate.json("--methods", f"fixed:order={order}", *tokens)
+    assert [limit for _, limit in Fixed.asked] == [5, 5, 10, 40, 160]
     [result] = data["results"]
-    assert (result["coverage@2000"], result["coverage@2400"]) == (0.0, 1.0)
-    assert (result["returned"], result["R@10"]) == (100, 0.0)
+    assert (result["coverage@200"], result["coverage@240"]) == (0.0, 1.0)
+    assert (result["returned"], result["R@5"]) == (10, 0.0)
     Fixed.asked.clear()
-    data = evaluate.json("--methods", f"fixed:order={order}:limit=7", "--tokens", "2000,2400")
+    data = evaluate.json("--methods", f"fixed:order={order}:limit=7", *tokens)
     assert {limit for _, limit in Fixed.asked} == {7}
-    assert data["results"][0]["coverage@2400"] == 0.0
+    assert data["results"][0]["coverage@240"] == 0.0
 
 
 def test_chunks_of_one_passage(evaluate: Evaluate, tmp_path: Path) -> None:
     """The rank of a passage is that of its best chunk, and chunks belong to their passage."""
-    text = " ".join(f"Linz{n} is near Wels{n}." for n in range(400))
+    text = " ".join(400 * ["Linz is near Wels."])
     write(tmp_path / "corpus.json", [*CORPUS, {"title": "Linz", "text": text}])
     data = evaluate.json("--kg", "kg")
     with KnowledgeGraph(Session("kg", embedder=HashEmbedder())) as kg:

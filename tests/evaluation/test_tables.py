@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.registry import options_of, ranking_options
+from sarag_rdf.kg.registry import options_of
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.plugins.evaluation.qa import SystemSpec
+from sarag_rdf.plugins.evaluation.qa import FOLDER, SystemSpec, read_table
 from sarag_rdf.plugins.evaluation.sweep import read_variation, settings_of
-from sarag_rdf.plugins.evaluation.tables import FOLDER, read_table
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
@@ -103,16 +102,14 @@ def test_what_cannot_be_varied(
 def test_too_many_settings() -> None:
     values = tuple(f"0.{number:02}" for number in range(30))
     with pytest.raises(Exception, match="900 settings are too many"):
-        settings_of(
-            "sarag-paper", [("c", values), ("tau_a", values)], ranking_options, is_grid=True
-        )
+        settings_of("sarag-paper", [("c", values), ("tau_a", values)], is_grid=True)
     assert read_variation(" c = 0.1, 0.1 ,0.2") == ("c", ("0.1", "0.2"))
 
 
 def test_without_matplotlib_nothing_is_indexed(
     sarag: Sarag, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sarag_rdf.plugins.evaluation.plots.find_spec", lambda _: None)
+    monkeypatch.setattr("sarag_rdf.plugins.evaluation.reporting.find_spec", lambda _: None)
     done = sweep(sarag, "--vary", "c=0,0.1", "--plot", "a.png", "--kg", "kg")
     assert done.code != 0
     assert "--plot needs matplotlib: pip install 'sarag-rdf[plot]'" in done.err
@@ -198,7 +195,7 @@ def test_systems_of_a_table_are_valid_and_distinct(name: str, rows: int, runnabl
         assert options_of("reasoner", system.reasoner)
     for row in found.rows:
         assert bool(row.calls) == bool(row.system)
-        assert {len(figures) for figures in row.published} <= {0, len(found.measures)}
+        assert {len(figures) for figures in row.published.values()} <= {0, len(found.measures)}
 
 
 def test_the_packaged_tables() -> None:

@@ -27,7 +27,7 @@ from sarag_rdf.base.vocab import RDF, SARAG, iri
 from sarag_rdf.building.check.fsck import Finding
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.kg.results import retrieved_to_dict
 from tests.fault_server import playing
 from tests.faults.killing import Aim, Ended, run
 from tests.faults.scenarios import QUESTIONS, SCENARIOS, Sarag, Scenario

@@ -12,7 +12,7 @@ from sarag_rdf.base.errors import QueryError, SaragError, UsageError, one_line
 from sarag_rdf.documents import read_paths
 from sarag_rdf.graph.store.update_guard import inspect_update
 from sarag_rdf.models.client import endpoint_client
-from sarag_rdf.server.settings import checked_public_url
+from sarag_rdf.server.serve_settings import checked_public_url
 from tests.fuzz.hostile import graph, is_line
 
 

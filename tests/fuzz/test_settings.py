@@ -23,7 +23,7 @@ from sarag_rdf.building.link.sssom import Curies
 from sarag_rdf.cli import main
 from sarag_rdf.cli.settings_files import read_settings
 from sarag_rdf.models.client import endpoint_client, public_url
-from sarag_rdf.server.settings import checked_public_url
+from sarag_rdf.server.serve_settings import checked_public_url
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import assert_sound, evidence, graph, is_line, mutated, texts
 from tests.sample_graph import files_of, make_graph

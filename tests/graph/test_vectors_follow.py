@@ -31,8 +31,7 @@ from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
 from sarag_rdf.kg.registry import make_view
-from sarag_rdf.retrieval.network.kinds import EDGE_KINDS
-from sarag_rdf.retrieval.network.network import Iris, arrays_of
+from sarag_rdf.retrieval.network import EDGE_KINDS, Iris, arrays_of
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import METHOD, MINTER, WORDS
 

@@ -23,7 +23,7 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.export.activation import activation_trig
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.sample_graph import make_graph

@@ -23,8 +23,8 @@ from sarag_rdf.building.derive.entailed_graph import entailment_errors
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.write import UpdateJob, update
+from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.updates import UpdateJob, update
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import BASE

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering.base import NO_EVIDENCE
+from sarag_rdf.answering.conversation import NO_EVIDENCE
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.ports import Reasoner
 from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.report import answer_to_dict
-from sarag_rdf.plugins.papers.kg_infused_reasoner import NO_NOTE
+from sarag_rdf.kg.results import answer_to_dict
+from sarag_rdf.plugins.papers.kg_infused import NO_NOTE
 from sarag_rdf.plugins.papers.self_ask import SelfAsk
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import answer_of, told
 from tests.command import Sarag
@@ -248,17 +248,15 @@ def test_a_round_selects_no_more_than_it_may(opened: KnowledgeGraph) -> None:
     assert (numbers_["maxItems"], numbers_["items"]["enum"]) == (1, [1, 2])
 
 
-@pytest.mark.parametrize("sample", ["false", "true"])
-def test_of_many_statements_some_are_offered(opened: KnowledgeGraph, sample: str) -> None:
+def test_of_many_statements_some_are_offered(opened: KnowledgeGraph) -> None:
     prompts = []
     for _ in range(2):
         llm = QueuedLLM([numbers(), QUERY, NOTE, FINAL])
-        asked(opened, llm, f"{ONE}:statements=1:sample={sample}")
+        asked(opened, llm, f"{ONE}:statements=1")
         prompts.append(llm.prompts[0])
     assert prompts[0] == prompts[1]
     assert ("2. " in prompts[0], "1. Orbis | " in prompts[0]) == (False, True)
-    if sample == "false":  # the nearest: it shares the word seat with the question
-        assert "1. Orbis | seat | Ulm" in prompts[0]
+    assert "1. Orbis | seat | Ulm" in prompts[0]  # It shares the word seat with the question.
 
 
 def test_a_number_that_was_not_offered(opened: KnowledgeGraph) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.plugins.papers.patterns import PatternError, PatternQuery, parse_patterns
+from sarag_rdf.plugins.papers.sparql_grounded import PatternError, PatternQuery, parse_patterns
 
 
 def shown(query: PatternQuery) -> list[str]:

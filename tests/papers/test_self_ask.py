@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.base import INSUFFICIENT
+from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.plugins.papers.self_ask import SelfAsk
 from sarag_rdf.testing.fakes import QueuedLLM

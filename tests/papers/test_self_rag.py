@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.answering.base import INSUFFICIENT, NO_EVIDENCE
+from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.prompts import BREAK
 from sarag_rdf.base.types import Answer, Context

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from sarag_rdf.plugins.papers import sparql_grounded
-from sarag_rdf.plugins.papers.grounding import Binding, Grounding, Support
-from sarag_rdf.plugins.papers.patterns import PatternQuery
-from sarag_rdf.plugins.papers.sparql_grounded import SparqlGrounded
+from sarag_rdf.plugins.papers.sparql_grounded import (
+    Binding,
+    Grounding,
+    PatternQuery,
+    SparqlGrounded,
+    Support,
+)
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import CITE_ADA, EMPTY, QUERY, Library, answer_of, told
 

@@ -11,7 +11,7 @@ import jinja2
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering.base import NOTHING, prompt_text
+from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.building.derive.curation import Member

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.answering.base import prompt_text
+from sarag_rdf.answering.conversation import prompt_text
 from sarag_rdf.base.prompts import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationships_prompt

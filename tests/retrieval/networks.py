@@ -10,9 +10,17 @@ import numpy as np
 
 from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.retrieval.activation import Activation, Gate, Pass, Rates, Round, Spreading
-from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, RELATED_TO, SAME_AS, EdgeKind
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Iris
-from sarag_rdf.retrieval.network.steering import EdgeFactors, Steering
+from sarag_rdf.retrieval.network import (
+    ABOUT,
+    DESCRIBES,
+    RELATED_TO,
+    SAME_AS,
+    ArrayNetwork,
+    EdgeKind,
+    Edges,
+    Iris,
+)
+from sarag_rdf.retrieval.steering import EdgeFactors, Steering
 
 Pairs = Sequence[tuple[int, int]]
 

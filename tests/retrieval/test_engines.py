@@ -11,9 +11,9 @@ from sarag_rdf.base.types import Query
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import MemoryVectors
 from sarag_rdf.kg.registry import make_retriever, make_view
-from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.retrieval import relevance
-from sarag_rdf.retrieval.network.load import StoreNetwork
+from sarag_rdf.retrieval.network import StoreNetwork
 from sarag_rdf.retrieval.view import Engine, GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import QUESTIONS, larger_graph
@@ -59,13 +59,14 @@ def test_few_documents_are_read_where_few_can_be_among_the_best(
 ) -> None:
     monkeypatch.setattr(relevance, "CANDIDATES", 4)
     view, read = view_by("memory", 4), list[int]()
-    vectors = view.document_vectors
+    index = view.vectors.index("document")
+    vectors = index.vectors
 
     def counted(rows: Rows) -> Matrix:
         read.append(len(rows))
         return vectors(rows)
 
-    monkeypatch.setattr(view, "document_vectors", counted)
+    monkeypatch.setattr(index, "vectors", counted)
     every = make_retriever("sarag", view, {"c": 0.3}).retrieve(Query(QUESTIONS[0]))
     most = max(read)
     read.clear()

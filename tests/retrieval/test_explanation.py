@@ -21,10 +21,11 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import make_embedder, make_retriever
-from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.plugins.evaluation.questions import read_corpus, read_questions
-from sarag_rdf.retrieval.base import ScoredDocument, retrieved
+from sarag_rdf.plugins.evaluation.datasets import read_corpus, read_questions
+from sarag_rdf.retrieval.dense import Dense
+from sarag_rdf.retrieval.retriever import scored
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
@@ -294,8 +295,8 @@ def test_squeezing_changes_what_the_published_thresholds_find() -> None:
 def test_ranks_have_no_gap_where_a_document_was_deleted_meanwhile() -> None:
     view = view_of(larger_graph(1))
     [first, second] = view.iris.documents[:2]
-    documents = [ScoredDocument(iri, 1.0) for iri in (first, "urn:deleted", second)]
-    found = retrieved(view, Query(QUESTIONS[0]), "test", {}, documents)
+    documents = [scored(iri, 1.0) for iri in (first, "urn:deleted", second)]
+    found = Dense().result(view, Query(QUESTIONS[0]), documents)
     assert [(d.document.iri, d.rank) for d in found.documents] == [(first, 1), (second, 2)]
 
 

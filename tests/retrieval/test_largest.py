@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.retrieval.activation import Activation, Pass
-from sarag_rdf.retrieval.network.kinds import RELATED_TO
-from sarag_rdf.retrieval.network.network import Edges
+from sarag_rdf.retrieval.network import RELATED_TO, Edges
 
 AMOUNTS = st.sampled_from([0.25, 0.5, 1.0])
 

@@ -21,9 +21,16 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors import graph_vectors as vectors
 from sarag_rdf.graph.vectors.vector_store import FolderVectors
 from sarag_rdf.kg.registry import make_view
-from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
-from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Iris
+from sarag_rdf.retrieval.network import (
+    ABOUT,
+    DESCRIBES,
+    EDGE_KINDS,
+    RELATED_TO,
+    ArrayNetwork,
+    Iris,
+    StoreNetwork,
+    network_arrays,
+)
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, Content, indexed, put
 from tests.retrieval.networks import every

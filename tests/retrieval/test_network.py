@@ -6,8 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import packed, unpacked
-from sarag_rdf.retrieval.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, SAME_AS
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Iris, arrays_of
+from sarag_rdf.retrieval.network import (
+    ABOUT,
+    DESCRIBES,
+    EDGE_KINDS,
+    RELATED_TO,
+    SAME_AS,
+    ArrayNetwork,
+    Edges,
+    Iris,
+    arrays_of,
+)
 from tests.retrieval.networks import described_pairs, ends_of, every, network_of, rows
 
 # ----------------------------------------------------------------------------- Network

@@ -13,23 +13,30 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Reply
-from sarag_rdf.base.types import RelationPath, Usage
+from sarag_rdf.base.types import Query, RelationPath, Usage
 from sarag_rdf.cli.answers import show_retrieved
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
-from sarag_rdf.plugins.evaluation.paths import (
+from sarag_rdf.plugins.evaluation.relation_paths import (
     Example,
     evaluate_paths,
     fit_paths,
     fitted,
+    read_files,
     relation_paths,
 )
-from sarag_rdf.plugins.evaluation.questions import PathQuestion, read_path_questions
-from sarag_rdf.retrieval.path_model import FEATURES, packaged_model, read_model
-from sarag_rdf.retrieval.path_schema import Hop, PathSchema, read_schema
+from sarag_rdf.retrieval.path_model import (
+    FEATURES,
+    Hop,
+    PathSchema,
+    packaged_model,
+    read_model,
+    read_schema,
+)
 from sarag_rdf.retrieval.paths import PathSearch
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, view_of
@@ -68,12 +75,12 @@ def test_the_schema_in_use(kg: KnowledgeGraph) -> None:
     }
     assert schema.kinds[DIRECTOR.start] == "film"
     assert schema.kinds[DIRECTOR.end] == "person"
-    assert schema.fan_out[ACTOR] == pytest.approx(5 / 3)
-    assert schema.fan_out[LANGUAGE.reverse] == pytest.approx(3 / 2)
+    assert schema.fan_out[ACTOR.start] == pytest.approx(5 / 3)
+    assert schema.fan_out[LANGUAGE.reverse.start] == pytest.approx(3 / 2)
     # A director of one film acts in another; nobody is a language.
     assert ACTOR.reverse in schema.after(DIRECTOR)
     assert LANGUAGE not in schema.after(LANGUAGE)
-    assert PathSchema.from_json(schema.to_json()) == schema
+    assert PathSchema(**json.loads(schema.to_json())) == schema
 
 
 def test_paths_in_words(kg: KnowledgeGraph) -> None:
@@ -94,7 +101,7 @@ def test_phrases_without_annotations() -> None:
         ("part of", "cities with the part", "part of"),
         ("has genre", "genre of", "films with the genre"),
     ):
-        schema = PathSchema({"urn:p": label}, kinds, {hop: 1.0, hop.reverse: 1.0})
+        schema = PathSchema({"urn:p": label}, kinds, {hop.start: 1.0, hop.end: 1.0})
         assert packaged_model().phrases(schema, hop) == (forward,)
         assert packaged_model().phrases(schema, hop.reverse) == (inverse,)
 
@@ -105,7 +112,7 @@ def test_the_packaged_ontology_has_a_phrase_for_each_direction() -> None:
     assert len(between_things) > 30
     for iri in between_things:
         for hop in (Hop(iri), Hop(iri, True)):
-            schema = PathSchema({iri: "label"}, {hop.start: "thing"}, {hop: 1.0})
+            schema = PathSchema({iri: "label"}, {hop.start: "thing"}, {hop.start: 1.0})
             phrase = packaged_model().noun_phrase(schema, hop)
             assert "label" not in phrase, f"no phrase for {hop} in ontology/phrases.ttl"
             assert packaged_model().is_plural(schema, hop), phrase
@@ -113,15 +120,19 @@ def test_the_packaged_ontology_has_a_phrase_for_each_direction() -> None:
 
 def test_annotated_phrases_come_before_those_of_texts() -> None:
     hop = Hop("urn:p", True)
-    stated = {hop: ("was born in",)}
-    schema = PathSchema({"urn:p": "birth place"}, {}, {hop: 1.0}, {hop: ("natives of",)}, stated)
+    stated = {hop.start: ("was born in",)}
+    schema = PathSchema(
+        {"urn:p": "birth place"}, {}, {hop.start: 1.0}, {hop.start: ("natives of",)}, stated
+    )
     assert packaged_model().phrases(schema, hop) == ("natives of", "things that was born in")
 
 
 def test_what_texts_say_is_a_phrase_too() -> None:
     hop = Hop("urn:p", True)
-    stated = {hop: ("was born in",)}
-    schema = PathSchema({"urn:p": "birth place"}, {"+urn:p": "person"}, {hop: 1.0}, {}, stated)
+    stated = {hop.start: ("was born in",)}
+    schema = PathSchema(
+        {"urn:p": "birth place"}, {"+urn:p": "person"}, {hop.start: 1.0}, {}, stated
+    )
     assert packaged_model().phrases(schema, hop)[1] == "persons that was born in"
 
 
@@ -233,10 +244,9 @@ def test_sets_of_names() -> None:
 
 def test_three_accountings(kg: KnowledgeGraph) -> None:
     paths = paths_of(kg)
-    question = PathQuestion(
-        "the films directed by [Ruben Soldevila]", "Ruben Soldevila", frozenset({"Paper Lantern"})
-    )
-    [result] = evaluate_paths(paths, paths.view, [question], plain=False)
+    marked = "the films directed by [Ruben Soldevila]"
+    question = Question("1", Query(""), ("Paper Lantern",), topic="Ruben Soldevila", marked=marked)
+    [result] = evaluate_paths(paths, [question], plain=False)
     assert [round(s.precision, 3) for s in result.scores] == [1.0, 1.0, round(2 / 5, 3)]
     assert [s.recall for s in result.scores] == [1.0, 1.0, 1.0]
 
@@ -248,8 +258,9 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
     ]
     file = tmp_path / "questions.tsv"
     file.write_text("\n".join(rows) + "\n")
-    questions = read_path_questions(file)
-    assert questions[0].plain == "who directed Winter Harbour"
+    questions = read_questions(file).questions
+    assert questions[0].query.text == "who directed Winter Harbour"
+    assert questions[0].marked == "who directed [Winter Harbour]"
     fit = fit_paths(paths_of(kg, explain=False), [questions], "test", "two questions")
     assert fit.all == (1.0,)
     assert fit.model.version == "test"
@@ -260,27 +271,37 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
 
 
 def test_tables_and_files_of_questions(tmp_path: Path) -> None:
+    """The topic is in brackets, or named beside the question."""
     file = tmp_path / "questions.tsv"
     file.write_text("question\tanswers\nwho\tIda|Mia\n", encoding="utf-8-sig")
-    assert read_path_questions(file) == [PathQuestion("who", "", frozenset({"Ida", "Mia"}))]
+    [question] = read_questions(file).questions
+    assert (question.query.text, question.topic, question.marked) == ("who", "", "who")
+    assert (question.id, question.answers) == ("row 1", ("Ida", "Mia"))
     for text, complaint in (
         ("text\n1\n", "question and answers"),
-        ("question\tanswers\nwho\tIda\n\nwhere\t\n", "line 4 has no answer"),
-        ("question\tanswers\nwhere\n", "line 2 has no answer"),
-        ("question\tanswers\n \tIda\n", "line 2 has no question"),
+        ("question\tanswers\n", "no questions"),
+        ("question\tanswers\nwho\t\n \tIda\n", r"question 2 \(row 2\): the question is empty"),
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=complaint):
-            read_path_questions(file)
+            read_questions(file)
+    for text, complaint in (
+        ("question\tanswers\nwho\tIda\n\nwhere\t\n", "row 2 has no answer"),
+        ("question\tanswers\nwhere\n", "row 1 has no answer"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=complaint):
+            read_files([file])
     file = tmp_path / "questions.json"
-    record = {"question": "Who lives in the Weiße Gasse of LINZ?", "path": {"topic_name": "Linz"}}
+    record = {"id": 1, "question": "Who lives in the Weiße Gasse of LINZ?"}
+    record["path"] = {"topic_name": "Linz"}
     file.write_text(json.dumps([{**record, "answer": ["Ida"]}]))
-    [question] = read_path_questions(file)
-    assert question.text == "Who lives in the Weiße Gasse of [LINZ]?"
+    [question] = read_questions(file).questions
+    assert question.marked == "Who lives in the Weiße Gasse of [LINZ]?"
     for records, complaint in (([{**record, "answer": []}], "no answer"), ([], "no questions")):
         file.write_text(json.dumps(records))
         with pytest.raises(InputError, match=complaint):
-            read_path_questions(file)
+            read_files([file])
 
 
 # A model chooses

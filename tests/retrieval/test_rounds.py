@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import Rows
 from sarag_rdf.retrieval.activation import Rates
-from sarag_rdf.retrieval.network.kinds import ABOUT, RELATED_TO
-from sarag_rdf.retrieval.network.network import ArrayNetwork
+from sarag_rdf.retrieval.network import ABOUT, RELATED_TO, ArrayNetwork
 from tests.retrieval.networks import (
     DenseRound,
     described_pairs,

@@ -15,7 +15,7 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, RankedDocument
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index
-from sarag_rdf.retrieval.context.selected import Selected
+from sarag_rdf.retrieval.context import Selected
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.sample import found, found_for, view_with, words
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.retrieval.activation import Activation, Chains, Pass, Rates, Round, Spreading
-from sarag_rdf.retrieval.network.kinds import EdgeKind, EdgeQuery
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges
+from sarag_rdf.retrieval.network import ArrayNetwork, EdgeKind, EdgeQuery, Edges
 from tests.retrieval.networks import as_dict, gate_of, network_of
 
 SHARES = st.floats(0.01, 1.0)
@@ -112,7 +111,7 @@ def test_no_more_is_read_than_a_round_can_reach() -> None:
 # ------------------------------------------------------------------- Another kind of edge
 
 INSTANCE_OF = EdgeKind(
-    "instance_of",  # type: ignore[arg-type]
+    "instance_of",
     "entity",
     "entity",
     "https://example.org/instanceOf",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.retrieval.activation import Rates
-from sarag_rdf.retrieval.network.network import ArrayNetwork
-from sarag_rdf.retrieval.network.steering import EdgeFactors
+from sarag_rdf.retrieval.network import ArrayNetwork
+from sarag_rdf.retrieval.steering import EdgeFactors
 from tests.retrieval.networks import ends_of, every, one_round, rows
 from tests.retrieval.test_spreading import linked
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
@@ -15,9 +16,8 @@ from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.graph_reader import BATCH, GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.retrieval.neighbourhood import neighbourhood
-from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Iris, Network
+from sarag_rdf.retrieval import network
+from sarag_rdf.retrieval.network import ArrayNetwork, Iris, Network, StoreNetwork, network_arrays
 
 MINTER = Minter()
 Links = list[tuple[str, str]]
@@ -56,13 +56,13 @@ def networks(reader: GraphReader, *names: str) -> tuple[Iris, list[Network]]:
 
 
 def near(
-    reader: GraphReader, seeds: Sequence[str], n: int, *more: str, **options: int
+    reader: GraphReader, seeds: Sequence[str], n: int, *more: str
 ) -> tuple[dict[str, int], list[tuple[str, str, str]]]:
     """Neighbourhood and relationships in it by IRI, equal by both engines."""
     iris, engines = networks(reader, *more)
     found = []
     for engine in engines:
-        hops = neighbourhood(engine, rows_of(iris.entities, seeds), n, **options)
+        hops = engine.neighbourhood(rows_of(iris.entities, seeds), n)
         inside = np.array(sorted(hops), dtype=np.int64)
         edges = engine.relationships_among(inside)
         links = [
@@ -146,8 +146,11 @@ def test_a_frontier_larger_than_one_request() -> None:
     assert len(links) == count + 1
 
 
-def test_it_stops_growing_after_the_hop_that_makes_it_too_large() -> None:
+def test_it_stops_growing_after_the_hop_that_makes_it_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reader = reader_of([("a", "b"), ("a", "c"), ("b", "d"), ("d", "e")])
     for limit, reached in ((1, "a"), (2, "abc"), (3, "abc"), (4, "abcd"), (5, "abcde")):
-        found, _ = near(reader, [entity("a")], 9, max_entities=limit)
+        monkeypatch.setattr(network, "MAX_ENTITIES", limit)
+        found, _ = near(reader, [entity("a")], 9)
         assert set(found) == {entity(name) for name in reached}

@@ -15,16 +15,20 @@ from sarag_rdf.base.vocab import SKOS
 from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.retrieval.network.kinds import (
+from sarag_rdf.retrieval.network import (
     ABOUT,
     DESCRIBES,
     EDGE_KINDS,
     RELATED_TO,
     SAME_AS,
+    ArrayNetwork,
     EdgeKind,
+    Edges,
+    Iris,
+    Network,
+    StoreNetwork,
+    network_arrays,
 )
-from sarag_rdf.retrieval.network.load import StoreNetwork, network_arrays
-from sarag_rdf.retrieval.network.network import ArrayNetwork, Edges, Iris, Network
 from tests.retrieval.graphs import MINTER, Content, put
 from tests.retrieval.test_load import iris_of
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Citation, Context, Excerpt, Section
-from sarag_rdf.retrieval.context.base import Budget, approximate_tokens
-from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.context import Budget, Whole, approximate_tokens
 from tests.retrieval.sample import VIEW, found, found_for, words
 
 # ------------------------------------------------------------------------------- Budget

@@ -8,7 +8,6 @@ from dataclasses import replace
 from sarag_rdf.base.types import (
     ActivatedEntity,
     Document,
-    EdgeKindName,
     EntityType,
     Link,
     NodeType,
@@ -130,7 +129,7 @@ def step(stage: int, origin: str, target: str) -> Step:
     types: dict[int, tuple[NodeType, NodeType]] = {
         0: ("entity", "document"), 1: ("document", "entity"), 2: ("entity", "entity")
     }  # fmt: skip
-    kind: EdgeKindName = "related_to" if stage % 3 == 2 else "describes"
+    kind = "related_to" if stage % 3 == 2 else "describes"
     return Step(
         stage, origin, target, SARAG.describes.value, 0.5, 0.5, 0.5, kind, *types[stage % 3]
     )

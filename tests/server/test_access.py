@@ -16,8 +16,9 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.models.client import OpenAIEmbedder
-from sarag_rdf.server.access import RateLimiter, access_rules, new_token
+from sarag_rdf.server.guard import RateLimiter
 from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.serve_settings import access_rules, new_token
 from tests.command import Sarag
 from tests.fault_server import FaultServer, playing
 from tests.sample_graph import embeddings, make_graph
@@ -113,15 +114,12 @@ def secret_graph(kg: Path) -> str:
 
 
 def test_without_a_token_nothing_is_served_but_documentation(server: Running) -> None:
-    for path in (
-        "/sparql?query=ASK%7B%7D",
-        "/search?q=Ada",
-        "/ask?q=Ada",
-        "/rdf-graph-store?default",
-    ):
-        got = ask(server, "", "GET", path)
-        got.is_line(401, "Authorization: Bearer TOKEN")
-        assert "Basic" in got.headers["www-authenticate"]
+    for path in ("/sparql?query=ASK%7B%7D", "/rdf-graph-store?default"):
+        ask(server, "", "GET", path).is_line(401, "Authorization: Bearer TOKEN")
+    for path in ("/sparql?query=ASK%7B%7D", "/search?q=Ada", "/ask?q=Ada"):
+        assert "Basic" in ask(server, "", "GET", path).headers["www-authenticate"]
+    for path in ("/search?q=Ada", "/ask?q=Ada"):
+        assert ask(server, "", "GET", path).json()["error"]["code"] == "unauthorized"
     for path in ("/docs", "/openapi.json", "/static/page.css"):
         assert ask(server, "", "GET", path).status == 200
 
@@ -133,7 +131,8 @@ def test_a_wrong_token_is_none(server: Running) -> None:
 
 def test_a_scope_permits_and_forbids(server: Running) -> None:
     assert query(server, "reader", "ASK {}").status == 200
-    ask(server, "reader", "GET", "/ask?q=Ada").is_line(403, "'reader'", "'ask'")
+    error = ask(server, "reader", "GET", "/ask?q=Ada").json()["error"]
+    assert error == {"code": "forbidden", "message": "the token 'reader' lacks the scope 'ask'"}
     update = {"Content_Type": "application/sparql-update"}
     insert = "INSERT DATA { GRAPH <https://g.example/1> { <urn:a> <urn:b> 1 } }"
     ask(server, "reader", "POST", "/update", insert, **update).is_line(403, "'write'")
@@ -280,7 +279,7 @@ def test_requests_beyond_the_limit_wait(server: Running) -> None:
 
 def test_a_limit_is_per_client_and_refills(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("sarag_rdf.server.access.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sarag_rdf.server.guard.time.monotonic", lambda: now[0])
     limiter = RateLimiter()
     limiter.admit("a", 1)
     limiter.admit("b", 1)
@@ -358,15 +357,15 @@ def test_a_made_token_is_accepted(sarag: Sarag, tmp_path: Path) -> None:
     [
         ("tokens: [", "not YAML"),
         ("- a", "top level"),
-        ("tokens: {}\nusers: []", "top level"),
-        ("tokens: [{name: a}]", "sarag token NAME"),
+        ("tokens: {}\nusers: []", "'tokens': input should be a valid list"),
+        ("tokens: [{name: a}]", "'tokens.0.scopes' is missing.*sarag token --help"),
         ("tokens: [{name: a, sha256: 12, scopes: [read]}]", "sha256"),
         (f"tokens: [{{name: a, sha256: {'0' * 64}, scopes: [read]}}]".replace("'", ""), "sha256"),
         (f"tokens: [{{name: a, sha256: '{'0' * 64}', scopes: [root]}}]", "scopes"),
         (f"tokens: [{{name: a, sha256: '{'0' * 64}', scopes: read}}]", "scopes"),
-        (f"tokens: [{{name: a, sha256: '{'0' * 64}', scopes: [], rate: 1}}]", "'rate'"),
+        (f"tokens: [{{name: a, sha256: '{'0' * 64}', scopes: [], rate: 1}}]", "'tokens.0.rate'"),
         (f"tokens: [{{name: anonymous, sha256: '{'0' * 64}', scopes: []}}]", "anonymous"),
-        ("anonymous: {scopes: [read], graphs: {hide: [a]}}", "'allow' and 'deny'"),
+        ("anonymous: {scopes: [read], graphs: {hide: [a]}}", "'anonymous.graphs.hide'"),
         ("anonymous: {scopes: [read], requests_per_minute: -1}", "requests_per_minute"),
     ],
 )

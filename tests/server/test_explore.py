@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ from urllib.parse import quote
 import pytest
 
 import sarag_rdf
-from sarag_rdf.server.explore import NameIndex
-from sarag_rdf.server.parameters import MAX_NODES
+from sarag_rdf.server.explore import NameIndex, write_names
 from sarag_rdf.server.picture.trace import activation_frames, chain_to
+from sarag_rdf.server.requests import MAX_NODES
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import make_graph
 from tests.server.running import Running, serving
@@ -73,21 +72,29 @@ def test_terms_are_completed_by_their_beginning(server: Running) -> None:
     assert complete("entity", '" } SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } #') == []
 
 
-def test_names_are_found_by_their_beginning_however_they_are_spelled(tmp_path: Path) -> None:
-    rng = random.Random(1)
-    names = [
-        ("".join(rng.choices("abÄß yz", k=rng.randrange(6))), f"http://x.example/{number}")
-        for number in range(300)
-    ]
-    NameIndex.write(tmp_path / "names", names)
-    index = NameIndex.read(tmp_path / "names")
-    spelled = [(" ".join(name.split()), iri) for name, iri in names]
-    for prefix in {name[:end].strip() for name, _ in names for end in (1, 2, 3)} | {"~", "zzzz"}:
-        wanted = prefix.casefold()
-        expected = sorted(s for s in spelled if s[0].casefold().startswith(wanted))
-        assert not prefix or sorted(index.starting_with(prefix)) == expected
-    NameIndex.write(tmp_path / "none", [])
-    assert list(NameIndex.read(tmp_path / "none").starting_with("a")) == []
+def test_names_are_found_by_their_words_however_they_are_spelled(tmp_path: Path) -> None:
+    names = ["Ada", "Ada  Lovelace", "Countess Ada", "C++", "Müller", "東京大学", 'The "Ada" prize']
+    iris = {f"http://x.example/{number}": name for number, name in enumerate(names)}
+    write_names(tmp_path / "names", [(name, iri) for iri, name in iris.items()])
+    index = NameIndex(tmp_path / "names")
+
+    def find(prefix: str, limit: int = 9) -> list[str]:
+        return [name for name, _ in index.find(prefix, limit)]
+
+    assert find("aD") == ["Ada", "Ada Lovelace", "Countess Ada", 'The "Ada" prize']
+    assert find("ada", 2) == ["Ada", "Ada Lovelace"]
+    assert find("ADA  lo") == ["Ada Lovelace"]
+    assert find("lovelace a") == []
+    assert find("c++") == ["C++", "Countess Ada"]
+    assert (find("mu"), find("MÜ"), find("東")) == (["Müller"], ["Müller"], ["東京大学"])
+    for prefix in ('"ada" OR "c', "ada * NOT x", "", "+\0", "name:a"):
+        assert find(prefix) == [], prefix
+    write_names(tmp_path / "names", [("Ada", "urn:a"), ("Augusta Ada", "urn:a")])
+    assert NameIndex(tmp_path / "names").find("a", 9) == [("Ada", "urn:a")]
+    write_names(tmp_path / "none", [])
+    assert NameIndex(tmp_path / "none").find("a", 1) == []
+    with pytest.raises(FileNotFoundError):
+        NameIndex(tmp_path / "missing")
 
 
 def test_names_of_the_current_state_alone_are_in_files(tmp_path: Path) -> None:

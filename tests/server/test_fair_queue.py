@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.server.pool import FairQueue, QueueFullError
+from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.pool import FairQueue
 
 
 def run(case: Coroutine[Any, Any, None]) -> None:
@@ -29,7 +30,7 @@ def test_no_more_wait_than_may() -> None:
         assert turns.waiting == 16
         refused = [task for task in waiting if task.done()]
         assert len(refused) == 24
-        assert all(isinstance(task.exception(), QueueFullError) for task in refused)
+        assert all(isinstance(task.exception(), RequestError) for task in refused)
         turns.release()  # as one goes, one comes: never more than may
         more = [asyncio.create_task(turns.acquire("a", 60)) for _ in range(5)]
         await _begun(*more)
@@ -88,7 +89,7 @@ def test_a_place_is_not_lost_with_whoever_waited_for_it() -> None:
         waiting.cancel()  # at the moment at which it has been given the place
         await asyncio.gather(waiting, return_exceptions=True)
         await turns.acquire("c", 60)
-        with pytest.raises(TimeoutError):
+        with pytest.raises(RequestError, match="busy"):
             await turns.acquire("d", 0.01)
         assert turns.waiting == 0
         turns.release()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sarag_rdf.server.http import (
+from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.media import (
     RDF_TYPES,
     RESULT_TYPES,
     base_type,
-    charset,
+    check_charset,
     choose_media_type,
-    parse_parameters,
 )
-from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.requests import parse_parameters
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,10 @@ def test_the_default_of_rows_is_json() -> None:
 def test_names_of_types() -> None:
     assert base_type("Text/Turtle ; charset=UTF-8") == "text/turtle"
     assert base_type("nothing") == base_type("") == base_type("a/b\r\nX: 1") == ""
-    assert charset('text/turtle; charset="UTF-16"') == "utf-16"
-    assert charset("text/turtle") == ""
+    with pytest.raises(RequestError, match="send the RDF as UTF-8"):
+        check_charset('text/turtle; charset="UTF-16"', "RDF")
+    for fine in ("text/turtle", 'text/turtle; charset="UTF-8"', "text/turtle;charset=us-ascii"):
+        check_charset(fine, "RDF")
 
 
 def test_parameters() -> None:

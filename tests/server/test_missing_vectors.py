@@ -11,12 +11,11 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.server.graphs import EmbeddingSteps
+from sarag_rdf.server.asking import job_of
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, RequestError
-from sarag_rdf.server.parameters import Search
-from sarag_rdf.server.questions import job_of
-from sarag_rdf.server.settings import ServeSettings
-from sarag_rdf.server.worker import Worker, attempt
+from sarag_rdf.server.requests import Search
+from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker import EmbeddingSteps, Worker, attempt
 from sarag_rdf.testing.fakes import HashEmbedder
 
 

@@ -20,7 +20,7 @@ from sarag_rdf.base.resources import font_files
 from sarag_rdf.base.types import EntityType, Retrieved, Subgraph
 from sarag_rdf.server.picture.drawing import activation_html, activation_svg, write_activation_png
 from sarag_rdf.server.picture.flow import STATES, Flow, Place, _apart, flow_of
-from sarag_rdf.server.picture.text import clean, text_width, wrap
+from sarag_rdf.server.picture.lettering import clean, text_width, wrap
 from tests.server.chromium import DARK, Page, open_browser
 from tests.server.picture_sample import (
     DOCUMENTS,

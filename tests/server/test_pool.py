@@ -13,10 +13,10 @@ from sarag_rdf.base.errors import EmptyGraphError, StoreLockedError
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, RequestError
 from sarag_rdf.server.pool import WorkerPool
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Worker
 
-LOADED = ("sarag_rdf.kg.graph", "sarag_rdf.server.write")
+LOADED = ("sarag_rdf.kg.graph", "sarag_rdf.server.updates")
 
 
 class SayWhatIsLoaded:
@@ -25,7 +25,7 @@ class SayWhatIsLoaded:
     text = "what is loaded"
 
     def run(self, worker: Worker) -> JobReply:
-        return worker.reply("text/plain", str(all(name in sys.modules for name in LOADED)).encode())
+        return JobReply(200, head=str(all(name in sys.modules for name in LOADED)).encode())
 
 
 def no_graph() -> KnowledgeGraph:

@@ -19,13 +19,13 @@ from openapi_spec_validator import validate
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.models.client import OpenAIEmbedder
-from sarag_rdf.plugins.agents.doors import openai
+from sarag_rdf.plugins.agents.openai_door import door as openai
 from sarag_rdf.server import graph_store, sparql
 from sarag_rdf.server.app import routes
+from sarag_rdf.server.asking import FILE_OPTIONS, job_of
 from sarag_rdf.server.openapi import openapi_document
-from sarag_rdf.server.parameters import Ask, Search
-from sarag_rdf.server.questions import FILE_OPTIONS, job_of
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.requests import Ask, Search
+from sarag_rdf.server.serve_settings import ServeSettings
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import embeddings, make_graph
@@ -131,8 +131,8 @@ def test_without_a_match_the_list_is_empty_and_the_status_is_good(server: Runnin
         ("/search?q=a&q=b", ["more than once"]),
         ("/search?q=a&retriever=nope", ["unknown retriever 'nope'"]),
         ("/search?q=a&k=many", ["k of sarag must be an integer", "'many'"]),
-        ("/search?q=a&limit=0", ["limit of sarag must be"]),
-        ("/search?q=a&limit=100000", ["limit of sarag must be at most 1000"]),
+        ("/search?q=a&limit=0", ["'limit': input should be greater than or equal to 1"]),
+        ("/search?q=a&limit=100000", ["'limit': input should be less than or equal to 1000"]),
         ("/search?q=a&retriever=sarag:limit=1001", ["limit of sarag must be at most 1000"]),
         ("/search?q=a&retriever=" + 1001 * "a", ["'retriever'", "1000 characters"]),
         ("/search?q=a&tau_a=0.5", ["unknown option 'tau_a' of sarag"]),
@@ -141,8 +141,8 @@ def test_without_a_match_the_list_is_empty_and_the_status_is_good(server: Runnin
         ("/search?q=a&weights=a=1,b", ["'a=1,b' is not an activation weight"]),
         ("/search?q=a&weights=", ["is not an activation weight"]),
         ("/search?q=a" + 101 * "&weights=a=1", ["'weights'", "at most 100"]),
-        ("/ask?q=a&budget=0", ["budget of whole must be an integer"]),
-        ("/ask?q=a&budget=many", ["budget of whole must be an integer", "'many'"]),
+        ("/ask?q=a&budget=0", ["'budget': input should be greater than or equal to 1"]),
+        ("/ask?q=a&budget=many", ["'budget': input should be a valid integer"]),
         ("/search?q=a&preset=musique", ["preset"]),
         ("/search?q=%ff", ["UTF-8"]),
         ("/ask?q=a&base_url=http%3A%2F%2Fevil.example", ["unknown option 'base_url' of sarag"]),

@@ -20,8 +20,8 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.server.description import MAX_STATEMENTS, Resources
 from sarag_rdf.server.resource import _merged_into
+from sarag_rdf.server.resource_reader import MAX_STATEMENTS, Resources
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor, insert
 from tests.server.chromium import open_browser

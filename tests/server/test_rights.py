@@ -24,7 +24,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.types import Source
 from sarag_rdf.models.client import OpenAIEmbedder
-from sarag_rdf.server.access import new_token
+from sarag_rdf.server.serve_settings import new_token
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, embeddings, insert, make_graph
 from tests.server.running import JSON, Got, Running, serving

@@ -13,7 +13,7 @@ import networkx as nx
 from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD, text_of
 from sarag_rdf.graph.ontology.schema import (
     ANNOTATIONS,
@@ -23,7 +23,6 @@ from sarag_rdf.graph.ontology.schema import (
     has_rules,
     is_code,
     is_datatype,
-    local_name,
     named_datatype,
     rules_of,
 )

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, get_args
-from urllib.parse import unquote
 
 from pyoxigraph import Triple
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import is_iri, namespace
+from sarag_rdf.base.iris import is_iri, local_name, namespace
 from sarag_rdf.base.vocab import OWL, PREFIXES, RDF, RDFS, SARAG, XSD, Namespace
 
 
@@ -202,13 +201,6 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 # ------------------------------------------------------------------------------- Local names
-
-
-def local_name(iri: str) -> str:
-    """The part of an IRI after its namespace, without percent-encoding."""
-    local = iri.removeprefix(namespace(iri)) or iri.rpartition(":")[2]
-    return unquote(local.strip("/#"))
-
 
 _CODE = re.compile(r"[A-Za-z]{0,5}[_-]?\d+")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.+\s]+")

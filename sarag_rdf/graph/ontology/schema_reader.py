@@ -19,7 +19,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base import vocab
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, XSD, Namespace
 from sarag_rdf.graph.ontology.schema import (
@@ -28,7 +28,6 @@ from sarag_rdf.graph.ontology.schema import (
     Schema,
     is_datatype,
     label_datatype,
-    local_name,
     named_datatype,
     split_words,
 )

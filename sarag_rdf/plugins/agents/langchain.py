@@ -28,14 +28,15 @@ except ModuleNotFoundError as error:
 
 from sarag_rdf.base.options import Options
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.agents.documents import metadata_of
+from sarag_rdf.kg.results import retrieved_to_dict
 
 
 class SaragRetriever(BaseRetriever):
     """Retrieves documents from a knowledge graph, by spreading activation or another retriever.
 
-    `metadata` of a document has its IRI and that of its source, offsets, score, and the chain that
-    led to it (`sarag_rdf.plugins.agents.documents`). The asynchronous methods search in a thread.
+    `metadata` of a document is what ``sarag search --json`` says about it: its IRI and that of its
+    source, offsets, score, and the chain that led to it. The asynchronous methods search in a
+    thread.
     Errors are those of `KnowledgeGraph.search`.
     """
 
@@ -73,6 +74,10 @@ class SaragRetriever(BaseRetriever):
         limit = given.pop("k", self.k)
         retrieved = self.kg.search(query, retriever=self.retriever, limit=limit, **given)
         return [
-            Document(id=ranked.document.iri, page_content=ranked.document.text, metadata=metadata)
-            for ranked, metadata in metadata_of(retrieved)
+            Document(
+                id=each["iri"],
+                page_content=each.pop("text"),
+                metadata={"retriever": retrieved.retriever, **each},
+            )
+            for each in retrieved_to_dict(retrieved)["documents"]
         ]

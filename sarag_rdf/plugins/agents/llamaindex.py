@@ -30,7 +30,7 @@ except ModuleNotFoundError as error:
 
 from sarag_rdf.base.options import Options
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.agents.documents import metadata_of
+from sarag_rdf.kg.results import retrieved_to_dict
 
 _FOR_MODELS = ("title",)
 """Metadata that language and embedding models read; the rest is for programs."""
@@ -39,8 +39,9 @@ _FOR_MODELS = ("title",)
 class SaragRetriever(BaseRetriever):
     """Retrieves nodes from a knowledge graph, by spreading activation or another retriever.
 
-    The metadata of a node has its IRI and that of its source, offsets, score, and the chain that
-    led to it (`sarag_rdf.plugins.agents.documents`). The asynchronous methods search in a thread.
+    The metadata of a node are what ``sarag search --json`` says about its document: its IRI and
+    that of its source, offsets, score, and the chain that led to it. The asynchronous methods
+    search in a thread.
     Errors are those of `KnowledgeGraph.search`.
     """
 
@@ -62,22 +63,21 @@ class SaragRetriever(BaseRetriever):
             query_bundle.query_str, retriever=self._retriever, limit=self._k, **self._options
         )
         nodes = []
-        for ranked, metadata in metadata_of(retrieved):
-            document = ranked.document
+        for each in retrieved_to_dict(retrieved)["documents"]:
+            text = each.pop("text")
+            metadata = {"retriever": retrieved.retriever, **each}
             hidden = [name for name in metadata if name not in _FOR_MODELS]
             node = TextNode(
-                id_=document.iri,
-                text=document.text,
-                start_char_idx=document.begin,
-                end_char_idx=document.end,
+                id_=each["iri"],
+                text=text,
+                start_char_idx=each["begin"],
+                end_char_idx=each["end"],
                 metadata=metadata,
                 excluded_llm_metadata_keys=hidden,
                 excluded_embed_metadata_keys=hidden,
-                relationships={
-                    NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document.source_iri)
-                },
+                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=each["source"])},
             )
-            nodes.append(NodeWithScore(node=node, score=float(ranked.score)))
+            nodes.append(NodeWithScore(node=node, score=float(each["score"])))
         return nodes
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
-from pydantic import Field
+from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 
 from sarag_rdf import __version__
 from sarag_rdf.base.errors import SaragError, one_line
 from sarag_rdf.base.prompts import render_prompt
-from sarag_rdf.plugins.agents.mcp_tools import ToolJob
-from sarag_rdf.plugins.agents.mcp_values import (
+from sarag_rdf.plugins.agents.mcp_tools import (
     AnswerResult,
     EntityResult,
     ExplanationResult,
@@ -28,13 +27,16 @@ from sarag_rdf.plugins.agents.mcp_values import (
     QueryResult,
     SchemaResult,
     SearchResult,
+    Tool,
+    ToolJob,
 )
-from sarag_rdf.server.access import Access
-from sarag_rdf.server.graphs import OpenGraph
-from sarag_rdf.server.http import record_of
-from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.read import QueryJob
-from sarag_rdf.server.settings import ServeSettings
+from sarag_rdf.server.asking import job_of
+from sarag_rdf.server.jobs import JobReply
+from sarag_rdf.server.pool import WorkerPool, Workers
+from sarag_rdf.server.query_evaluation import QueryJob
+from sarag_rdf.server.requests import Ask, Search, record_of
+from sarag_rdf.server.serve_settings import Access, ServeSettings
+from sarag_rdf.server.worker import Job, OpenGraph
 
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50
@@ -49,9 +51,7 @@ _INSTRUCTIONS = (
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-_CALLS_A_MODEL = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=True
-)
+_CALLS_A_MODEL = _READS.model_copy(update={"idempotent_hint": False, "open_world_hint": True})
 _ASK = (
     "Answer a question with the language model of the server, with citations. It may cost money: "
     "prefer 'search', and answer from its passages."
@@ -72,8 +72,7 @@ Over = Annotated[
     list[str],
     Field(description="Parts to query: documents, names of imported graphs, or all."),
 ]
-
-
+_Result = TypeVar("_Result", bound=BaseModel)
 _access: ContextVar[Access] = ContextVar("access")
 """What the client may do whose request is being answered."""
 
@@ -91,37 +90,6 @@ async def with_access(ctx: ServerRequestContext[Any, Any], call_next: CallNext) 
         _access.reset(token)
 
 
-class GraphTools:
-    """The tools; each reads the graph as it is now, in the workers, with their time limits.
-
-    Queries have the limits of `sarag serve`: time, rows, no SERVICE. A client that may read some
-    graphs only gets nothing of the others.
-    """
-
-    def __init__(self, workers: Workers, max_rows: int) -> None:
-        self._workers, self._max_rows = workers, max_rows
-
-    async def run(self, tool: str, **arguments: Any) -> bytes:
-        """The result of a tool as JSON; raises `ToolError`."""
-        with errors_as_tool_errors():
-            access = _access.get()
-            if tool == "ask":
-                access.require("ask")
-            job = ToolJob(tool, arguments)
-            reply = await self._workers.questions.run(job, access.graphs, access.name)
-            return reply.body()
-
-    async def query(self, text: str, over: tuple[str, ...]) -> QueryResult:
-        """The result of a query; raises `ToolError`."""
-        with errors_as_tool_errors():
-            access = _access.get()
-            job = QueryJob(
-                text, _ACCEPT, "urn:sarag:mcp", over=over, max_rows=self._max_rows, is_bare=True
-            )
-            reply = await self._workers.readers.run(job, access.graphs, access.name)
-            return QueryResult.of(reply, self._max_rows)
-
-
 @contextmanager
 def errors_as_tool_errors() -> Iterator[None]:
     """A block in which errors of the library become errors of the tool."""
@@ -134,14 +102,37 @@ def errors_as_tool_errors() -> Iterator[None]:
 def make_server(
     open_graph: OpenGraph, settings: ServeSettings, workers: Workers | None = None
 ) -> MCPServer[None]:
-    """The server of a graph, with its own workers unless there are some already."""
+    """The server of a graph, with its own workers unless there are some already.
+
+    Each tool reads the graph as it is now, in the workers, with the limits of `sarag serve`: time,
+    rows, no SERVICE. A client that may read some graphs only gets nothing of the others.
+    """
+    own = Workers(settings, open_graph, lazy=True)
+    using = workers or own
+    max_rows = min(settings.max_rows or MAX_ROWS, MAX_ROWS)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
         with nullcontext() if workers else own:
             yield
 
-    own = Workers(settings, open_graph, lazy=True)
+    async def run(job: Job, pool: WorkerPool) -> JobReply:
+        access = _access.get()
+        return await pool.run(job, access.graphs, access.name)
+
+    async def asked(kind: type[_Result], declared: type[Search], **values: Any) -> _Result:
+        """The result of a search or an answer, read from its JSON."""
+        with errors_as_tool_errors():
+            if declared is Ask:
+                _access.get().require("ask")
+            reply = await run(job_of(declared.checked(values)), using.questions)
+            return kind.model_validate_json(reply.body())
+
+    async def called(kind: type[_Result], tool: Tool, text: str = "", **options: Any) -> _Result:
+        with errors_as_tool_errors():
+            reply = await run(ToolJob(tool, text, options), using.questions)
+            return kind.model_validate_json(reply.body())
+
     server: MCPServer[None] = MCPServer(
         "sarag",
         title="Knowledge graph",
@@ -151,24 +142,13 @@ def make_server(
         middleware=[with_access],
         log_level="ERROR",
     )
-    tools = GraphTools(workers or own, min(settings.max_rows or MAX_ROWS, MAX_ROWS))
-    _add_tools(server, tools)
-    _add_resources(server, tools)
-    _add_prompts(server)
-    return server
 
-
-def _add_tools(server: MCPServer[None], tools: GraphTools) -> None:
     @server.tool(title="Search", annotations=_READS)
     async def search(
-        question: Question,
-        retriever: RetrieverName = "sarag",
-        limit: Passages = 5,
+        question: Question, retriever: RetrieverName = "sarag", limit: Passages = 5
     ) -> SearchResult:
         """Find passages and relationships for a question, by spreading activation."""
-        return SearchResult.model_validate_json(
-            await tools.run("search", question=question, retriever=retriever, limit=limit)
-        )
+        return await asked(SearchResult, Search, q=question, retriever=retriever, limit=limit)
 
     @server.tool(title="Ask", annotations=_CALLS_A_MODEL, description=_ASK)
     async def ask(
@@ -178,25 +158,19 @@ def _add_tools(server: MCPServer[None], tools: GraphTools) -> None:
             str, Field(description="How to answer: single, cot, decompose, ...")
         ] = "single",
     ) -> AnswerResult:
-        return AnswerResult.model_validate_json(
-            await tools.run("ask", question=question, retriever=retriever, reasoner=reasoner)
-        )
+        return await asked(AnswerResult, Ask, q=question, retriever=retriever, reasoner=reasoner)
 
     @server.tool(title="Explain a search", annotations=_READS)
     async def explain(
-        question: Question,
-        retriever: RetrieverName = "sarag",
-        limit: Passages = 5,
+        question: Question, retriever: RetrieverName = "sarag", limit: Passages = 5
     ) -> ExplanationResult:
         """Explain how passages are found: seeds, steps of activation, parts of each score."""
-        return ExplanationResult.model_validate_json(
-            await tools.run("explain", question=question, retriever=retriever, limit=limit)
-        )
+        return await asked(ExplanationResult, Search, q=question, retriever=retriever, limit=limit)
 
     @server.tool(title="Entity", annotations=_READS)
     async def entity(name: Name) -> EntityResult:
         """Look up an entity: classes, descriptions, documents, and statements in and out."""
-        return EntityResult.model_validate_json(await tools.run("entity", name=name))
+        return await called(EntityResult, "entity", name)
 
     @server.tool(title="Neighbours", annotations=_READS)
     async def neighbours(
@@ -205,49 +179,38 @@ def _add_tools(server: MCPServer[None], tools: GraphTools) -> None:
         limit: Annotated[int, Field(description="Most entities.", ge=1, le=500)] = 50,
     ) -> NeighboursResult:
         """List the entities near an entity, and the statements between them."""
-        return NeighboursResult.model_validate_json(
-            await tools.run("neighbours", name=name, hops=hops, limit=limit)
-        )
+        return await called(NeighboursResult, "neighbours", name, hops=hops, limit=limit)
 
     @server.tool(title="Schema", annotations=_READS)
     async def schema() -> SchemaResult:
         """List classes and properties with counts, prefixes, imported graphs, and VoID."""
-        return SchemaResult.model_validate_json(await tools.run("schema"))
+        return await called(SchemaResult, "schema")
 
     @server.tool(title="Query", annotations=_READS)
     async def query(sparql: Sparql, over: Over | None = None) -> QueryResult:
         """Run a read-only SPARQL query, with limits on time and rows; no SERVICE, no updates."""
-        return await tools.query(sparql, tuple(over or ()))
+        with errors_as_tool_errors():
+            parts = tuple(over or ())
+            job = QueryJob(
+                sparql, _ACCEPT, "urn:sarag:mcp", over=parts, max_rows=max_rows, is_bare=True
+            )
+            return QueryResult.of(await run(job, using.readers), max_rows)
 
     @server.tool(title="Explain a query", annotations=_READS)
     async def explain_query(sparql: Sparql, over: Over | None = None) -> QueryExplanationResult:
         """Say what a query would read, without running it: patterns with counts, unused terms."""
-        return QueryExplanationResult.model_validate_json(
-            await tools.run("explain_query", sparql=sparql, over=tuple(over or ()))
-        )
+        return await called(QueryExplanationResult, "explain_query", sparql, over=tuple(over or ()))
 
+    @server.resource("sarag://schema", title="Schema in use", mime_type="application/json")
+    async def schema_in_use() -> str:
+        """Classes and properties with counts, prefixes, imported graphs, and VoID."""
+        return (await schema()).model_dump_json()
 
-def _add_resources(server: MCPServer[None], tools: GraphTools) -> None:
-    @server.resource(
-        "sarag://schema",
-        title="Schema in use",
-        description="Classes and properties with counts, prefixes, imported graphs, and VoID.",
-        mime_type="application/json",
-    )
-    async def schema() -> str:
-        return (await tools.run("schema")).decode()
-
-    @server.resource(
-        "sarag://void",
-        title="Description of the data set",
-        description="VoID, DCAT and PROV as Turtle.",
-        mime_type="text/turtle",
-    )
+    @server.resource("sarag://void", title="Description of the data set", mime_type="text/turtle")
     async def void() -> str:
-        return (await tools.run("void")).decode()
+        """VoID, DCAT and PROV as Turtle."""
+        return (await schema()).void
 
-
-def _add_prompts(server: MCPServer[None]) -> None:
     @server.prompt(title="Answer from the graph")
     def answer(question: str) -> str:
         """Answer a question from passages of the graph, with sources."""
@@ -262,6 +225,8 @@ def _add_prompts(server: MCPServer[None]) -> None:
     def connection(first: str, second: str) -> str:
         """Find how two entities are connected."""
         return render_prompt("mcp/connection", first=first, second=second)
+
+    return server
 
 
 def http_app(settings: ServeSettings, workers: Workers) -> Starlette:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
+import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.cli.flags import (
@@ -25,22 +27,22 @@ from sarag_rdf.cli.output import add_verbosity_options, echo_json, json_text, no
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.plugins.evaluation.questions import Corpus, Question
+    from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, QuestionFile
 
 _MODULES: Final = {
     "retrieval": "retrieval:command",
     "sweep": "sweep:command",
     "qa": "qa:command",
-    "table": "tables:command",
-    "compare": "compare:command",
+    "table": "qa:table_command",
+    "compare": "comparisons:compare",
     "competency": "competency:command",
-    "activation": "activation:command",
-    "extraction": "extraction:command",
-    "preferences": "preferences:command",
-    "resolution": "resolution:command",
+    "activation": "sweep:activation",
+    "extraction": "gold:extraction",
+    "preferences": "comparisons:preferences",
+    "resolution": "gold:resolution",
     "questions": "path_questions:command",
-    "paths": "paths:command",
-    "fit-paths": "paths:fit_command",
+    "paths": "relation_paths:command",
+    "fit-paths": "relation_paths:fit_command",
 }
 """Command -> module and attribute, imported when the command is called."""
 _PROBLEMS = 3
@@ -55,9 +57,10 @@ class _LazyGroup(click.Group):
         module, _, attribute = _MODULES.get(cmd_name, "").partition(":")
         if not module:
             return None
-        found = getattr(import_module(f"sarag_rdf.plugins.evaluation.{module}"), attribute)
-        add_verbosity_options(found)
-        return cast("click.Command", found)
+        loaded = import_module(f"sarag_rdf.plugins.evaluation.{module}")
+        subcommand = cast("click.Command", getattr(loaded, attribute))
+        add_verbosity_options(subcommand)
+        return subcommand
 
 
 @click.group(
@@ -76,24 +79,28 @@ def command(context: click.Context) -> None:
 # ---------------------------------------------------------------------------------------- Options
 
 
+_QUESTIONS: Final = (
+    "Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA; id, question and answer; or a "
+    "tab-separated table with the columns question and answers (separated by |)."
+)
+_GRAPH: Final = "A graph of the corpus, or a new folder to index it into. Default: a temporary one."
+
+
+def file_option(flag: str, text: str, *names: str, **attributes: Any) -> Decorator:
+    """An option that names a file or folder, with its help text."""
+    kind: Any = click.Path(path_type=Path)
+    return click.option(flag, *names, type=kind, help=text, **attributes)
+
+
 def data_options(*, is_corpus_required: bool = True) -> Decorator:
     """Corpus, questions and graph."""
     corpus = "JSON file with the passages."
     if not is_corpus_required:
         corpus = f"{corpus} Without it, --kg is a graph to ask, with any contents."
     return together(
-        click.option(
-            "--corpus", required=is_corpus_required, type=click.Path(path_type=Path), help=corpus
-        ),
-        click.option(
-            "--questions", required=True, type=click.Path(path_type=Path),
-            help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
-        ),
-        click.option(
-            "--kg", type=click.Path(path_type=Path),
-            help="A graph of the corpus, or a new folder to index it into. Default: a temporary "
-            "one.",
-        ),
+        file_option("--corpus", corpus, required=is_corpus_required),
+        file_option("--questions", _QUESTIONS, required=True),
+        file_option("--kg", _GRAPH),
         click.option(
             "--extractor",
             help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph "
@@ -117,23 +124,16 @@ selection_options = together(
 """Selection of questions."""
 result_options = together(
     json_option,
-    click.option(
-        "--output", type=click.Path(path_type=Path),
-        help="Write the JSON of all results to this file, too.",
-    ),
-)  # fmt: skip
+    file_option("--output", "Write the JSON of all results to this file, too."),
+)
 """All results as JSON."""
 output_options = together(
-    result_options,
-    click.option(
-        "--timings", type=click.Path(path_type=Path), help="Write timings to this JSON file."
-    ),
-)  # fmt: skip
+    result_options, file_option("--timings", "Write timings to this JSON file.")
+)
 """Result files."""
-replies_option = click.option(
-    "--replies", type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep the replies of models in this file (.sqlite), to resume an interrupted run.",
-)  # fmt: skip
+replies_option = file_option(
+    "--replies", "Keep the replies of models in this file (.sqlite), to resume an interrupted run."
+)
 
 
 def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
@@ -164,20 +164,6 @@ def check_outputs(*paths: Path | None) -> None:
             raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
 
-def check_plot(path: Path | None) -> None:
-    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
-
-    Raises `MissingDependencyError` without matplotlib.
-    """
-    if path is None:
-        return
-    from sarag_rdf.plugins.evaluation.plots import check_matplotlib
-
-    check_matplotlib()
-    if path.suffix.lower() != ".png":
-        raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
-
-
 def check_baseline(baseline: str, labels: Sequence[str], option: str) -> str:
     """The baseline; raises `UsageError` if it is not among the labels of `option`."""
     if baseline not in labels:
@@ -187,25 +173,83 @@ def check_baseline(baseline: str, labels: Sequence[str], option: str) -> str:
     return baseline
 
 
-def select_questions(
-    questions: tuple[Question, ...], limit: int | None, seed: int | None
-) -> list[Question]:
-    """The first `limit` questions, shuffled before if a seed is given."""
-    selected = list(questions)
-    if seed is not None:
-        random.Random(seed).shuffle(selected)  # noqa: S311 - not for cryptography
-    return selected[:limit]
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Errors of usage in this block begin with what they are about."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The graph of a corpus, questions selected from a file, and counts of problems of both."""
+
+    kg: KnowledgeGraph
+    corpus: Corpus | None
+    file: QuestionFile
+    questions: list[Question]
+    problems: Mapping[str, int]
+
+    def setting(
+        self, options: Mapping[str, Any], kinds: Iterable[str], **more: Any
+    ) -> dict[str, Any]:
+        """What a report says of its inputs; `kinds` are those of the problems that it counts.
+
+        `more` are settings of the command's own.
+        """
+        return {
+            "corpus": self.corpus.summary if self.corpus else None,
+            "questions": {**self.file.summary, "count": len(self.questions)},
+            **more,
+            "limit": options["limit"],
+            "shuffled": options["seed"] is not None,
+            "seed": options["seed"] or 0,
+            "extractor": sorted(self.kg.extractors()),
+            "embedder": self.kg.meta().embedding_model,
+            "version": sarag_rdf.__version__,
+            "problems": {k: self.problems[k] for k in kinds if k in self.problems},
+        }
 
 
 @contextmanager
-def open_corpus_graph(
+def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> Iterator[Inputs]:
+    """The first --limit questions, shuffled before if --seed is given, and a graph of the corpus.
+
+    Without a corpus, the graph is that of --kg as it is. If the command needs answers, questions
+    without one are left out. Raises `InputError` for files that cannot be used, and for the graph
+    of another corpus; `UsageError` without a corpus and a graph, and for a graph by another
+    extractor.
+    """
+    from sarag_rdf.plugins.evaluation import datasets
+
+    corpus = datasets.read_corpus(options["corpus"]) if options["corpus"] else None
+    file = datasets.read_questions(options["questions"])
+    selected = list(file.questions)
+    if options.get("seed") is not None:
+        random.Random(options["seed"]).shuffle(selected)  # noqa: S311 - not for cryptography
+    selected = selected[: options["limit"]]
+    questions = [q for q in selected if q.has_answer or not need_answers]
+    if not questions:
+        raise InputError(f"no question of {options['questions']} has a known answer")
+    with _corpus_graph(options, corpus) as (kg, unextracted):
+        problems = datasets.question_problems(file, selected)
+        if corpus is not None:
+            problems |= datasets.count_problems(corpus, selected, kg.documents(), unextracted)
+            if problems["passages_not_in_graph"] == len(corpus.passages):
+                raise InputError(
+                    f"the graph contains no passage of {options['corpus']}: name a graph of this "
+                    "corpus, or omit --kg"
+                )
+        yield Inputs(kg, corpus, file, questions, problems)
+
+
+@contextmanager
+def _corpus_graph(
     options: Mapping[str, Any], corpus: Corpus | None
 ) -> Iterator[tuple[KnowledgeGraph, int]]:
-    """A graph of the corpus, and the number of documents missing from an extraction file.
-
-    Without a corpus it is the graph of --kg as it is. Raises `UsageError` without either, and for
-    a graph by another extractor.
-    """
+    """A graph of the corpus, and the number of documents missing from an extraction file."""
     if corpus is None and not options["kg"]:
         raise UsageError("name the corpus with --corpus, or a graph with --kg")
     with (
@@ -225,14 +269,6 @@ def open_corpus_graph(
         yield kg, missing
 
 
-def check_coverage(problems: dict[str, int], corpus: Corpus, file: Path) -> None:
-    """Raise `InputError` if the graph contains no passage of the corpus."""
-    if problems["passages_not_in_graph"] == len(corpus.passages):
-        raise InputError(
-            f"the graph contains no passage of {file}: name a graph of this corpus, or omit --kg"
-        )
-
-
 def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
     extractor = kg.extractor(name)
     note(f"indexing with {extractor.method.extractor} ({extractor.method.model})")
@@ -245,7 +281,7 @@ def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
     if more > 0:
         click.echo(f"sarag: ... and {more} more that could not be indexed", err=True)
     if not report.added:
-        raise InputError(f"no passage of {corpus.file} could be indexed with {name}")
+        raise InputError(f"no passage of {corpus.summary['file']} could be indexed with {name}")
     return int(getattr(extractor, "missing_documents", 0))
 
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import click
 import pyoxigraph as ox
@@ -46,7 +46,6 @@ from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options,
 
 RunQuery = Callable[[str], Table | Triples | bool]
 State = Literal["passes", "partly", "fails", "error"]
-STATES: Final[tuple[State, ...]] = ("passes", "partly", "fails", "error")
 ANSWER_SUFFIXES: Final = (".csv", ".tsv", ".srj")
 _TRACED: Final = 3
 """Missing rows for which the pattern without a solution is determined."""
@@ -146,7 +145,7 @@ def evaluate_question(
         return CompetencyResult(name, question, "error", message=str(error))
 
 
-def _answer(text: str, run_query: RunQuery, expected: ExpectedRows | bool) -> Table | bool:
+def _answer(text: str, run_query: RunQuery, expected: Table | bool) -> Table | bool:
     if check_query(text).reaches_network:
         raise InputError("the query uses SERVICE, which competency questions may not")
     result = run_query(text)
@@ -161,16 +160,11 @@ def _answer(text: str, run_query: RunQuery, expected: ExpectedRows | bool) -> Ta
 # ------------------------------------------------------------------------------- Expected answers
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedRows:
-    """The rows of a file; cells are terms, or texts if it is CSV, which has no datatypes."""
+def read_answers(query: Path) -> Table | bool:
+    """The expected answers beside a query; raises `InputError`.
 
-    variables: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
-
-def read_answers(query: Path) -> ExpectedRows | bool:
-    """The expected answers beside a query; raises `InputError`."""
+    Cells are terms, or texts if the file is CSV, which has no datatypes.
+    """
     files = _answer_files(query)
     if not files:
         raise InputError(
@@ -193,7 +187,7 @@ def _answer_files(query: Path) -> list[Path]:
     return [file for s in ANSWER_SUFFIXES if (file := query.with_suffix(s)).is_file()]
 
 
-def _read_csv(file: Path, text: str) -> ExpectedRows:
+def _read_csv(file: Path, text: str) -> Table:
     try:
         header, *rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
     except csv.Error as error:
@@ -207,18 +201,16 @@ def _read_csv(file: Path, text: str) -> ExpectedRows:
                 f"{file.name}: row {number} has {len(row)} cells, but there are {len(variables)} "
                 "variables"
             )
-    return ExpectedRows(variables, tuple(map(tuple, rows)))
+    return Table(variables, [tuple(row) for row in rows])
 
 
-def _read_terms(file: Path, text: str) -> ExpectedRows | bool:
+def _read_terms(file: Path, text: str) -> Table | bool:
     try:
         if file.suffix == ".srj":
-            read = parse_json_results(json.loads(text))
-        elif "<<" in text:
+            return parse_json_results(json.loads(text))
+        if "<<" in text:
             raise InputError(f"{file.name} has triple terms, which are not compared")
-        else:
-            read = parse_tsv_results(text)
-        return read if isinstance(read, bool) else ExpectedRows(read.variables, (*read.rows,))
+        return parse_tsv_results(text)
     except (
         *(SyntaxError, ValueError, KeyError, TypeError, AttributeError),
         RecursionError,
@@ -231,20 +223,13 @@ def _read_terms(file: Path, text: str) -> ExpectedRows | bool:
 
 
 def _compare(
-    name: str, question: str, expected: ExpectedRows | bool, result: Table | bool
+    name: str, question: str, expected: Table | bool, result: Table | bool
 ) -> CompetencyResult:
     if isinstance(result, bool) or isinstance(expected, bool):
-        passes = result == expected
-        words = [("true",) if value else ("false",) for value in (expected, result)]
-        return CompetencyResult(
-            name,
-            question,
-            "passes" if passes else "fails",
-            expected=1,
-            found=int(passes),
-            missing=() if passes else (words[0],),
-            unexpected=() if passes else (words[1],),
-        )
+        if result == expected:
+            return CompetencyResult(name, question, "passes", expected=1, found=1)
+        lacking, other = ((("true",) if value else ("false",),) for value in (expected, result))
+        return CompetencyResult(name, question, "fails", 1, missing=lacking, unexpected=other)
     if sorted(expected.variables) != sorted(result.variables):
         raise InputError(
             f"the expected answers have the variables {' '.join(expected.variables)}, the query "
@@ -334,18 +319,10 @@ def _with_diagnosis(
     try:
         outline = outline_of(text)
     except QueryError as error:  # syntax that the engine knows and rdflib does not
-        return _replaced(result, (), (), str(error))
+        return replace(result, message=str(error))
     unused = unused_terms(outline, run_query, known)
-    return _replaced(result, unused, tuple(_stops(result, outline, run_query, answer)))
-
-
-def _replaced(
-    result: CompetencyResult,
-    unused: tuple[UnusedTerm, ...],
-    stops: tuple[Stop, ...],
-    message: str = "",
-) -> CompetencyResult:
-    return replace(result, unused=unused, stops=stops, message=message)
+    stops = tuple(_stops(result, outline, run_query, answer))
+    return replace(result, unused=unused, stops=stops)
 
 
 def _stops(
@@ -447,13 +424,8 @@ def command(folder: Path, **options: Any) -> int:
             results.append(evaluate_question(file, kg.query, known, prologue))
             advance(1)
     counts = Counter[str](result.state for result in results)
-    report = {
-        "passes": counts["passes"],
-        "partly": counts["partly"],
-        "fails": counts["fails"],
-        "error": counts["error"],
-        "questions": [asdict(result) for result in results],
-    }
+    report: dict[str, Any] = {state: counts[state] for state in get_args(State)}
+    report["questions"] = [asdict(result) for result in results]
     show_results(options, report, _lines(results, counts))
     return int(counts["passes"] < len(results))
 
@@ -474,31 +446,21 @@ def _lines(results: Sequence[CompetencyResult], counts: Mapping[str, int]) -> It
 def _problems(result: CompetencyResult) -> Iterator[str]:
     if result.message:
         yield result.message
-    stops = {stop.row: stop for stop in result.stops}
-    for row in result.missing[:_SHOWN]:
-        stop = stops.get(row)
-        yield f"missing: {_shown(row)}{f' ({_reason(stop)})' if stop else ''}"
-    yield from _more(result.missing, "missing")
-    for row in result.unexpected[:_SHOWN]:
-        yield f"unexpected: {_shown(row)}"
-    yield from _more(result.unexpected, "unexpected")
+    reasons = {stop.row: _reason(stop) for stop in result.stops}
+    for word, rows in (("missing", result.missing), ("unexpected", result.unexpected)):
+        for row in rows[:_SHOWN]:
+            reason = f" ({reasons[row]})" if row in reasons else ""
+            yield f"{word}: {' | '.join(row)}{reason}"
+        if len(rows) > _SHOWN:
+            yield f"... {len(rows) - _SHOWN} more {word}"
     for term in result.unused:
         hint = f"; did you mean {term.suggestion}?" if term.suggestion else ""
         yield f"{term.kind} {term.term} {term.problem}{hint}"
-    if () in stops:
-        yield _reason(stops[()])
+    if () in reasons:
+        yield reasons[()]
 
 
 def _reason(stop: Stop) -> str:
     if stop.pattern:
         return f"no solution has: {stop.pattern}"
     return "all triple patterns have a solution, which another clause excludes"
-
-
-def _more(rows: Sequence[Row], word: str) -> Iterator[str]:
-    if len(rows) > _SHOWN:
-        yield f"... {len(rows) - _SHOWN} more {word}"
-
-
-def _shown(row: Row) -> str:
-    return " | ".join(row)

@@ -18,29 +18,29 @@ from sarag_rdf.base.ports import LLM, Progress, Reply
 from sarag_rdf.base.prompts import Prompts, boolean, fence_for, object_of
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Usage
+from sarag_rdf.plugins.evaluation.datasets import Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import exact_match, matches, token_f1
-from sarag_rdf.plugins.evaluation.questions import Question, problem_lines
-from sarag_rdf.plugins.evaluation.report import (
+from sarag_rdf.plugins.evaluation.reporting import (
     block,
     differences,
     group,
     groups,
+    median_and_mean,
     percent,
     results,
     rounded,
     spent,
 )
-from sarag_rdf.plugins.evaluation.report import times as median_and_mean
 
 PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")
 QUESTION_ERRORS = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
 """Errors that affect a single question; all others end the run."""
-FENCE = 8
 SCHEMA = object_of(correct=boolean())
 SAMPLE = 20
 """The number of matching answers that are judged as well, to measure agreement."""
-Shown = TypeVar("Shown")
-Replies = dict[Shown, Reply | None]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Replies = dict[Item, Reply | None]
 """The replies of a judge by what it was shown; None without a valid reply."""
 
 
@@ -84,76 +84,66 @@ class Case:
     answer: str
 
 
+def fenced_prompt(name: str, *texts: str, **values: Any) -> str:
+    """A prompt in which `texts`, which are among `values`, are fenced data."""
+    return PROMPTS.render(name, fence=fence_for(*texts, length=8), **values)
+
+
 def judge_prompt(case: Case) -> str:
     """The prompt, with question and answers as fenced data."""
-    return PROMPTS.render(
+    return fenced_prompt(
         "judge",
+        *(case.question, *case.known, case.answer),
         question=case.question,
         known=[" ".join(text.split()) for text in case.known],
         answer=case.answer,
-        fence=fence_for(case.question, *case.known, case.answer, length=FENCE),
     )
 
 
 def judge_all(
     cases: Iterable[Case], llm: LLM, *, threads: int, progress: Progress
 ) -> Replies[Case]:
-    """A reply for each distinct case; see `ask_judge`."""
+    """The verdict on each case; see `ask_each`."""
 
     def ask(case: Case) -> Reply:
         return llm.complete(judge_prompt(case), SCHEMA, name="judge", max_tokens=50)
 
-    return ask_judge(ask, list(cases), threads, progress, "judging")
+    return ask_each(ask, list(cases), threads, progress, "judging")
 
 
-def ask_judge(
-    ask: Callable[[Shown], Reply],
-    items: Sequence[Shown],
+def ask_each(
+    ask: Callable[[Item], Result],
+    items: Sequence[Item],
     threads: int,
     progress: Progress,
     what: str,
-) -> Replies[Shown]:
-    """The reply for each item. Raises errors that end a run."""
+) -> dict[Item, Result | None]:
+    """What `ask` returns for each item, None after an error of that item alone.
 
-    def work(item: Shown, _: Event) -> Reply | None:
+    `items` are distinct. Raises errors that end a run.
+    """
+
+    def work(item: Item, _: Event) -> Result | None:
         try:
             return ask(item)
         except QUESTION_ERRORS:
             return None
 
     advance = progress(what, len(items))
-    replies: Replies[Shown] = {}
-    for item, reply in zip(items, map_in_order(work, items, threads), strict=True):
-        replies[item] = reply
+    values: dict[Item, Result | None] = {}
+    for item, value in zip(items, map_in_order(work, items, threads), strict=True):
+        values[item] = value
         advance(1)
-    return replies
+    return values
 
 
 def usage_of(replies: Mapping[Any, Reply | None], prices: Mapping[str, float]) -> dict[str, Any]:
     """Calls, tokens and dollars of replies, as if none was cached."""
-    found = [reply.first_usage or reply.usage for reply in replies.values() if reply]
-    usage = sum(found, Usage())
+    usages = [reply.first_usage or reply.usage for reply in replies.values() if reply]
+    usage = sum(usages, Usage())
     dollars = spent(usage.tokens_in, usage.tokens_out, prices)
     tokens = {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
     return {"calls": usage.calls + usage.cached_calls, **tokens, "dollars": dollars}
-
-
-@dataclass(frozen=True, slots=True)
-class GradedAnswer:
-    """The scores of an answer in [0, 1]; all are 0 without an answer.
-
-    `judged` is the judge's verdict, None without one. `error` is empty for a correct answer, else
-    ``failed``, ``retrieval`` if no known answer was retrieved, or ``reasoning`` ("The Reasoning
-    Bottleneck in Graph-RAG", section 5.7).
-    """
-
-    row: SystemResult
-    exact: float
-    f1: float
-    matched: bool
-    judged: bool | None
-    correct: bool
-    error: str
 
 
 def cases_for_judge(questions: Sequence[Question], rows: ResultsBySystem) -> list[Case]:
@@ -167,29 +157,34 @@ def cases_for_judge(questions: Sequence[Question], rows: ResultsBySystem) -> lis
     return [*cases[False], *islice(cases[True], SAMPLE)]
 
 
-def grade_answers(
-    questions: Sequence[Question], rows: Iterable[SystemResult], replies: Replies[Case]
-) -> list[GradedAnswer]:
-    """Grade the rows of a system; a match is correct, regardless of the judge's verdict."""
-    return [_mark(question, row, replies) for question, row in zip(questions, rows, strict=True)]
+def grade(question: Question, row: SystemResult, replies: Replies[Case]) -> dict[str, Any]:
+    """A result as it is reported; scores are in [0, 1], and 0 without an answer.
 
-
-def _mark(question: Question, row: SystemResult, replies: Replies[Case]) -> GradedAnswer:
+    A match is correct, regardless of the judge's verdict `judged`. `error` is None for a correct
+    answer, else ``failed``, ``retrieval`` if no known answer was retrieved, or ``reasoning`` ("The
+    Reasoning Bottleneck in Graph-RAG", section 5.7).
+    """
     is_answer = row.outcome == "answered"
     matched = is_answer and matches(row.answer, question.answers)
     reply = replies.get(_case_of(question, row)) if is_answer else None
     judged = reply.data["correct"] if reply else None
-    correct = matched or judged is True
-    if correct:
-        error = ""
-    elif row.outcome == "failed":
+    error = "reasoning" if row.covered else "retrieval"
+    if row.outcome == "failed":
         error = "failed"
-    else:
-        error = "reasoning" if row.covered else "retrieval"
-    return GradedAnswer(
-        row, exact_match(row.answer, question.answers), token_f1(row.answer, question.answers),
-        matched, judged, correct, error,
-    )  # fmt: skip
+    is_correct = matched or judged is True
+    return {
+        **{name: getattr(row, name) for name in ("outcome", "answer", "reasoning")},
+        "exact_match": exact_match(row.answer, question.answers),
+        "f1": token_f1(row.answer, question.answers),
+        "matched": matched,
+        "judged": judged,
+        "correct": is_correct,
+        "covered": row.covered,
+        "context_covered": row.context_covered,
+        "error": None if is_correct else error,
+        "problem": row.problem or None,
+        **{name: getattr(row, name) for name in COSTS if name != "dollars"},
+    }
 
 
 def _case_of(question: Question, row: SystemResult) -> Case:
@@ -235,28 +230,28 @@ def report(
     `setting` has `baseline`, `seed` and `prices`. The values contain no times, dates or paths.
     `verdicts` is None without a judge.
     """
-    marks = {
-        label: grade_answers(questions, answers, verdicts or {}) for label, answers in rows.items()
+    graded = {
+        label: [grade(q, row, verdicts or {}) for q, row in zip(questions, own, strict=True)]
+        for label, own in rows.items()
     }
     values = {
-        label: [_values(mark, setting["prices"]) for mark in own] for label, own in marks.items()
+        label: [_values(row, setting["prices"]) for row in own] for label, own in graded.items()
     }
     kinds: dict[str, list[Any]] = {
         "type": [q.type or None for q in questions],
         "hops": [q.hops for q in questions],
     }
     names = [*COMPARED, "matched", *(name for name in SHOWN if name not in COMPARED)]
-    found = results("system", values, names, list(COMPARED), kinds, setting, list(COSTS))
-    for result in found:
+    reported = results("system", values, names, list(COMPARED), kinds, setting, list(COSTS))
+    for result in reported:
         label = result["system"]
         result["on_covered"] = group([row for row in values[label] if row["coverage"]], names)
-        notes = [mark.row.notes for mark in marks[label]]
-        every = sorted({name for own in notes for name in own})
-        shares = group([{name: own.get(name, False) for name in every} for own in notes], every)
+        every = sorted({name for row in rows[label] for name in row.notes})
+        shares = group([{n: row.notes.get(n, False) for n in every} for row in rows[label]], every)
         result["notes"] = {name: shares[name] for name in every}
     return {
         "setting": dict(setting),
-        "results": found,
+        "results": reported,
         "judge": None if verdicts is None else _judge(verdicts, setting["prices"]),
         "questions": [
             {
@@ -265,7 +260,10 @@ def report(
                 "answers": list(question.answers),
                 "type": question.type or None,
                 "hops": question.hops,
-                "systems": {label: _row(graded[position]) for label, graded in marks.items()},
+                "systems": {
+                    label: {**own[position], "f1": rounded(own[position]["f1"])}
+                    for label, own in graded.items()
+                },
             }
             for position, question in enumerate(questions)
         ],
@@ -278,21 +276,18 @@ def timings(rows: ResultsBySystem, at_a_time: int) -> dict[str, Any]:
     return {"questions_at_a_time": at_a_time, "seconds": seconds}
 
 
-def _values(mark: GradedAnswer, prices: Mapping[str, float]) -> dict[str, float]:
-    row = mark.row
+def _values(row: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str, float]:
     return {
-        "accuracy": float(mark.correct),
-        "exact_match": mark.exact,
-        "f1": mark.f1,
-        "matched": float(mark.matched),
-        "coverage": float(row.covered),
-        "context_coverage": float(row.context_covered),
-        "abstention": float(row.outcome == "insufficient"),
-        "failed": float(row.outcome == "failed"),
-        "errors_of_retrieval": float(mark.error == "retrieval"),
-        "errors_of_reasoning": float(mark.error == "reasoning"),
-        **{name: getattr(row, name) for name in COSTS if name != "dollars"},
-        "dollars": (row.tokens_in * prices["in"] + row.tokens_out * prices["out"]) / 1_000_000,
+        "accuracy": float(row["correct"]),
+        "coverage": float(row["covered"]),
+        "context_coverage": float(row["context_covered"]),
+        "abstention": float(row["outcome"] == "insufficient"),
+        "failed": float(row["outcome"] == "failed"),
+        "errors_of_retrieval": float(row["error"] == "retrieval"),
+        "errors_of_reasoning": float(row["error"] == "reasoning"),
+        **{name: float(row[name]) for name in ("exact_match", "f1", "matched")},
+        **{name: row[name] for name in COSTS if name != "dollars"},
+        "dollars": spent(row["tokens_in"], row["tokens_out"], prices),
     }
 
 
@@ -311,34 +306,15 @@ def _judge(replies: Replies[Case], prices: Mapping[str, float]) -> dict[str, Any
     }
 
 
-def _row(mark: GradedAnswer) -> dict[str, Any]:
-    row = mark.row
-    return {
-        "outcome": row.outcome,
-        "answer": row.answer,
-        "reasoning": row.reasoning,
-        "exact_match": mark.exact,
-        "f1": rounded(mark.f1),
-        "matched": mark.matched,
-        "judged": mark.judged,
-        "correct": mark.correct,
-        "covered": row.covered,
-        "context_covered": row.context_covered,
-        "error": mark.error or None,
-        "problem": row.problem or None,
-        **{name: getattr(row, name) for name in COSTS if name != "dollars"},
-    }
-
-
 def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
     """The report as text: scores, costs, differences, scores by group, the judge, problems."""
-    setting, found = report["setting"], report["results"]
+    setting, rows = report["setting"], report["results"]
     count = setting["questions"]["count"]
     yield f"Questions: {count}; model: {setting['model']}; figures in percent"
     yield ""
-    yield from block("", "system", found, SHOWN)
+    yield from block("", "system", rows, SHOWN)
     costs = "Mean cost per question: calls, prompt and completion tokens, US dollars, searches, "
-    timed = [{**r, "s": times["seconds"][r["system"]]["mean"]} for r in found]
+    timed = [{**r, "s": times["seconds"][r["system"]]["mean"]} for r in rows]
     title = f"{costs}context\ntokens, seconds"
     yield from block(title, "system", timed, COSTS | {"s": "s|.2f"})
     if times["questions_at_a_time"] > 1:
@@ -346,17 +322,17 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
             f"seconds with {times['questions_at_a_time']} concurrent questions; use --concurrency "
             "1 to measure a single question"
         )
-    noted = [result for result in found if result["notes"]]
+    noted = [result for result in rows if result["notes"]]
     if noted:
         yield from ("", "Notes of the reasoners, in percent of the questions")
     for result in noted:
         shown = ", ".join(f"{k} {percent(v)}" for k, v in result["notes"].items())
         yield f"{result['system']}: {shown}"
-    yield from differences("Difference", "system", found, COMPARED)
-    covered = [{"system": r["system"], **r["on_covered"]} for r in found]
+    yield from differences("Difference", "system", rows, COMPARED)
+    covered = [{"system": r["system"], **r["on_covered"]} for r in rows]
     title = "Questions whose answer was retrieved"
     yield from block(title, "system", covered, {"questions": "questions|d", **COMPARED})
-    yield from groups("system", found, {name: SHOWN[name] for name in _OF_GROUPS})
+    yield from groups("system", rows, {name: SHOWN[name] for name in _OF_GROUPS})
     yield ""
     yield from _judge_lines(report["judge"])
     without = "questions without an answer, skipped"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import fmean
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -52,38 +52,28 @@ def figures(
     ir_measures = ranking_measures()
     scores: list[dict[str, float]] = [{} for _ in supporting]
     measures = [ir_measures.parse_measure(f"{name}@{k}") for k in ks for name in RANKING]
-    judged = [
-        ir_measures.Qrel(str(i), str(p), 1)
-        for i, passages in enumerate(supporting)
-        for p in passages
-    ]
-    for i, passages in enumerate(supporting):
+    judged, run = [], []
+    for i, (passages, ranking) in enumerate(zip(supporting, rankings, strict=True)):
         if passages:
-            scores[i] |= {str(measure): 0.0 for measure in measures}
-            ranks = support_ranks(passages, rankings[i])
+            scores[i] = {str(measure): 0.0 for measure in measures}
+            ranks = support_ranks(passages, ranking)
             scores[i] |= {f"all@{k}": float(all(r and r <= k for r in ranks)) for k in ks}
-    run = [scored for i, ranking in enumerate(rankings) for scored in _run(str(i), ranking)]
+        judged += [ir_measures.Qrel(str(i), str(passage), 1) for passage in passages]
+        seen: set[int | None] = {None}
+        for rank, passage in enumerate(ranking, 1):
+            name = f"place {rank}" if passage in seen else str(passage)
+            run.append(ir_measures.ScoredDoc(str(i), name, float(-rank)))
+            seen.add(passage)
     if judged and run:
         for metric in ir_measures.iter_calc(measures, judged, run):
             scores[int(metric.query_id)][str(metric.measure)] = metric.value
     return scores
 
 
-def _run(question: str, ranking: Passages) -> Iterator[Any]:
-    """The ranking as `ScoredDoc` of ir-measures."""
-    scored = ranking_measures().ScoredDoc
-    seen: set[int] = set()
-    for rank, passage in enumerate(ranking, 1):
-        first = passage is not None and passage not in seen
-        yield scored(question, str(passage) if first else f"place {rank}", float(-rank))
-        if passage is not None:
-            seen.add(passage)
-
-
 def mean(rows: Iterable[Mapping[str, float]], name: str) -> float | None:
     """The mean of a measure over the rows that have it; None if there are none."""
     values = [row[name] for row in rows if name in row]
-    return sum(values) / len(values) if values else None
+    return fmean(values) if values else None
 
 
 # ---------------------------------------------------------------------------------------- Answers
@@ -176,12 +166,10 @@ def words_to_answer(answers: Iterable[str], documents: Iterable[Document]) -> in
     Answers are compared as whole words after normalization; empty ones never match. None if no
     document contains an answer.
     """
-    targets = [f" {text} " for text in map(normalize_answer, answers) if text]
-    words = 0
+    known, words = tuple(answers), 0
     for document in documents:
         words += count_words(document)
-        context = _context(document.title, document.text)
-        if any(answer in context for answer in targets):
+        if contains_answer(known, (document.title, document.text)):
             return words
     return None
 
@@ -192,19 +180,13 @@ def contains_answer(answers: Iterable[str], texts: Iterable[str]) -> bool:
     >>> contains_answer(["The Danube"], ["Ulm", "It lies on the Danube."])
     True
     """
-    targets = [f" {text} " for text in map(normalize_answer, answers) if text]
+    targets = [f" {text} " for text in _nonempty(answers)]
     return any(answer in _padded(text) for text in texts for answer in targets)
 
 
 @lru_cache(maxsize=20_000)
 def _padded(text: str) -> str:
     return f" {normalize_answer(text)} "
-
-
-@lru_cache(maxsize=20_000)
-def _context(title: str, text: str) -> str:
-    # The bar prevents a match across title and text.
-    return f" {normalize_answer(title)} | {normalize_answer(text)} "
 
 
 # ------------------------------------------------------------------------------ Sets and intervals
@@ -218,10 +200,10 @@ class PRF:
     recall: float
 
     @classmethod
-    def of(cls, found: Collection[Hashable], wanted: Collection[Hashable]) -> PRF:
-        """Of a set that was found against the wanted one."""
-        common = len(set(found) & set(wanted))
-        return cls(common / len(found), common / len(wanted)) if common else cls(0.0, 0.0)
+    def of(cls, retrieved: Collection[Hashable], relevant: Collection[Hashable]) -> PRF:
+        """Of the retrieved set against the relevant one."""
+        common = len(set(retrieved) & set(relevant))
+        return cls(common / len(retrieved), common / len(relevant)) if common else cls(0.0, 0.0)
 
     @property
     def f1(self) -> float:
@@ -229,10 +211,10 @@ class PRF:
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
-    def named(self, name: str) -> dict[str, float]:
-        """The three by name."""
-        values = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
-        return {f"{name}_{key}": value for key, value in values.items()}
+    def values(self, *, times: int = 1, digits: int = 15) -> dict[str, float]:
+        """The three by name, `times` as much, rounded to so many digits."""
+        names = ("precision", "recall", "f1")
+        return {name: round(times * getattr(self, name), digits) for name in names}
 
 
 RESAMPLES = 10_000

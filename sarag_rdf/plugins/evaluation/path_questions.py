@@ -14,21 +14,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 from pyoxigraph import NamedNode
 
-from sarag_rdf.base.errors import (
-    InputError,
-    TruncatedReplyError,
-    UnparsableReplyError,
-    UsageError,
-)
+from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, sha256_hex
 from sarag_rdf.base.ports import LLM, Progress
-from sarag_rdf.base.prompts import fence_for, object_of, string
+from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.cli.flags import (
@@ -39,14 +36,13 @@ from sarag_rdf.cli.flags import (
     over_option,
 )
 from sarag_rdf.cli.output import counted, open_output, progress_bars
-from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
-from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.plugins.evaluation.commands import check_outputs
-from sarag_rdf.plugins.evaluation.grading import PROMPTS
-from sarag_rdf.plugins.evaluation.paths import relation_paths
-from sarag_rdf.plugins.evaluation.questions import read_json
-from sarag_rdf.retrieval.path_schema import Hop, HopSequence, path_parts
+from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
+from sarag_rdf.plugins.evaluation.datasets import DataFile
+from sarag_rdf.plugins.evaluation.grading import fenced_prompt
+from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
+from sarag_rdf.retrieval.path_model import Hop, HopSequence
 from sarag_rdf.retrieval.paths import PathSearch
 
 TRIES: Final = 50
@@ -67,8 +63,7 @@ _MAX_TOKENS: Final = 200
 _CHARACTERS: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """A statement of a walk, in the direction of its property."""
 
     subject: str
@@ -116,7 +111,7 @@ class WrittenQuestion:
                 "topic": path.topic,
                 "topic_name": path.topic_name,
                 "text": self.composed,
-                "statements": [[s.subject, s.property, s.object] for s in self.walk],
+                "statements": [list(statement) for statement in self.walk],
                 "answers": [answer.iri for answer in path.answers],
                 "sparql": path.sparql,
             },
@@ -134,6 +129,10 @@ class WritingReport:
     questions: list[WrittenQuestion] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+
+
+class _RejectionError(Exception):
+    """A walk that gives no question, with a key of `REASONS`."""
 
 
 class QuestionWriter:
@@ -154,7 +153,7 @@ class QuestionWriter:
         self._reader = paths.view.reader
         self._schema = paths.index.schema
         self._tried: set[tuple[str, HopSequence]] = set()
-        self._known: dict[str, dict[Hop, set[str]]] = {}
+        self._ways = lru_cache(maxsize=CACHED)(self._read_ways)
 
     def write(self, count: int, seed: int, progress: Progress) -> WritingReport:
         """At most `count` questions: fewer if `TRIES` walks for each are not enough.
@@ -165,14 +164,17 @@ class QuestionWriter:
         rng = random.Random(seed)  # noqa: S311 - not for cryptography
         advance = progress("writing questions", count)
         texts: set[str] = set()
-        for number, start in enumerate(self._starts(rng)):
-            if len(report.questions) == count or number == TRIES * count:
+        for start in islice(self._starts(rng), TRIES * count):
+            try:
+                question = self._question(start, rng, texts, report)
+            except _RejectionError as rejection:
+                report.rejected[str(rejection)] += 1
+                continue
+            texts |= {_plain(question.text), _plain(question.composed)}
+            report.questions.append(question)
+            advance(1)
+            if len(report.questions) == count:
                 break
-            question = self._question(start, rng, texts, report)
-            if question is not None:
-                texts |= {_plain(question.text), _plain(question.composed)}
-                report.questions.append(question)
-                advance(1)
         if not report.questions:
             rejected = reasons(report.rejected)
             reason = f"all walks were rejected: {rejected}" if rejected else "no entity has a path"
@@ -186,7 +188,7 @@ class QuestionWriter:
     def _starts(self, rng: random.Random) -> Iterator[str]:
         """Entities at which a path can start, in random order, again and again."""
         entities = list(self._paths.view.iris.entities)
-        parts = path_parts(self._reader)
+        parts = self._paths.in_use.parts
         is_any = True
         while is_any:
             is_any = False
@@ -206,41 +208,27 @@ class QuestionWriter:
 
     def _question(
         self, start: str, rng: random.Random, texts: set[str], report: WritingReport
-    ) -> WrittenQuestion | None:
-        drawn = self._walk(start, rng)
-        if drawn is None:
-            report.rejected["ends"] += 1
-            return None
-        hops, walk, nodes = drawn
+    ) -> WrittenQuestion:
+        """The question of a random walk from an entity; raises `_RejectionError`."""
+        hops, walk, nodes = self._walk(start, rng)
         if (start, hops) in self._tried:
-            report.rejected["repeated"] += 1
-            return None
+            raise _RejectionError("repeated")
         self._tried.add((start, hops))
         name = entity_labels(self._reader, [start])[start][0]
-        if (
-            len(
-                self._paths.view.names.entities({normalize_name(name)}).get(
-                    normalize_name(name), ()
-                )
-            )
-            != 1
-        ):
-            report.rejected["ambiguous"] += 1
-            return None
+        key = normalize_name(name)
+        if len(self._paths.view.names.entities({key}).get(key, ())) != 1:
+            raise _RejectionError("ambiguous")
         path = self._paths.follow_hops(self._paths.topic(start), hops)
-        reason = self._problem(path, start)
+        self._check_answers(path, start)
         composed = self._composed(hops, name)
         hidden = self._hidden(path, nodes)
-        if not reason and (_names_any(composed, hidden, name)):
-            reason = "named"
-        if not reason and _plain(composed) in texts:
-            reason = "repeated"
-        supporting = () if reason else self._supporting(walk)
-        if not reason and not supporting:
-            reason = "unsupported"
-        if reason:
-            report.rejected[reason] += 1
-            return None
+        if _names_any(composed, hidden, name):
+            raise _RejectionError("named")
+        if _plain(composed) in texts:
+            raise _RejectionError("repeated")
+        supporting = self._supporting(walk)
+        if not supporting:
+            raise _RejectionError("unsupported")
         text = self._rewritten(composed, name, hidden, report)
         return WrittenQuestion(text, composed, path, walk, supporting, text != composed)
 
@@ -248,46 +236,35 @@ class QuestionWriter:
 
     def _walk(
         self, start: str, rng: random.Random
-    ) -> tuple[HopSequence, tuple[Statement, ...], list[str]] | None:
+    ) -> tuple[HopSequence, tuple[Statement, ...], list[str]]:
         """A random walk over statements that comes to no entity twice: a property, then an end."""
-        node, nodes = start, [start]
+        nodes = [start]
         hops: list[Hop] = []
         walk: list[Statement] = []
         for _ in range(self._hops):
-            ways = self._ways(node)
-            ways = {hop: ends - set(nodes) for hop, ends in ways.items()}
+            ways = {hop: ends - {*nodes} for hop, ends in self._ways(nodes[-1]).items()}
             possible = sorted(hop for hop, ends in ways.items() if ends)
             if not possible:
-                return None
+                raise _RejectionError("ends")
             hop = rng.choice(possible)
-            other = rng.choice(sorted(ways[hop]))
-            walk.append(
-                Statement(other, hop.predicate, node)
-                if hop.is_inverse
-                else Statement(node, hop.predicate, other)
-            )
+            nodes.append(rng.choice(sorted(ways[hop])))
+            subject, object_ = reversed(nodes[-2:]) if hop.is_inverse else nodes[-2:]
+            walk.append(Statement(subject, hop.predicate, object_))
             hops.append(hop)
-            nodes.append(other)
-            node = other
         return tuple(hops), tuple(walk), nodes
 
-    def _ways(self, node: str) -> dict[Hop, set[str]]:
+    def _read_ways(self, node: str) -> dict[Hop, set[str]]:
         """Hop -> the named entities that it leads to from an entity."""
-        if node in self._known:
-            return self._known[node]
         known = set(self._schema.hops)
         ways: defaultdict[Hop, set[str]] = defaultdict(set)
-        for part in path_parts(self._reader):
+        for part in self._paths.in_use.parts:
             rows = term_reader(self._reader, part).rows_for("statements-about", [node])
             for _, side, property_, other in rows:
                 hop = Hop(property_.value, side.value == "-")
                 if hop in known and isinstance(other, NamedNode):
                     ways[hop].add(other.value)
         named = entity_labels(self._reader, set().union(*ways.values())) if ways else {}
-        if len(self._known) == CACHED:
-            self._known.clear()
-        self._known[node] = {hop: ends & named.keys() for hop, ends in ways.items()}
-        return self._known[node]
+        return {hop: ends & named.keys() for hop, ends in ways.items()}
 
     # Questions
 
@@ -298,14 +275,15 @@ class QuestionWriter:
         verb = "are" if model.is_plural(schema, hops[-1]) else "is"
         return f"{word} {verb} {model.text_from(schema, hops, name)}?"
 
-    def _problem(self, path: RelationPath, start: str) -> str:
+    def _check_answers(self, path: RelationPath, start: str) -> None:
+        """Raise `_RejectionError` for too many answers, none, or one next to the start."""
         if path.is_cut or len(path.answers) > self._answers:
-            return "many"
-        if len(path.hops) > 1:
-            closest = {end for ends in self._ways(start).values() for end in ends}
-            if any(answer.iri in closest for answer in path.answers):
-                return "near"
-        return "" if path.answers else "ends"
+            raise _RejectionError("many")
+        closest = {end for ends in self._ways(start).values() for end in ends}
+        if len(path.hops) > 1 and any(answer.iri in closest for answer in path.answers):
+            raise _RejectionError("near")
+        if not path.answers:
+            raise _RejectionError("ends")
 
     def _hidden(self, path: RelationPath, nodes: Sequence[str]) -> set[str]:
         """The names of answers, and of what is between on every walk to one that was read."""
@@ -317,21 +295,16 @@ class QuestionWriter:
         """The question by a model; the composed one without it, or if it names what it must not."""
         if self._llm is None:
             return composed
-        prompt = PROMPTS.render(
-            "write_question",
-            question=composed,
-            topic=name,
-            fence=fence_for(composed, name, length=8),
-        )
+        texts = {"question": composed, "topic": name}
+        prompt = fenced_prompt("write_question", *texts.values(), **texts)
         schema = object_of(question=string(_CHARACTERS))
         try:
             reply = self._llm.complete(
                 prompt, schema, name="write_question", max_tokens=_MAX_TOKENS
             )
+            text = " ".join(str(reply.data["question"]).split())
         except (TruncatedReplyError, UnparsableReplyError):
-            report.refused += 1
-            return composed
-        text = " ".join(str(reply.data["question"]).split())
+            text = ""
         if not text or not _names(text, name) or _names_any(text, hidden, name):
             report.refused += 1
             return composed
@@ -357,7 +330,7 @@ class QuestionWriter:
     def _documents(self, statement: Statement) -> set[str]:
         """The documents that state it: of the graph of documents, or the page of its subject."""
         iris = set()
-        for part in path_parts(self._reader):
+        for part in self._paths.in_use.parts:
             only = GraphReader(self._reader.store, self._reader.minter, (part,))
             if part.name == DOCUMENTS and statement.property == SARAG.relatedTo.value:
                 rows = only.rows_for("statements", [statement.subject])
@@ -378,10 +351,9 @@ class QuestionWriter:
 
 def read_articles(path: Path) -> dict[str, tuple[str, str]]:
     """Topic -> title and text of its article, from a file by ``export --format articles``."""
-    file = read_json(path)
     return {
         str(record.get("id", "")): (str(record.get("title", "")), str(record["text"]))
-        for record in file.records("text")
+        for record in DataFile(path).records("text")
     }
 
 
@@ -419,36 +391,24 @@ def _plain(text: str) -> str:
 )
 @kg_option
 @over_option
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), required=True, help="File of questions."
-)
+@file_option("--output", "File of questions.", "-o", required=True)
 @click.option(
     "--count", default=50, show_default=True, type=click.IntRange(1), help="Number of questions."
 )
 @click.option(
-    "--hops",
-    default=3,
-    show_default=True,
-    type=click.IntRange(1, 4),
+    "--hops", default=3, show_default=True, type=click.IntRange(1, 4),
     help="Number of statements from the start of a question to its answers.",
-)
+)  # fmt: skip
 @click.option(
-    "--answers",
-    default=5,
-    show_default=True,
-    type=click.IntRange(1, 1000),
+    "--answers", default=5, show_default=True, type=click.IntRange(1, 1000),
     help="Reject questions with more answers than this.",
-)
+)  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
-@click.option(
-    "--corpus",
-    type=click.Path(path_type=Path),
-    help="Write the documents of the graph to this file, for sarag evaluate retrieval.",
+@file_option(
+    "--corpus", "Write the documents of the graph to this file, for sarag evaluate retrieval."
 )
-@click.option(
-    "--articles",
-    type=click.Path(path_type=Path),
-    help="Articles of the graph by sarag export, which are the supporting passages.",
+@file_option(
+    "--articles", "Articles of the graph by sarag export, which are the supporting passages."
 )
 @click.option("--rewrite", is_flag=True, help="Let the language model of --base-url rewrite them.")
 @embedder_option

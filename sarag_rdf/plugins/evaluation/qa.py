@@ -1,56 +1,40 @@
-"""``sarag evaluate qa``: answers of systems of retriever, context and reasoner, and their cost."""
+"""``sarag evaluate qa`` and ``table``: answers of systems, and their cost.
+
+A system has a retriever, a context and a reasoner. A `table` is that of a paper, a TOML file such
+as ``published/sa-rag.toml``. It has ``rows``: a name, a system with the most ``calls`` for a
+question (or the ``problem`` why there is none), and for each of the ``datasets`` the published
+figures by language model, in percent.
+"""
 
 from __future__ import annotations
 
 import threading
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import click
 
-import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Answer, Evidence, Query, Usage
 from sarag_rdf.cli.flags import endpoint_of, endpoint_options, together
-from sarag_rdf.cli.output import note, progress_bars
+from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.evaluation import grading
-from sarag_rdf.plugins.evaluation.commands import (
-    check_baseline,
-    check_coverage,
-    check_outputs,
-    check_plot,
-    data_options,
-    interruption,
-    open_corpus_graph,
-    output_options,
-    parse_names,
-    replies_option,
-    select_questions,
-    selection_options,
-    show_results,
-    write_json,
-)
+from sarag_rdf.plugins.evaluation import commands, grading
+from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.plots import write_plot
-from sarag_rdf.plugins.evaluation.questions import (
-    Question,
-    count_problems,
-    locate_support,
-    question_problems,
-    read_corpus,
-    read_questions,
-)
+from sarag_rdf.plugins.evaluation.reporting import cells, check_plot, markdown, write_plot
+from sarag_rdf.plugins.evaluation.reporting import table as text_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +68,36 @@ class SystemSpec:
         return cls(label, parts[0], context, parts[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class FullContext:
-    """What a retriever finds for a question before any compression, which coverage is judged on.
+class Coverage:
+    """Whether what a retriever finds for a question contains a known answer, judged once.
 
-    `label` names the retriever and the uncompressed context: systems with the same one are judged
-    on the same texts. `gather` is not metered.
+    `gather` gives the full context, before any compression, and is not metered; without one, no
+    question is covered.
     """
 
-    label: str
-    gather: Gather
+    def __init__(self, gather: Gather | None = None) -> None:
+        self._gather = gather
+        self._judged: dict[str, bool] = {}
+
+    def judge(self, question: Question) -> bool:
+        if self._gather is None:
+            return False
+        if question.id not in self._judged:
+            texts = self._gather(question.query).context.texts
+            self._judged[question.id] = contains_answer(question.answers, texts)
+        return self._judged[question.id]
 
 
 @dataclass(frozen=True, slots=True)
 class System:
     """A reasoner with its label; model calls and retrievals are counted by a `Meter`.
 
-    `full` is None for a system that does not retrieve: it covers no question.
+    Systems with the same retriever share their coverage.
     """
 
     label: str
     reasoner: Reasoner
-    full: FullContext | None = None
+    coverage: Coverage
 
 
 def ask_all(
@@ -118,16 +110,14 @@ def ask_all(
 ) -> dict[str, list[SystemResult]]:
     """Rows by system, one per question, in their order.
 
-    All systems run on a question before the next one. Whether a question is covered is judged once
-    for each full context. Raises errors that end a run.
+    All systems run on a question before the next one. Raises errors that end a run.
     """
-    coverage = Coverage()
     jobs = [(system, question) for question in questions for system in systems]
     advance = progress("answering", len(jobs))
     rows: dict[str, list[SystemResult]] = {system.label: [] for system in systems}
 
     def work(job: tuple[System, Question], _: Event) -> SystemResult:
-        return _ask(*job, meter, coverage)
+        return _ask(*job, meter)
 
     for (system, _), row in zip(jobs, map_in_order(work, jobs, threads), strict=True):
         rows[system.label].append(row)
@@ -135,24 +125,7 @@ def ask_all(
     return rows
 
 
-class Coverage:
-    """Whether full contexts contain a known answer, judged once for a question and a context."""
-
-    def __init__(self) -> None:
-        self._judged: dict[tuple[str, str], bool] = {}
-
-    def judge(self, system: System, question: Question) -> bool:
-        """False for a system that does not retrieve."""
-        if system.full is None:
-            return False
-        key = system.full.label, question.id
-        if key not in self._judged:
-            context = system.full.gather(question.query).context
-            self._judged[key] = contains_answer(question.answers, context.texts)
-        return self._judged[key]
-
-
-def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -> SystemResult:
+def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
     account = meter.open()
     begin = perf_counter()
     text = reasoning = problem = ""
@@ -172,7 +145,7 @@ def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -
     usage = account.usage
     return SystemResult(
         outcome, text, reasoning, problem,
-        covered=coverage.judge(system, question),
+        covered=system.coverage.judge(question),
         context_covered=contains_answer(
             question.answers, (text for context in contexts for text in context.texts)
         ),
@@ -273,9 +246,9 @@ judge_options = together(
     epilog="Example:  sarag evaluate qa --corpus corpus.json --questions questions.json "
     "--systems dense+single,sarag+single --replies replies.sqlite --output results.json",
 )
-@data_options(is_corpus_required=False)
+@commands.data_options(is_corpus_required=False)
 @click.option(
-    "--systems", default="sarag+single", show_default=True, callback=parse_names,
+    "--systems", default="sarag+single", show_default=True, callback=commands.parse_names,
     help="Comma-separated systems, RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER; options of a "
     "part as NAME:KEY=VALUE:KEY=VALUE.",
 )  # fmt: skip
@@ -286,15 +259,12 @@ judge_options = together(
     help="Context without compression, NAME or NAME:KEY=VALUE: a question is covered if that of "
     "the system's retriever contains the answer. No budget applies to it.",
 )  # fmt: skip
-@selection_options
+@commands.selection_options
 @click.option("--baseline", help="System to compare with. Default: the first one.")
 @judge_options
-@replies_option
-@output_options
-@click.option(
-    "--plot", type=click.Path(path_type=Path),
-    help="Plot scores against tokens read to this .png file.",
-)  # fmt: skip
+@commands.replies_option
+@commands.output_options
+@commands.file_option("--plot", "Plot scores against tokens read to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report the accuracy of each system, the causes of its errors, and the cost of an answer.
@@ -305,9 +275,9 @@ def command(**options: Any) -> None:
     systems = [parse_system(label) for label in options["systems"]]
     systems = list({system.label: system for system in systems}.values())
     labels = [system.label for system in systems]
-    baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
+    baseline = commands.check_baseline(options["baseline"] or labels[0], labels, "--systems")
     data, times = answer_questions(systems, baseline, options)
-    show_results(options, data, grading.lines(data, times))
+    commands.show_results(options, data, grading.lines(data, times))
 
 
 def answer_questions(
@@ -316,98 +286,73 @@ def answer_questions(
     """The report and the timings of systems; timings and plot are written as `options` say."""
     registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
-    check_outputs(options["replies"], options["output"], options["timings"], options["plot"])
-    llm, judge = _models(options)
-    corpus = read_corpus(options["corpus"]) if options["corpus"] else None
-    file = read_questions(options["questions"])
-    selected = select_questions(file.questions, options["limit"], options["seed"])
-    questions = [question for question in selected if question.has_answer]
-    if not questions:
-        raise InputError(f"no question of {options['questions']} has a known answer")
-    with open_corpus_graph(options, corpus) as (kg, unextracted):
-        problems = question_problems(file, selected)
-        if corpus is not None:
-            judged = locate_support(selected, corpus)
-            problems |= count_problems(corpus, judged, kg.documents(), unextracted)
-            check_coverage(problems, corpus, options["corpus"])
-        meter = Meter(llm)
-        built = [_build_system(kg, system, meter, options) for system in systems]
-        with interruption(options["replies"]), progress_bars() as progress:
-            threads = options["concurrency"]
+    commands.check_outputs(
+        options["replies"], options["output"], options["timings"], options["plot"]
+    )
+    endpoint, replies = endpoint_of(dict(options)), options["replies"]
+    llm = registry.make_llm(endpoint, replies)
+    judge = llm if options["judge"] else None
+    if endpoint is not None and options["judge_model"]:
+        judge = registry.make_llm(replace(endpoint, model=options["judge_model"]), replies)
+    threads = options["concurrency"]
+    with commands.open_inputs(options, need_answers=True) as inputs:
+        questions, meter = inputs.questions, Meter(llm)
+        built = _build_systems(inputs.kg, systems, meter, options)
+        with commands.interruption(replies), progress_bars() as progress:
             rows = ask_all(built, questions, meter, threads=threads, progress=progress)
             verdicts = None
             if judge is not None:
                 cases = grading.cases_for_judge(questions, rows)
                 verdicts = grading.judge_all(cases, judge, threads=threads, progress=progress)
-        setting = {
-            "corpus": corpus.summary if corpus else None,
-            "questions": {**file.summary, "count": len(questions)},
-            "systems": [system.label for system in systems],
-            "baseline": baseline,
-            "shuffled": options["seed"] is not None,
-            "seed": options["seed"] or 0,
-            **{n: options[n] for n in ("limit", "budget", "tokenizer", "full_context")},
-            "judge": judge.model if judge else None,
-            "extractor": sorted(kg.extractors()),
-            "embedder": kg.meta().embedding_model,
-            "model": llm.model,
-            "settings": dict(getattr(llm, "settings", {})),
-            "prices": {"in": options["price_in"], "out": options["price_out"]},
-            "version": sarag_rdf.__version__,
-            "problems": {kind: problems[kind] for kind in grading.PROBLEMS if kind in problems},
-        }
+        setting = inputs.setting(
+            options, grading.PROBLEMS,
+            systems=[system.label for system in systems],
+            baseline=baseline,
+            **{name: options[name] for name in ("budget", "tokenizer", "full_context")},
+            judge=judge.model if judge else None,
+            model=llm.model,
+            settings=dict(getattr(llm, "settings", {})),
+            prices={"in": options["price_in"], "out": options["price_out"]},
+        )  # fmt: skip
     data = grading.report(questions, rows, verdicts, setting)
-    times = grading.timings(rows, options["concurrency"])
-    write_json(options["timings"], times)
+    times = grading.timings(rows, threads)
+    commands.write_json(options["timings"], times)
     if options["plot"]:
         _draw(data, options["plot"])
     return data, times
 
 
-def _models(options: Mapping[str, Any]) -> tuple[LLM, LLM | None]:
-    """The model that answers, and the one that judges, if --judge or --judge-model is given."""
-    endpoint, replies = endpoint_of(dict(options)), options["replies"]
-    llm = registry.make_llm(endpoint, replies)
-    if endpoint is not None and options["judge_model"]:
-        return llm, registry.make_llm(replace(endpoint, model=options["judge_model"]), replies)
-    return llm, llm if options["judge"] else None
-
-
 def parse_system(label: str) -> SystemSpec:
     """The system of a label; raises `UsageError` for an unknown part or invalid options."""
     system = SystemSpec.parse(label)
-    with _name_in_errors(system):
+    with commands.naming(f"system {system.label}"):
         registry.options_of("retriever", system.retriever)
         registry.options_of("context", system.context)
         registry.options_of("reasoner", system.reasoner)
     return system
 
 
-@contextmanager
-def _name_in_errors(system: SystemSpec) -> Iterator[None]:
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(f"system {system.label}: {error}") from error
-
-
-def _build_system(
-    kg: KnowledgeGraph, system: SystemSpec, meter: Meter, options: Mapping[str, Any]
-) -> System:
-    with _name_in_errors(system):
-        gather = kg.gather(
-            system.retriever.label,
-            context=system.context.label,
-            budget=options["budget"],
-            tokenizer=options["tokenizer"],
-        )
-        metered = meter.gathering(gather)
-        full = None
-        if system.reasoner.name != "closed-book":
-            uncompressed = kg.gather(system.retriever.label, context=options["full_context"])
-            label = f"{system.retriever.label}+{options['full_context']}"
-            full = FullContext(label, meter.gathering(uncompressed, is_metered=False))
-        return System(system.label, kg.reasoner(system.reasoner.label, metered, meter), full)
+def _build_systems(
+    kg: KnowledgeGraph, systems: Sequence[SystemSpec], meter: Meter, options: Mapping[str, Any]
+) -> list[System]:
+    built = []
+    coverages: dict[str, Coverage] = {}
+    for system in systems:
+        with commands.naming(f"system {system.label}"):
+            retriever, coverage = system.retriever.label, Coverage()
+            if system.reasoner.name != "closed-book":
+                full = kg.gather(retriever, context=options["full_context"])
+                full = meter.gathering(full, is_metered=False)
+                coverage = coverages.setdefault(retriever, Coverage(full))
+            gather = kg.gather(
+                retriever,
+                context=system.context.label,
+                budget=options["budget"],
+                tokenizer=options["tokenizer"],
+            )
+            reasoner = kg.reasoner(system.reasoner.label, meter.gathering(gather), meter)
+            built.append(System(system.label, reasoner, coverage))
+    return built
 
 
 def _draw(data: Mapping[str, Any], path: Path) -> None:
@@ -418,4 +363,179 @@ def _draw(data: Mapping[str, Any], path: Path) -> None:
     tokens, what = ("tokens_in", "prompt") if has_prompt_tokens else ("context_tokens", "context")
     points = {result["system"]: [(result[tokens], result[score])] for result in results}
     write_plot(path, title, points, f"{what} tokens per question", is_line=False)
-    note(f"plot written to {path}")
+
+
+# ------------------------------------------------------------------------------- Tables of papers
+
+FOLDER: Final = Path(__file__).parent / "published"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A system of the table, "" if this library does not have it, as `problem` says.
+
+    `published` are figures in percent by language model, in the order of the table's measures.
+    """
+
+    name: str
+    system: str
+    calls: str
+    problem: str
+    published: Mapping[str, tuple[float, ...]]
+
+    def __str__(self) -> str:
+        if not self.system:
+            return f"{self.name}: {self.problem}"
+        return f"{self.name}: {self.system}; at most {self.calls}"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """The table of a paper for one data set; `columns` are those of `sarag_rdf…report.block`."""
+
+    title: str
+    full_context: str
+    models: tuple[str, ...]
+    measures: tuple[str, ...]
+    columns: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    def only(self, names: Sequence[str]) -> PublishedTable:
+        """The table with the rows of these names; raises `UsageError` for an unknown one."""
+        known = {row.name.lower(): row for row in self.rows}
+        unknown = [name for name in names if name.lower() not in known]
+        if unknown:
+            choice = ", ".join(row.name for row in self.rows)
+            raise UsageError(f"--only: unknown row {', '.join(unknown)}: choose from {choice}")
+        chosen = {name.lower() for name in names} or known.keys()
+        return replace(self, rows=tuple(row for key, row in known.items() if key in chosen))
+
+    def published(self) -> list[dict[str, Any]]:
+        """For a JSON report: name, system or null, and fractions in [0, 1] by model and measure."""
+        return [
+            {
+                "name": row.name,
+                "system": row.system or None,
+                "published": {
+                    model: {m: round(f / 100, 6) for m, f in zip(self.measures, own, strict=False)}
+                    for model, own in row.published.items()
+                },
+            }
+            for row in self.rows
+        ]
+
+
+def read_table(name: str, dataset: str | None, further: str = "") -> PublishedTable:
+    """A packaged table by its name, or one in a file; by default for its first data set.
+
+    `further` are options of the table's own retriever. Raises `UsageError` for an unknown table or
+    data set, and `InputError` for a file of another form.
+    """
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not name.endswith(".toml") and not path.is_file():
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        raise UsageError(f"no such table: {name}: choose from {known}, or name a .toml file")
+    try:
+        content = tomllib.loads(read_text(path))
+        datasets = content["datasets"]
+        chosen = dataset or next(iter(datasets))
+        if chosen not in datasets:
+            raise UsageError(f"no such --dataset: {chosen}: choose from {', '.join(datasets)}")
+        options = ":".join(filter(None, (datasets[chosen], further.strip(":"))))
+        return PublishedTable(
+            content["title"],
+            content["full_context"],
+            tuple(content["models"]),
+            tuple(content["published"]),
+            content["columns"],
+            tuple(_row(row, content, chosen, options) for row in content["rows"]),
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration) as error:
+        example = f"{FOLDER / 'sa-rag.toml'} is an example"
+        raise InputError(f"{path} is not a table of a paper ({error}): {example}") from error
+
+
+def _row(row: Mapping[str, Any], content: Mapping[str, Any], dataset: str, options: str) -> Row:
+    system = str(row.get("system", ""))
+    name, plus, rest = system.partition("+")
+    if options and name == content["retriever"]:
+        system = f"{name}:{options}{plus}{rest}"
+    figures = (tuple(map(float, values)) for values in row.get(dataset, ()))
+    published = dict(zip(content["models"], figures, strict=False))
+    return Row(row["name"], system, row.get("calls", ""), row.get("problem", ""), published)
+
+
+def table_lines(
+    paper: PublishedTable, report: Mapping[str, Any], *, as_markdown: bool
+) -> Iterator[str]:
+    """The table as text or Markdown: figures measured, then those published, in percent."""
+    results = {result["system"]: result for result in report["results"]}
+    heads = ["row", *(head.partition("|")[0] for head in paper.columns.values()), *paper.models]
+    rows = [
+        [
+            row.name,
+            *cells(results.get(row.system, {}), paper.columns),
+            *(" ".join(f"{f:g}" for f in row.published.get(m, ())) or "-" for m in paper.models),
+        ]
+        for row in paper.rows
+    ]
+    setting = report["setting"]
+    yield (
+        f"{paper.title}: {setting['questions']['count']} questions; model: {setting['model']}; "
+        f"embedder: {setting['embedder']}; in percent"
+    )
+    yield ""
+    yield from markdown(heads, rows) if as_markdown else text_table(heads, rows)
+    yield ""
+    measures = ", ".join(paper.columns[name] for name in paper.measures)
+    yield f"{' and '.join(paper.models)}: {measures} as published, on other questions"
+    if report["judge"] is None:
+        yield f"{paper.columns['accuracy']}: the answer matches a known one word for word"
+    yield from (str(row) for row in paper.rows if not row.system)
+
+
+@click.command(
+    name="table",
+    epilog="Example:  sarag evaluate table sa-rag --corpus corpus.json --questions questions.json "
+    "--kg kg-of-corpus --limit 25 --replies replies.sqlite --base-url http://127.0.0.1:8080/v1",
+)
+@click.argument("name", metavar="TABLE")
+@commands.data_options(is_corpus_required=False)
+@click.option(
+    "--dataset",
+    help="The data set, for presets and published figures. Default: the first of the table.",
+)
+@click.option(
+    "--only", metavar="ROW,...", callback=commands.parse_names,
+    help="Rows to run, by name, such as 'Naive RAG,SA-RAG'.",
+)  # fmt: skip
+@click.option(
+    "--thresholds", metavar="KEY=VALUE:...", default="",
+    help="Further options of the table's own retriever, such as c=0.2:tau_d=0.25 for an embedder "
+    "whose cosines are low.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="List the systems; do not ask the model.")
+@commands.selection_options
+@judge_options
+@commands.replies_option
+@commands.output_options
+@click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
+@endpoint_options
+def table_command(name: str, **options: Any) -> None:
+    """Answer questions with each system of a paper's table.
+
+    TABLE is sa-rag, kg-infused, or a .toml file. The rows are systems of 'evaluate qa' with the
+    options of the paper; its figures are printed beside those measured.
+    """
+    paper = read_table(name, options["dataset"], options["thresholds"]).only(options["only"])
+    systems = [parse_system(row.system) for row in paper.rows if row.system]
+    if options["dry_run"]:
+        for row in paper.rows:
+            click.echo(str(row))
+        return
+    if not systems:
+        raise UsageError("none of these rows can be run: name others with --only")
+    fixed = {"budget": None, "tokenizer": None, "plot": None, "full_context": paper.full_context}
+    report, _ = answer_questions(systems, systems[0].label, {**options, **fixed})
+    lines = table_lines(paper, report, as_markdown=options["markdown"])
+    commands.show_results(options, {**report, "table": paper.published()}, lines)

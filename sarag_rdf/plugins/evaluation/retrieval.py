@@ -5,66 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import click
 
-import sarag_rdf
-from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Progress, Retriever, embed_queries
-from sarag_rdf.base.types import Document
+from sarag_rdf.base.types import Document, Query
 from sarag_rdf.cli.flags import Decorator, endpoint_options, together
-from sarag_rdf.cli.output import note, progress_bars
+from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
-from sarag_rdf.plugins.evaluation.commands import (
-    check_baseline,
-    check_coverage,
-    check_outputs,
-    check_plot,
-    data_options,
-    open_corpus_graph,
-    output_options,
-    parse_names,
-    parse_numbers,
-    select_questions,
-    selection_options,
-    show_results,
-    write_json,
-)
+from sarag_rdf.plugins.evaluation import commands, reporting
+from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import (
     count_words,
     figures,
     fits_budget,
-    mean,
     ranking_measures,
     support_ranks,
     words_to_answer,
 )
-from sarag_rdf.plugins.evaluation.plots import write_plot
-from sarag_rdf.plugins.evaluation.questions import (
-    PROBLEMS,
-    Corpus,
-    JudgedQuestion,
-    Question,
-    count_problems,
-    locate_support,
-    problem_lines,
-    question_problems,
-    read_corpus,
-    read_questions,
-)
-from sarag_rdf.plugins.evaluation.report import (
-    block,
-    differences,
-    groups,
-    results,
-    rounded,
-)
-from sarag_rdf.plugins.evaluation.report import times as median_and_mean
-from sarag_rdf.retrieval.question import question_of
+from sarag_rdf.retrieval.retriever import question_of
 
 DEPTH = 100
 """The minimum number of documents that are retrieved."""
@@ -105,19 +70,15 @@ Outcomes = Mapping[str, Sequence[RetrievalResult]]
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
-    """The cutoffs of recall in documents, and of coverage in tokens.
-
-    `curve` are further cutoffs of recall, which are computed but do not count in the time.
-    """
+    """The cutoffs of recall in documents, and of coverage in tokens."""
 
     ks: tuple[int, ...]
     tokens: tuple[int, ...] = ()
-    curve: tuple[int, ...] = ()
 
     @property
     def limit(self) -> int:
         """The number of documents to retrieve."""
-        return max(*self.ks, *self.curve, DEPTH)
+        return max(*self.ks, DEPTH)
 
     def names(self, *measures: str) -> list[str]:
         """The names of measures by k."""
@@ -133,7 +94,7 @@ class Cutoffs:
 def evaluate(
     kg: KnowledgeGraph,
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
     methods: Sequence[RetrievalMethod],
     cutoffs: Cutoffs,
     progress: Progress,
@@ -143,7 +104,7 @@ def evaluate(
         [kg.retriever(method.limited(limit)) for limit in (max(cutoffs.ks), cutoffs.limit)]
         for method in methods
     ]
-    encoding = _encoding_times(kg, questions, progress)
+    encoding = _encoding_times(kg, [question.query for question in questions], progress)
     return encoding, {
         method.label: _ask(kg, corpus, questions, method, pair, cutoffs, progress)
         for method, pair in zip(methods, retrievers, strict=True)
@@ -151,7 +112,7 @@ def evaluate(
 
 
 def _encoding_times(
-    kg: KnowledgeGraph, questions: Sequence[JudgedQuestion], progress: Progress
+    kg: KnowledgeGraph, queries: Sequence[Query], progress: Progress
 ) -> list[float]:
     """Milliseconds to embed each question, one by one and without the cache.
 
@@ -159,9 +120,9 @@ def _encoding_times(
     the encoding.
     """
     model, cached = kg.embedder(cached=False), kg.embedder()
-    advance = progress("encoding questions", len(questions))
+    advance = progress("encoding questions", len(queries))
     times = []
-    for number, query in enumerate([_WARM_UP, *(judged.question.query for judged in questions)]):
+    for number, query in enumerate([_WARM_UP, *queries]):
         begin = perf_counter()
         embed_queries(model, [query.text])
         times.append(1000 * (perf_counter() - begin))
@@ -173,7 +134,7 @@ def _encoding_times(
 def _ask(
     kg: KnowledgeGraph,
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
     method: RetrievalMethod,
     retrievers: Sequence[Retriever],
     cutoffs: Cutoffs,
@@ -189,22 +150,21 @@ def _ask(
     advance = progress(f"retrieving with {method.label}", len(questions))
     rankings: list[list[int | None]] = []
     times, others = [], []
-    for judged in questions:
+    for question in questions:
         begin = perf_counter()
-        timed.retrieve(judged.question.query)
+        timed.retrieve(question.query)
         times.append(1000 * (perf_counter() - begin))
-        documents = [ranked.document for ranked in deep.retrieve(judged.question.query).documents]
+        documents = [ranked.document for ranked in deep.retrieve(question.query).documents]
         rankings.append([corpus.index_of_part(d.title, d.text) for d in documents])
-        covered = _coverage(kg, method, judged.question, documents, cutoffs)
+        covered = _coverage(kg, method, question, documents, cutoffs)
         others.append({**covered, "returned": float(len(documents))})
         advance(1)
-    supporting = [judged.supporting for judged in questions]
-    found = figures(supporting, rankings, sorted({*cutoffs.ks, *cutoffs.curve}))
+    supporting = [corpus.support_of(question) for question in questions]
+    shares = figures(supporting, rankings, cutoffs.ks)
+    ranks = map(support_ranks, supporting, rankings)
     return [
-        RetrievalResult(support_ranks(passages, ranking), {**shares, **other}, time)
-        for passages, ranking, shares, other, time in zip(
-            supporting, rankings, found, others, times, strict=True
-        )
+        RetrievalResult(own, {**some, **other}, time)
+        for own, some, other, time in zip(ranks, shares, others, times, strict=True)
     ]
 
 
@@ -241,7 +201,7 @@ def _coverage(
 
 def report(
     corpus: Corpus,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[Question],
     outcomes: Outcomes,
     cutoffs: Cutoffs,
     setting: Mapping[str, Any],
@@ -252,24 +212,25 @@ def report(
     """
     rows = {method: [row.figures for row in own] for method, own in outcomes.items()}
     names = [*cutoffs.names("R", "all", "P", "nDCG"), *cutoffs.coverages]
-    hops = [len(judged.supporting) or None for judged in questions]
+    supporting = [corpus.support_of(question) for question in questions]
+    hops = [len(passages) or None for passages in supporting]
     return {
         "setting": dict(setting),
-        "results": results(
+        "results": reporting.results(
             "method", rows, names, cutoffs.names("R", "all"), {"hops": hops}, setting, ["returned"]
         ),
         "questions": [
             {
-                "id": judged.question.id,
-                "question": judged.question.query.text,
+                "id": question.id,
+                "question": question.query.text,
                 "hops": hops[position],
                 "supporting": [
                     {"id": corpus.passages[p].id, "title": corpus.passages[p].title}
-                    for p in judged.supporting
+                    for p in supporting[position]
                 ],
                 "methods": {name: _row(own[position], cutoffs) for name, own in outcomes.items()},
             }
-            for position, judged in enumerate(questions)
+            for position, question in enumerate(questions)
         ],
     }
 
@@ -278,7 +239,7 @@ def _row(row: RetrievalResult, cutoffs: Cutoffs) -> dict[str, Any]:
     covered = {str(t): row.figures.get(f"coverage@{t}") for t in cutoffs.tokens}
     return {
         "ranks": list(row.ranks),
-        **{name: rounded(row.figures.get(name)) for name in cutoffs.names("R")},
+        **{name: reporting.rounded(row.figures.get(name)) for name in cutoffs.names("R")},
         "covered": {tokens: None if c is None else bool(c) for tokens, c in covered.items()},
         "returned": int(row.figures["returned"]),
     }
@@ -289,27 +250,29 @@ def timings(encoding: Sequence[float], outcomes: Outcomes) -> dict[str, Any]:
 
     `ratio` is the median retrieval time divided by the median encoding time.
     """
-    encoded = median_and_mean(encoding)
-    found = {m: median_and_mean([row.milliseconds for row in own]) for m, own in outcomes.items()}
+    encoded = reporting.median_and_mean(encoding)
     least = max(encoded["median"], 0.001)
-    retrieval = {m: {**t, "ratio": round(t["median"] / least, 3)} for m, t in found.items()}
+    retrieval: dict[str, Any] = {}
+    for method, rows in outcomes.items():
+        own = reporting.median_and_mean([row.milliseconds for row in rows])
+        retrieval[method] = {**own, "ratio": round(own["median"] / least, 3)}
     return {"encoding": encoded, "retrieval": retrieval}
 
 
 def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs) -> Iterator[str]:
     """The report as text: the main table, differences, measures by hops, times, problems."""
-    setting, found = report["setting"], report["results"]
+    setting, rows = report["setting"], report["results"]
     counts = setting["questions"]
     yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
     recalls = {name: name for name in cutoffs.names("R", "all")}
     last = {f"{name}@{cutoffs.ks[-1]}": f"{name}@{cutoffs.ks[-1]}" for name in ("P", "nDCG")}
     columns = {**recalls, **last, **cutoffs.coverages}
     yield ""
-    yield from block("", "method", with_times(found, times), columns | TIMES)
+    yield from reporting.block("", "method", with_times(rows, times), columns | TIMES)
     for measure in ("R", "all") if counts["with_recall"] else ():
         names = {name: name for name in cutoffs.names(measure)}
-        yield from differences(f"{measure}@k, difference", "method", found, names)
-    yield from groups("method", found, {**recalls, **cutoffs.coverages})
+        yield from reporting.differences(f"{measure}@k, difference", "method", rows, names)
+    yield from reporting.groups("method", rows, {**recalls, **cutoffs.coverages})
     yield ""
     yield (
         f"encoding a question: {times['encoding']['median']:.1f} ms (median; mean "
@@ -340,11 +303,11 @@ def cutoff_options(tokens: str) -> Decorator:
     """The cutoffs of recall and coverage, with a default of the latter."""
     return together(
         click.option(
-            "--k", "ks", default="2,5,10", show_default=True, callback=parse_numbers,
+            "--k", "ks", default="2,5,10", show_default=True, callback=commands.parse_numbers,
             help="Cutoffs of recall, in documents.",
         ),
         click.option(
-            "--tokens", default=tokens, show_default=True, callback=parse_numbers,
+            "--tokens", default=tokens, show_default=True, callback=commands.parse_numbers,
             help="Context sizes for answer coverage, in tokens.",
         ),
     )  # fmt: skip
@@ -361,38 +324,22 @@ def measure(
     Raises `InputError` for a graph of another corpus.
     """
     ranking_measures()  # before anything is indexed
-    check_plot(options["plot"])
-    check_outputs(options["output"], options["timings"], options["plot"])
-    corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
-    selected = select_questions(file.questions, options["limit"], options["seed"])
-    questions = locate_support(selected, corpus)
-    with open_corpus_graph(options, corpus) as (kg, unextracted), progress_bars() as progress:
-        problems = count_problems(corpus, questions, kg.documents(), unextracted)
-        problems |= question_problems(file, selected)
-        check_coverage(problems, corpus, options["corpus"])
-        encoding, outcomes = evaluate(kg, corpus, questions, methods, cutoffs, progress)
-        setting = {
-            "corpus": corpus.summary,
-            "questions": {
-                **file.summary,
-                "count": len(questions),
-                "with_recall": sum(bool(judged.supporting) for judged in questions),
-            },
-            "k": list(cutoffs.ks),
-            "tokens": list(cutoffs.tokens),
-            "documents_asked_for": cutoffs.limit,
-            "methods": [method.label for method in methods],
-            "baseline": baseline,
-            "limit": options["limit"],
-            "shuffled": options["seed"] is not None,
-            "seed": options["seed"] or 0,
-            "extractor": sorted(kg.extractors()),
-            "embedder": kg.meta().embedding_model,
-            "version": sarag_rdf.__version__,
-            "problems": {kind: problems[kind] for kind in PROBLEMS},
-        }
+    reporting.check_plot(options["plot"])
+    commands.check_outputs(options["output"], options["timings"], options["plot"])
+    with commands.open_inputs(options) as inputs, progress_bars() as progress:
+        corpus, questions = cast("Corpus", inputs.corpus), inputs.questions
+        encoding, outcomes = evaluate(inputs.kg, corpus, questions, methods, cutoffs, progress)
+        setting = inputs.setting(
+            options, PROBLEMS,
+            k=list(cutoffs.ks),
+            tokens=list(cutoffs.tokens),
+            documents_asked_for=cutoffs.limit,
+            methods=[method.label for method in methods],
+            baseline=baseline,
+        )  # fmt: skip
+    setting["questions"]["with_recall"] = sum(bool(corpus.support_of(q)) for q in questions)
     data, times = report(corpus, questions, outcomes, cutoffs, setting), timings(encoding, outcomes)
-    write_json(options["timings"], times)
+    commands.write_json(options["timings"], times)
     return data, times, outcomes
 
 
@@ -401,18 +348,16 @@ def measure(
     epilog="Example:  sarag evaluate retrieval --corpus corpus.json --questions questions.json "
     "--methods sarag,sarag-paper --kg kg-of-corpus --output results.json",
 )
-@data_options()
+@commands.data_options()
 @click.option(
-    "--methods", default="sarag", show_default=True, callback=parse_names,
+    "--methods", default="sarag", show_default=True, callback=commands.parse_names,
     help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
 )  # fmt: skip
 @cutoff_options("1000,4000,10000")
-@selection_options
+@commands.selection_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
-@output_options
-@click.option(
-    "--plot", type=click.Path(path_type=Path), help="Plot recall against k to this .png file."
-)
+@commands.output_options
+@commands.file_option("--plot", "Plot recall against k to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report recall of supporting passages and coverage of answers for each method.
@@ -420,32 +365,30 @@ def command(**options: Any) -> None:
     The measures are defined in docs/reference/evaluation.md. The same input gives the same
     JSON; timings are written with --timings.
     """
-    methods = [method_of(label) for label in options["methods"]]
-    labels = [method.label for method in methods]
+    methods, labels = [], options["methods"]
+    for label in labels:
+        with commands.naming(f"method {label}"):
+            methods.append(RetrievalMethod(label, ranking_options(label)))
     default = "dense" if "dense" in labels else labels[0]
-    baseline = check_baseline(options["baseline"] or default, labels, "--methods")
-    curve = tuple(range(1, max(CURVE, *options["ks"]) + 1)) if options["plot"] else ()
-    cutoffs = Cutoffs(options["ks"], options["tokens"], curve)
+    baseline = commands.check_baseline(options["baseline"] or default, labels, "--methods")
+    cutoffs = Cutoffs(options["ks"], options["tokens"])
     data, times, outcomes = measure(options, methods, baseline, cutoffs)
     if options["plot"]:
-        _draw(outcomes, curve, options["plot"])
-    show_results(options, data, lines(data, times, cutoffs))
+        _draw(outcomes, max(CURVE, *cutoffs.ks), options["plot"])
+    commands.show_results(options, data, lines(data, times, cutoffs))
 
 
-def method_of(label: str) -> RetrievalMethod:
-    """The method of a label; raises `UsageError`."""
-    try:
-        return RetrievalMethod(label, ranking_options(label))
-    except UsageError as error:
-        raise UsageError(f"method {label}: {error}") from error
-
-
-def _draw(outcomes: Outcomes, curve: Sequence[int], path: Path) -> None:
-    curves: dict[str, list[tuple[float, float]]] = {}
+def _draw(outcomes: Outcomes, last: int, path: Path) -> None:
+    """Recall at each rank up to the last, over the questions with supporting passages."""
+    curves = {}
     for method, rows in outcomes.items():
-        points = [(k, mean([row.figures for row in rows], f"R@{k}")) for k in curve]
-        curves[method] = [(k, value) for k, value in points if value is not None]
-    if not all(curves.values()):
-        raise InputError("cannot plot recall: no question has supporting passages in the corpus")
-    write_plot(path, "Recall of supporting passages", curves, "rank")
-    note(f"plot written to {path}")
+        ranks = [row.ranks for row in rows if row.ranks]
+        if not ranks:
+            raise InputError(
+                "cannot plot recall: no question has supporting passages in the corpus"
+            )
+        curves[method] = [
+            (float(k), fmean(fmean(r is not None and r <= k for r in own) for own in ranks))
+            for k in range(1, last + 1)
+        ]
+    reporting.write_plot(path, "Recall of supporting passages", curves, "rank")

@@ -1,28 +1,33 @@
-"""``sarag evaluate sweep``: recall and coverage of a retriever for values of its options."""
+"""``sarag evaluate sweep`` and ``activation``: a retriever under several values of its options.
+
+`sweep` reports recall and coverage of many questions, `activation` the entities that one question
+activates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions, Spec
-from sarag_rdf.cli.flags import endpoint_options
-from sarag_rdf.cli.output import note
-from sarag_rdf.kg.registry import ranking_options
-from sarag_rdf.plugins.evaluation.commands import (
-    data_options,
-    output_options,
-    selection_options,
-    show_results,
+from sarag_rdf.base.types import Retrieved
+from sarag_rdf.cli.flags import (
+    embedder_option,
+    embedding_endpoint_options,
+    endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
 )
-from sarag_rdf.plugins.evaluation.plots import write_plot
-from sarag_rdf.plugins.evaluation.report import block
+from sarag_rdf.cli.output import emit
+from sarag_rdf.kg.registry import ranking_options
+from sarag_rdf.plugins.evaluation import commands
+from sarag_rdf.plugins.evaluation.reporting import block, check_plot, write_plot
 from sarag_rdf.plugins.evaluation.retrieval import (
     TIMES,
     Cutoffs,
@@ -56,7 +61,6 @@ def read_variation(text: str) -> tuple[str, tuple[str, ...]]:
 def settings_of(
     retriever: str,
     variations: Sequence[tuple[str, Sequence[str]]],
-    read: Callable[[str], RetrieverOptions] = ranking_options,
     *,
     is_grid: bool,
 ) -> list[Setting]:
@@ -81,7 +85,7 @@ def settings_of(
     for values in chosen:
         options = {**spec.options, **values}
         label = ":".join([spec.name, *(f"{name}={value}" for name, value in options.items())])
-        method = RetrievalMethod(label, read(label))
+        method = RetrievalMethod(label, ranking_options(label))
         settings.append(Setting(values, methods.setdefault(method.options, method)))
     return settings
 
@@ -150,7 +154,7 @@ def lines(
     epilog="Example:  sarag evaluate sweep --corpus corpus.json --questions questions.json "
     "--retriever sarag-paper --vary c=0,0.2,0.4 --plot sweep.png",
 )
-@data_options()
+@commands.data_options()
 @click.option(
     "--retriever", default="sarag-paper", show_default=True,
     help="The retriever, with the values of options that are not varied: NAME:KEY=VALUE.",
@@ -161,13 +165,13 @@ def lines(
 )  # fmt: skip
 @click.option("--grid", is_flag=True, help="Compare all combinations of the values.")
 @cutoff_options("1000,4000")
-@selection_options
-@output_options
-@click.option(
-    "--plot", type=click.Path(path_type=Path),
-    help="Plot recall against the values to this .png file; with --grid, a line for each value of "
-    "the second option.",
-)  # fmt: skip
+@commands.selection_options
+@commands.output_options
+@commands.file_option(
+    "--plot",
+    "Plot recall against the values to this .png file; with --grid, a line for each value of the "
+    "second option.",
+)
 @endpoint_options
 def command(**options: Any) -> None:
     """Report recall and answer coverage of a retriever for values of its options.
@@ -186,6 +190,99 @@ def command(**options: Any) -> None:
     if options["plot"]:
         option, drawn = curves(settings, results, cutoffs)
         write_plot(options["plot"], "Recall of supporting passages", drawn, option)
-        note(f"plot written to {options['plot']}")
     counts = data["setting"]["questions"]
-    show_results(options, data, lines(settings, results, counts, cutoffs))
+    commands.show_results(options, data, lines(settings, results, counts, cutoffs))
+
+
+# ------------------------------------------------------------------------ Activation of a question
+
+_RETRIEVERS: Final = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
+"""Retrievers with a parameter `c`, and the values that are shown by default."""
+_MEAN_OF: Final = 20
+"""The number of entities over which the mean activation is taken."""
+_RANKS: Final = 40
+"""The maximum number of entities in the plot."""
+
+
+@click.command(
+    name="activation",
+    epilog='Example:  sarag evaluate activation "Who taught the founder?" --retriever sarag-paper '
+    "--c 0.3,0.4,0.5 --plot activation.png",
+)
+@click.argument("question")
+@kg_option
+@click.option(
+    "--retriever", type=click.Choice(list(_RETRIEVERS)), default="sarag", show_default=True,
+    help="Retriever that computes the activation.",
+)  # fmt: skip
+@click.option(
+    "--c",
+    "values",
+    help="Comma-separated values in [0, 1). Default: typical values of the retriever.",
+)
+@commands.file_option("--plot", "Draw a plot to this .png file.")
+@embedder_option
+@embedding_endpoint_options
+@json_option
+def activation(question: str, **options: Any) -> None:
+    """Show how many entities a question activates, and how strongly, for several values of c.
+
+    c is the similarity below which a relationship passes no activation: the higher c, the fewer
+    relationships pass activation on. After Figure 5 of the SA-RAG paper (arXiv 2512.15922).
+    """
+    name = options["retriever"]
+    values = _parse_values(options["values"] or _RETRIEVERS[name])
+    check_plot(options["plot"])
+    commands.check_outputs(options["plot"])
+    with open_graph(options) as kg:
+        runs = {c: kg.search(question, retriever=name, c=c, limit=10) for c in values}
+    curves = {
+        c: sorted((entity.activation for entity in retrieved.entities), reverse=True)
+        for c, retrieved in runs.items()
+    }
+    rows = [_row(c, retrieved, curves[c]) for c, retrieved in runs.items()]
+    title = f"{name}: {question}"
+    heads = f"{'c':>7} {'activated':>10} {'mean of 20':>11} {'relationships':>14}  documents"
+    data = {"retriever": name, "question": question, "values": rows}
+    emit(options, data, title, heads, *map(_line, rows))
+    if options["plot"]:
+        axes = ("entities by rank", "activation")
+        write_plot(options["plot"], title, _points(curves), *axes, is_percent=False)
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return (
+        f"{row['c']:>7g} {row['activated']:>10} {row['mean_activation']:>11.3f} "
+        f"{row['relationships']:>14}  {', '.join(row['documents']) or '-'}"
+    )
+
+
+def _points(curves: Mapping[float, list[float]]) -> dict[str, list[tuple[float, float]]]:
+    """Activations by rank, up to an entity that is not activated, and `_RANKS`."""
+    active = max(sum(value > 0.0 for value in curve) for curve in curves.values())
+    last = min(_RANKS, max(10, active + 1))
+    return {
+        f"c = {c:g}": list(enumerate([*curve, *_RANKS * [0.0]][:last], start=1))
+        for c, curve in curves.items()
+    }
+
+
+def _row(c: float, retrieved: Retrieved, activations: list[float]) -> dict[str, Any]:
+    documents = [ranked.document for ranked in retrieved.documents[:3]]
+    return {
+        "c": c,
+        "activated": sum(entity.is_activated for entity in retrieved.entities),
+        "mean_activation": sum(activations[:_MEAN_OF]) / _MEAN_OF,
+        "relationships": len(retrieved.relationships),
+        "documents": [document.title or document.text[:30] for document in documents],
+    }
+
+
+def _parse_values(text: str) -> list[float]:
+    try:
+        values = sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        values = [-1.0]
+    if not all(0.0 <= value < 1.0 for value in values):
+        raise UsageError(f"--c '{text}' is not a list of numbers in [0, 1), such as 0.3,0.4,0.5")
+    return values

@@ -23,18 +23,10 @@ from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.prompts import fence_for, object_of, render_prompt, string
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
-from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, Part
-from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, Part, term_reader
+from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language, entity_labels
-from sarag_rdf.retrieval.path_model import packaged_model
-from sarag_rdf.retrieval.path_schema import (
-    Hop,
-    followed_ontology,
-    path_parts,
-    read_schema,
-    term_names,
-    used_properties,
-)
+from sarag_rdf.retrieval.path_model import Hop, packaged_model, read_schema, said_properties
 
 LISTED: Final = 10
 """Missing statements that are listed."""
@@ -343,19 +335,17 @@ def _counted(count: int, noun: str) -> str:
 
 def _wording(reader: GraphReader) -> Wording:
     """The phrases and kinds of relation paths, for values too."""
-    ontology, schema, model = followed_ontology(reader), read_schema(reader), packaged_model()
-    parts = path_parts(reader)
+    in_use, schema, model = SchemaInUse(reader), read_schema(reader), packaged_model()
     used = {
-        part.name: frozenset(use.iri for use in used_properties(reader, part, ontology))
-        for part in parts
+        part.name: frozenset(use.iri for use in said_properties(in_use, part))
+        for part in in_use.parts
     }
-    names = term_names(reader, parts, ontology, frozenset().union(*used.values()))
-    schema = replace(schema, names=names)
+    schema = replace(schema, names=in_use.names(frozenset().union(*used.values())))
     return Wording(
         used,
         lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)),
         schema.kind,
-        lambda classes: term_names(reader, parts, ontology, classes),
+        in_use.names,
     )
 
 

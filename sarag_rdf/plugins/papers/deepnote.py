@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy, citations_of
+from sarag_rdf.answering.conversation import (
+    NO_EVIDENCE,
+    Conversation,
+    ReasonerStrategy,
+    citations_of,
+)
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import boolean, object_of, string
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused_reasoner import PROSE, KgInfused, one_line
+from sarag_rdf.plugins.papers.kg_infused import PROSE, KgInfused, one_line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,16 @@
-"""Paths between entities, found in rounds, without a language model.
+"""DotRAG: paths of a graph, found and judged in rounds within a division of it.
 
-After "DotRAG: Retrieval-Time Reasoning Along Paths" (Moore et al.). Where a model there selects
-anchors, restricts types and judges paths, here embeddings do:
+"DotRAG: Retrieval-Time Reasoning Along Paths" (Moore et al.), sections 3.1 to 3.4. A model names
+the anchors of a question, says which kinds of things may stand on the way, and judges the paths
+that are found; statements and documents of the paths that it accepts are what it answers from.
+
+Departures: the anchors share one division with one set of rules, where each concept has its own in
+the paper; and the rounds end with a complete path that nothing else is asked after, where the paper
+always takes them all. Where the paper is open: the numbers (table of the options), the first query
+is the question, anchors are exempt from the restriction, things without a class are, too, and
+without an anchor the topics are used, or else the entities nearest to the question.
+
+The search does without a model:
 
 - anchors are the entities with the descriptions nearest to the question;
 - the division is what statements reach from the anchors in `h` steps; types are not restricted;
@@ -13,40 +22,69 @@ anchors, restricts types and judges paths, here embeddings do:
   rounds end.
 
 Documents are ranked by embedding and by the best path to an entity that they describe; each has the
-better of its two places, as in `kg-infused`. The calls of the paper are in
-`sarag_rdf.plugins.papers.dotrag_reasoner`.
+better of its two places, as in `kg-infused`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+from typing import Any, Final
 
 import numpy as np
 
-from sarag_rdf.base.arrays import Rows, find, rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.single import reasoned_answer
+from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
-from sarag_rdf.base.types import Link, Query, Retrieved, Seed, Step
+from sarag_rdf.base.prompts import array_of, object_of, one_of, string
+from sarag_rdf.base.types import (
+    Answer,
+    Evidence,
+    Excerpt,
+    Link,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Section,
+    Seed,
+)
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.base import (
+from sarag_rdf.graph.schema_use import local_words
+from sarag_rdf.graph.texts import entity_labels, relationship_texts
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.context import measured
+from sarag_rdf.retrieval.network import RELATED_TO
+from sarag_rdf.retrieval.relevance import calibrated
+from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
-    ScoredDocument,
+    activated,
     document_cosines,
+    most_active,
+    scored,
 )
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.retrieval.relevance import calibrated
+from sarag_rdf.retrieval.rrf import in_turn
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 TEXTS = 10
 """Texts that a step of a path has at most."""
+_ANCHORS: Final = 3
+"""Anchors that a model may name."""
+_TOPICS: Final = 5
+"""Topics that a model may name."""
+_CLASSES: Final = 30
+"""Classes that are offered, the most frequent ones."""
+_JUDGED: Final = 10
+"""Paths that are judged in one call."""
+_WEIGHTS: Final = {"complete": 1.0, "partial": 0.5}
+"""How an accepted path counts in the ranking of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +159,10 @@ class Division:
 
     def nearest(self, vector: Vector, seen: Collection[int], count: int) -> list[int]:
         """The entities, of those not seen, with the names nearest to a query."""
-        rows: Rows = np.array(sorted(set(self._graph) - set(seen)), dtype=np.int64)
+        rows = np.array(sorted(set(self._graph) - set(seen)), dtype=np.int64)
         if not len(rows):
             return []
-        cosines = self.view.entity_vectors(rows) @ vector
+        cosines = self.view.vectors.index("entity").vectors(rows) @ vector
         return [int(row) for row in rows[np.argsort(-cosines, kind="stable")][:count]]
 
     def paths(self, ends: Sequence[int], each: int, most: int) -> list[EntityPath]:
@@ -147,7 +185,7 @@ class Division:
         """The text of each step: the first distinct texts of its statements."""
         names = self.view.iris.relationships
         iris = [[names[row] for row in step] for step in path.statements]
-        texts = relationship_texts(self.view.reader, chain.from_iterable(iris))
+        texts = relationship_texts(self.view.reader, [iri for step in iris for iri in step])
         several = [
             dict.fromkeys(" ".join(texts[iri][0].split()) for iri in step if iri in texts)
             for step in iris
@@ -212,17 +250,16 @@ class DotRagSearch(RetrieverStrategy):
         """The documents that paths lead to, among those nearest to the question."""
         facts, iris = view.facts, view.facts.iris
         question = facts.vectors.embed_query(query.text)
-        rows = rows_of(iris.entities, [seed.node for seed in seeds]).tolist()
-        anchors = [row for row in dict.fromkeys(rows) if row >= 0]
+        anchors = dict.fromkeys(seed.node for seed in seeds if find(iris.entities, seed.node) >= 0)
         best: dict[int, EntityPath] = {}
-        links: dict[int, Link] = {}
         for path in paths:
             end = path.entities[-1]
             if end not in best or path.weight > best[end].weight:
                 best[end] = path
-        chains: dict[int, Chain] = dict.fromkeys(anchors, ())
-        for end, path in best.items():
-            steps = []
+        chains: dict[str, Chain] = dict.fromkeys(anchors, ())
+        links: dict[int, Link] = {}
+        for path in best.values():
+            chain: Chain = ()
             hops = zip(pairwise(path.entities), path.statements, strict=True)
             for number, ((one, other), several) in enumerate(hops, start=1):
                 ends = iris.entities[one], iris.entities[other]
@@ -231,64 +268,54 @@ class DotRagSearch(RetrieverStrategy):
                     links[row] = Link(iris.relationships[row], *ends, "", cosine, path.weight)
                 nearest = links[several[int(np.argmax(cosines))]].relationship
                 share = path.weight if number == 1 else 1.0  # of the activation before
-                amounts = share, path.weight, path.weight
-                kinds: Any = "related_to", "entity", "entity"
-                steps.append(Step(number, *ends, nearest, *amounts, *kinds))
-                chains.setdefault(other, tuple(steps))
-            chains[end] = tuple(steps)
+                chain = (*chain, passed(number, *ends, nearest, share, path.weight))
+                chains.setdefault(ends[1], chain)
+            chains[iris.entities[path.entities[-1]]] = chain
         activation = {
-            **{step: path.weight for path in best.values() for step in path.entities[1:]},
-            **{end: path.weight for end, path in best.items()},
+            **{iris.entities[row]: p.weight for p in best.values() for row in p.entities[1:]},
+            **{iris.entities[end]: path.weight for end, path in best.items()},
             **dict.fromkeys(anchors, 1.0),
         }
         every = sorted(links.values(), key=lambda link: -round(link.similarity, 5))
+        entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
         return self.result(
-            view, query,
+            view,
+            query,
             self._scored(view, question, activation, chains),
-            Explanation(
-                seeds,
-                {iris.entities[row]: amount for row, amount in activation.items()},
-                frozenset(iris.entities[row] for row in activation),
-                {iris.entities[row]: chain for row, chain in chains.items()},
-                {iris.entities[row]: len(chain) for row, chain in chains.items()},
-                every,
-                every,
-            ),
+            Explanation(seeds, entities, every, every),
             {"weight_floor": gate[0], "weight_ceiling": gate[1]},
-        )  # fmt: skip
+        )
 
     def _scored(
         self,
         view: GraphView,
         question: Vector,
-        activation: dict[int, float],
-        chains: dict[int, Chain],
-    ) -> list[ScoredDocument]:
+        activation: Mapping[str, float],
+        chains: Mapping[str, Chain],
+    ) -> list[RankedDocument]:
         """Documents by falling score."""
-        names = view.facts.iris.entities
         cosines = document_cosines(view, question)
-        rows = {find(view.iris.entities, names[row]): row for row in activation if chains[row]}
-        here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
-        best: dict[int, int] = {}
-        for document, entity in view.network.incoming(DESCRIBES, here).pairs().tolist():
-            row, known = rows[entity], best.get(document)
-            if known is None or activation[row] > activation[known]:
-                best[document] = row
-        positions = np.empty(len(cosines))
-        positions[np.argsort(-cosines, kind="stable")] = 2.0 * np.arange(1, len(cosines) + 1) - 1.0
-        order = sorted(best, key=lambda row: (-activation[best[row]], -cosines[row], row))
-        for position, row in enumerate(order, 1):
-            positions[row] = min(positions[row], 2.0 * position)
-        return [
-            ScoredDocument(
-                view.iris.documents[row], 1.0 / float(positions[row]), float(cosines[row]),
-                activation[best[row]] if row in best else 0.0,
-                names[best[row]] if row in best else "",
-                chains[best[row]] if row in best else (),
-                {"similarity": float(cosines[row])},
+        reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
+        best = most_active(view, reached)
+        order = sorted(best, key=lambda row: (-reached[best[row]], -cosines[row], row))
+        places = np.full(len(cosines), np.inf)
+        places[order] = np.arange(1, len(order) + 1)
+        scores = in_turn(cosines, places)
+        documents = []
+        for row in np.argsort(-scores, kind="stable")[: self.limit].tolist():
+            entity = best.get(row, "")
+            documents.append(
+                scored(
+                    view.iris.documents[row],
+                    float(scores[row]),
+                    float(cosines[row]),
+                    reached.get(entity, 0.0),
+                    entity,
+                    chains.get(entity, ()),
+                    {"similarity": float(cosines[row])},
+                )
             )
-            for row in np.argsort(positions, kind="stable")[: self.limit].tolist()
-        ]  # fmt: skip
+        return documents
 
 
 def _weighted(
@@ -299,3 +326,237 @@ def _weighted(
     weights = calibrated(facts.relationship_cosines(question, rows), *gate)
     starts = np.cumsum([0, *map(len, path.statements)])[:-1]
     return replace(path, weight=float(np.maximum.reduceat(weights, starts).mean()))
+
+
+@dataclass(slots=True)
+class _Search:
+    """What is known after some rounds: accepted paths with their judgements, and past queries."""
+
+    accepted: dict[EntityPath, str] = field(default_factory=dict)
+    texts: dict[EntityPath, str] = field(default_factory=dict)
+    queries: list[str] = field(default_factory=list)
+
+    @property
+    def maximal(self) -> list[EntityPath]:
+        """The accepted paths, without those that another one continues; complete ones first."""
+        paths = [p for p in self.accepted if not any(p.starts(other) for other in self.accepted)]
+        return sorted(paths, key=lambda path: self.accepted[path] != "complete")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotRag(ReasonerStrategy):
+    """Calls for anchors, division, the paths of each round, and the answer.
+
+    A round has a call for each ten `candidates`, and all but the last may have one for a further
+    query: 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls at most, 14 with the defaults. The
+    trace has a note ``paths`` with the accepted paths in words, their judgements, and the queries
+    that were searched. With fewer than two classes the division is not restricted.
+    """
+
+    name = "dotrag"
+    prompts = PROMPTS
+    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
+    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
+    tau: float = option(
+        0.6, "Minimum cosine of a named anchor and an entity's description.", ge=-1.0, le=1.0
+    )
+    k: int = option(10, "Number of entities that topics stand for.", ge=1, le=MAX_COUNT)
+    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
+    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
+    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
+    documents: int = option(10, "Maximum number of documents that are read.", ge=1, le=MAX_COUNT)
+    statements: int = option(
+        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
+    )
+    max_tokens: int = max_tokens_option(1024)
+
+    def answer(self, talk: Conversation) -> Answer:
+        """Where no path is accepted, passages answer; without passages, no call is made for it."""
+        facts, seeds = talk.view.facts, self._seeds(talk)
+        rows = rows_of(facts.iris.entities, [seed.node for seed in seeds]).tolist()
+        division = Division(facts, rows, self.h, self.statements)
+        rules = self._rules(talk, division, seeds)
+        search = self._search(talk, division, rules)
+        detail = {
+            "queries": search.queries,
+            "paths": [
+                {"text": search.texts[path], "judgement": search.accepted[path]}
+                for path in search.maximal
+            ],
+        }
+        talk.say("note", "paths", detail)
+        return self._answered(talk, seeds, search)
+
+    # Selection (section 3.1)
+
+    def _seeds(self, talk: Conversation) -> list[Seed]:
+        """The entities that a model's anchors and topics stand for."""
+        facts = talk.view.facts
+        anchor = object_of(name=string(100), description=string(300))
+        reply = talk.call(
+            "select_anchors",
+            object_of(
+                anchors=array_of(anchor, _ANCHORS),
+                topics=array_of(string(100), _TOPICS),
+                route=one_of(("local", "global")),
+            ),
+            max_tokens=self.max_tokens,
+        )
+        seeds: list[Seed] = []
+        for named in reply["anchors"]:
+            name = normalize_name(named["name"])
+            owners = facts.names.entities({name}).get(name, {})
+            if owners:
+                seeds += [Seed(iri, "", 1.0) for iri in sorted(owners)]
+                continue
+            vector = facts.vectors.embed_query(f"{named['name']}. {named['description']}")
+            closest = nearest_entities(facts.reader, facts.vectors, vector, 1)
+            seeds += [seed for seed in closest if seed.similarity >= self.tau]
+        if reply["route"] == "global" or not seeds:
+            topics = [topic for topic in reply["topics"] if topic.strip()]
+            each = max(1, self.k // max(1, len(topics)))
+            for topic in topics:
+                vector = facts.vectors.embed_query(topic)
+                seeds += nearest_entities(facts.reader, facts.vectors, vector, each)
+        if not seeds:
+            vector = facts.vectors.embed_query(talk.question)
+            seeds += nearest_entities(facts.reader, facts.vectors, vector, _ANCHORS)
+        names = entity_labels(facts.reader, [seed.node for seed in seeds])
+        known = {seed.node: seed for seed in reversed(seeds) if seed.node in names}
+        return [replace(seed, name=names[iri][0]) for iri, seed in reversed(known.items())]
+
+    # Construction (section 3.2)
+
+    def _rules(
+        self, talk: Conversation, division: Division, seeds: Sequence[Seed]
+    ) -> dict[str, str]:
+        """What may stand on a path and at its end; the division is restricted to it.
+
+        Classes that are too rare to be offered are allowed.
+        """
+        every = division.classes()
+        classes = every.most_common(_CLASSES)
+        if len(classes) < 2:
+            return {}
+        labels = entity_labels(talk.view.facts.reader, [iri for iri, _ in classes])
+        names = {iri: labels[iri][0] if iri in labels else local_words(iri) for iri, _ in classes}
+        number = {"type": "integer", "enum": list(range(1, len(classes) + 1))}
+        reply = talk.call(
+            "construct_division",
+            object_of(
+                constraints=string(300),
+                intermediate=string(300),
+                terminal=string(300),
+                types=array_of(number, len(classes)),
+            ),
+            max_tokens=self.max_tokens,
+            anchors=[seed.name for seed in seeds],
+            types=[f"{names[iri]} ({count})" for iri, count in classes],
+        )
+        allowed = {classes[number - 1][0] for number in reply["types"]}
+        if allowed:
+            division.restrict(allowed | (every.keys() - dict(classes).keys()))
+        return {name: str(reply[name]) for name in ("constraints", "intermediate", "terminal")}
+
+    # Search (section 3.3)
+
+    def _search(self, talk: Conversation, division: Division, rules: dict[str, str]) -> _Search:
+        facts, search = talk.view.facts, _Search()
+        queries, seen = [talk.question], set(division.anchors)
+        for left in reversed(range(self.t)):
+            search.queries += queries
+            ends: list[int] = []
+            for query in queries:
+                vector = facts.vectors.embed_query(query)
+                closest = division.nearest(vector, {*seen, *ends}, self.nodes)
+                ends += closest
+            seen.update(ends)
+            paths = division.paths(ends, self.paths, self.candidates)
+            queries = self._judged(talk, division, paths, rules, search)
+            if not left:
+                break
+            if not queries and "complete" not in search.accepted.values():
+                queries = self._next(talk, search, left)
+            if not queries:
+                break
+        return search
+
+    def _judged(
+        self,
+        talk: Conversation,
+        division: Division,
+        paths: Sequence[EntityPath],
+        rules: dict[str, str],
+        search: _Search,
+    ) -> list[str]:
+        """Add the paths that the model accepts, and return the further queries that it has."""
+        further: dict[str, str] = {}
+        for begin in range(0, len(paths), _JUDGED):
+            batch = paths[begin : begin + _JUDGED]
+            texts = [" -> ".join(division.texts(path)) for path in batch]
+            judgement = object_of(
+                number={"type": "integer", "enum": list(range(1, len(batch) + 1))},
+                judgement=one_of(("complete", "partial", "irrelevant")),
+                reason=string(200),
+                confidence={"type": "number", "minimum": 0, "maximum": 1},
+                next_question=string(200),
+            )
+            reply = talk.call(
+                "judge_paths",
+                object_of(judgements=array_of(judgement, len(batch))),
+                max_tokens=max(self.max_tokens, 120 * len(batch)),
+                rules=rules,
+                paths=texts,
+                kept=[search.texts[path] for path in search.maximal],
+            )
+            for each in reply["judgements"]:
+                path, text = batch[each["number"] - 1], texts[each["number"] - 1]
+                if each["judgement"] == "irrelevant":
+                    continue
+                search.accepted[path] = each["judgement"]
+                search.texts[path] = text
+                following = " ".join(each["next_question"].split())
+                if each["judgement"] == "partial" and following:
+                    further.setdefault(normalize_name(following), following)
+        past = {normalize_name(query) for query in search.queries}
+        return [text for name, text in further.items() if name not in past]
+
+    def _next(self, talk: Conversation, search: _Search, left: int) -> list[str]:
+        """A further query where no path has one; none if the model has no idea."""
+        reply = talk.call(
+            "next_search",
+            object_of(query=string(200)),
+            max_tokens=200,
+            kept=[search.texts[path] for path in search.maximal],
+            searched=search.queries,
+            left=left,
+        )
+        query = " ".join(reply["query"].split())
+        past = {normalize_name(each) for each in search.queries}
+        return [query] if query and normalize_name(query) not in past else []
+
+    # Aggregation (section 3.4)
+
+    def _answered(self, talk: Conversation, seeds: Sequence[Seed], search: _Search) -> Answer:
+        if not search.accepted:
+            context = talk.gather(limit=self.documents).context
+        else:
+            paths = [
+                EntityPath(path.entities, path.statements, _WEIGHTS[search.accepted[path]])
+                for path in search.maximal
+            ]
+            retriever = DotRagSearch(h=self.h, t=self.t)
+            evidence = retriever.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
+            closest = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
+            excerpts = {
+                f"D{position}": Excerpt.whole(ranked.document)
+                for position, ranked in enumerate(
+                    [ranked for ranked in closest if ranked.entity][: self.documents], start=1
+                )
+            }
+            section = Section("", excerpts, tuple(search.texts[path] for path in search.maximal))
+            context = measured((section,), self.name)
+            talk.add(Evidence(evidence, context))
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
+        return reasoned_answer(talk, context, max_tokens=self.max_tokens)

@@ -16,8 +16,7 @@ from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, budget_option, option
 from sarag_rdf.base.ports import CountTokens
 from sarag_rdf.base.types import Citation, Context, Document, Excerpt, Retrieved, Section
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.retrieval.context.base import Budget, ContextStrategy
-from sarag_rdf.retrieval.context.whole import Whole
+from sarag_rdf.retrieval.context import Budget, ContextStrategy, Whole
 from sarag_rdf.retrieval.seeds import STOP_WORDS
 from sarag_rdf.retrieval.view import GraphView
 

@@ -20,8 +20,8 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.retrieval.base import RetrieverStrategy, best_documents, document_cosines
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.network import DESCRIBES, RELATED_TO
+from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView
 
 _READ = 4

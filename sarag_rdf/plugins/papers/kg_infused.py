@@ -1,54 +1,92 @@
-"""KG-Infused RAG without a language model: facts expand the question, passages answer to both.
+"""KG-Infused RAG: facts of a knowledge graph in the search for passages and in what is read.
 
-Derived from "KG-Infused RAG: Augmenting Corpus-Based RAG with External Knowledge Graphs", sections
-3.3 and 3.4. Where a model there selects statements and writes a query, here
+"KG-Infused RAG: Augmenting Corpus-Based RAG with External Knowledge Graphs", sections 3.3 to 3.5. A
+model spreads activation over a graph by selecting statements round by round, a summary of them
+expands the question, and they join the note on the passages from which the answer is given.
 
-- a statement is selected if the query gate of `sarag` lets activation pass: its similarity to the
-  question is above a quantile of those of all statements;
-- the expanded question is the question followed by the texts of the best selected statements.
+Where the paper is open: the model selects numbers of the statements offered, so that it can invent
+none, and at most `selected` of them; the statements nearest to the question come first, and where
+an entity has too many, only they are offered (the published system offers a random sample); the
+passages of question and expansion are joined, each document once; and with nothing selected the
+question is expanded without facts.
 
-As in equation 7, the passages found for either question are joined: their rankings by embedding in
-turn, each document once, at the better of its two places::
-
-    place(d) = min(2 * rank of d for the question - 1, 2 * rank of d for the expansion)
-    score(d) = 1 / place(d)
+The search does without a model: a statement is selected if the query gate of `sarag` lets
+activation pass, its similarity to the question being above a quantile of those of all statements;
+the expanded question is the question followed by the texts of the best selected statements; and as
+in equation 7 the passages for either question are joined, by `in_turn`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sarag_rdf.base.arrays import find, rows_of
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
+from sarag_rdf.answering.conversation import (
+    NO_EVIDENCE,
+    Conversation,
+    ReasonerStrategy,
+    citations_of,
+)
+from sarag_rdf.answering.decompose import joined
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
-from sarag_rdf.base.types import Link, Query, Retrieved, Step
-from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.base import (
+from sarag_rdf.base.prompts import array_of, object_of, string
+from sarag_rdf.base.types import (
+    Activation,
+    Answer,
+    Context,
+    Link,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Seed,
+    Selection,
+    Statement,
+)
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
+from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.network import RELATED_TO
+from sarag_rdf.retrieval.relevance import calibrated
+from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
-    ScoredDocument,
+    activated,
     document_cosines,
+    most_active,
+    scored,
 )
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.retrieval.relevance import calibrated
-from sarag_rdf.retrieval.rrf import ranks
+from sarag_rdf.retrieval.rrf import in_turn, ranks
 from sarag_rdf.retrieval.seeds import Start, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
+PROSE = 6000
+"""Maximum number of characters of a summary or note."""
+NO_NOTE = "The model found nothing to note in the documents."
+_PER_NUMBER = 8
+"""Tokens that the number of a statement may take in a reply."""
+_DIGITS = 5
+"""Decimals by which similarities differ; those of equal texts may differ in the seventh."""
+
+
+def seeds_for(facts: GraphView, question: Vector, count: int, *, inverse: bool) -> tuple[Seed, ...]:
+    """The entities at which activation starts."""
+    starts: Start = "incident" if inverse else "outgoing"
+    return nearest_entities(facts.reader, facts.vectors, question, count, starts=starts)
+
 
 @dataclass(frozen=True, slots=True)
-class Activated:
-    """What was activated: entities with their activation and chain, and the selected statements.
+class Reached:
+    """Entities with activation and chain, and the selected statements, in the order of rounds."""
 
-    Both are in the order in which they were reached; entities are rows of the graph of facts.
-    """
-
-    activation: Mapping[int, float]
-    chains: Mapping[int, Chain]
+    activation: Mapping[str, float]
+    chains: Mapping[str, Chain]
     links: Sequence[Link]
 
 
@@ -86,127 +124,356 @@ class KgInfusedSearch(RetrieverStrategy):
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         facts = view.facts
         question = view.vectors.embed_query(query.text)
-        starts: Start = "incident" if self.inverse else "outgoing"
-        seeds = nearest_entities(facts.reader, facts.vectors, question, self.k, starts=starts)
+        seeds = seeds_for(facts, question, self.k, inverse=self.inverse)
         floor, ceiling = facts.vectors.index("relationship").quantile(question, self.c)
-        rows = rows_of(facts.iris.entities, [seed.node for seed in seeds])
-        reached = self._activate(facts, question, rows.tolist(), floor, ceiling)
-        nearest = sorted(reached.links, key=lambda link: -round(link.similarity, 5))
+        reached = self._activate(facts, question, [seed.node for seed in seeds], floor, ceiling)
+        nearest = sorted(reached.links, key=lambda link: -round(link.similarity, _DIGITS))
         expanded = question
         if best := self._texts(facts, nearest):
             expanded = view.vectors.embed_query(" ".join([query.text, *best]))
-        iris = facts.iris.entities
+        entities = [
+            activated(iri, amount, reached.chains[iri])
+            for iri, amount in reached.activation.items()
+        ]
         return self.result(
             view,
             query,
             self._scored(view, question, expanded, reached),
-            Explanation(
-                seeds,
-                {iris[row]: amount for row, amount in reached.activation.items()},
-                frozenset(iris[row] for row in reached.activation),
-                {iris[row]: chain for row, chain in reached.chains.items()},
-                {iris[row]: len(chain) for row, chain in reached.chains.items()},
-                nearest,
-                nearest,
-            ),
+            Explanation(seeds, entities, nearest, nearest),
             {"weight_floor": floor, "weight_ceiling": ceiling},
         )
 
     def _activate(
-        self, facts: GraphView, question: Vector, seeds: Sequence[int], floor: float, ceiling: float
-    ) -> Activated:
+        self, facts: GraphView, question: Vector, seeds: Sequence[str], floor: float, ceiling: float
+    ) -> Reached:
         """Rounds of activation: an entity has that of the strongest chain to it, from 1 at a seed.
 
         Each round starts from the entities that the last one reached, the most active first, and
         none is activated twice (equation 5).
         """
-        iris, known = facts.iris, set[int]()
+        iris, network = facts.iris, facts.network
         activation = dict.fromkeys(seeds, 1.0)
-        chains: dict[int, Chain] = dict.fromkeys(seeds, ())
-        links: list[Link] = []
-        frontier = list(dict.fromkeys(seeds))
+        chains: dict[str, Chain] = dict.fromkeys(seeds, ())
+        links: dict[str, Link] = {}
+        frontier = list(activation)
         for round_ in range(1, self.n + 1):
-            frontier = sorted(frontier, key=lambda row: (-activation[row], row))
-            rows = np.array(sorted(frontier[: self.entities]), dtype=np.int64)
-            step = facts.network.incident if self.inverse else facts.network.outgoing
+            frontier = sorted(frontier, key=lambda iri: (-activation[iri], iri))[: self.entities]
+            rows = rows_of(iris.entities, sorted(frontier))
+            step = network.incident if self.inverse else network.outgoing
             edges = step(RELATED_TO, rows)
             cosines = facts.relationship_cosines(question, edges.statement)
             weights = calibrated(cosines, floor, ceiling)
-            inside, reached = set(rows.tolist()), dict[int, tuple[float, Step]]()
+            inside, reached = set(frontier), dict[str, Chain]()
             for at in np.argsort(-weights, kind="stable").tolist():
-                weight, statement = float(weights[at]), int(edges.statement[at])
+                weight = float(weights[at])
                 if weight <= 0.0:
                     break
-                subject, object_ = int(edges.source[at]), int(edges.target[at])
-                ends = iris.relationships[statement], iris.entities[subject], iris.entities[object_]
-                if statement not in known:
-                    links.append(Link(*ends, "", float(cosines[at]), weight))
-                    known.add(statement)
+                statement = iris.relationships[int(edges.statement[at])]
+                subject = iris.entities[int(edges.source[at])]
+                object_ = iris.entities[int(edges.target[at])]
+                link = Link(statement, subject, object_, "", float(cosines[at]), weight)
+                links.setdefault(statement, link)
                 for start, end in ((subject, object_), (object_, subject)):
                     is_step = start in inside and (start == subject or self.inverse)
                     amount = weight * activation[start] if is_step else 0.0
-                    if end not in activation and amount > reached.get(end, (0.0,))[0]:
-                        reached[end] = amount, Step(
-                            round_, iris.entities[start], iris.entities[end], ends[0], weight,
-                            amount, amount, "related_to", "entity", "entity",
-                        )  # fmt: skip
-            for end, (amount, passed) in reached.items():
-                activation[end] = amount
-                chains[end] = (*chains[find(iris.entities, passed.origin)], passed)
+                    before = reached[end][-1].amount if end in reached else 0.0
+                    if end not in activation and amount > before:
+                        taken = passed(round_, start, end, statement, weight, amount)
+                        reached[end] = (*chains[start], taken)
+            activation |= {end: chain[-1].amount for end, chain in reached.items()}
+            chains |= reached
             frontier = list(reached)
             if not frontier:
                 break
-        return Activated(activation, chains, links)
+        return Reached(activation, chains, [*links.values()])
 
     def _texts(self, facts: GraphView, nearest: Sequence[Link]) -> list[str]:
         """Distinct texts of the nearest statements."""
         texts = relationship_texts(facts.reader, [link.relationship for link in nearest])
         distinct = dict.fromkeys(
-            " ".join(texts[link.relationship][0].split())
-            for link in nearest
-            if link.relationship in texts
+            one_line(texts[link.relationship][0]) for link in nearest if link.relationship in texts
         )
         return list(distinct)[: self.texts]
 
     def _scored(
-        self, view: GraphView, question: Vector, expanded: Vector, reached: Activated
-    ) -> list[ScoredDocument]:
+        self, view: GraphView, question: Vector, expanded: Vector, reached: Reached
+    ) -> list[RankedDocument]:
         """All documents by falling score."""
-        view = view
         cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
-        positions = [2.0 * ranks(cosines) - 1.0, 2.0 * ranks(others)]
-        scores = 1.0 / np.minimum(*positions)
-        describing = _describing(view, reached)
-        entities = view.facts.iris.entities
-        scored = []
+        scores = in_turn(cosines, ranks(others))
+        entities = most_active(view, reached.activation)
+        documents = []
         for row in np.argsort(-scores, kind="stable")[: self.limit].tolist():
-            entity = describing.get(row, -1)
-            scored.append(
-                ScoredDocument(
+            entity = entities.get(row, "")
+            documents.append(
+                scored(
                     view.iris.documents[row],
                     float(scores[row]),
                     float(cosines[row]),
-                    reached.activation[entity] if entity >= 0 else 0.0,
-                    entities[entity] if entity >= 0 else "",
-                    reached.chains[entity] if entity >= 0 else (),
+                    reached.activation.get(entity, 0.0),
+                    entity,
+                    reached.chains.get(entity, ()),
                     {"similarity": float(cosines[row]), "expanded": float(others[row])},
                 )
             )
-        return scored
+        return documents
 
 
-def _describing(view: GraphView, reached: Activated) -> dict[int, int]:
-    """Document -> the most activated entity that it describes, both as rows.
+@dataclass(frozen=True, kw_only=True)
+class KgInfused(ReasonerStrategy):
+    """At most `rounds` + 5 calls: selections, summary, expansion, note, augmentation, answer."""
 
-    Entities of a graph that is not searched have no documents.
-    """
-    names = view.facts.iris.entities
-    rows = {find(view.iris.entities, names[row]): row for row in reached.activation}
-    here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
-    best: dict[int, int] = {}
-    for document, entity in view.network.incoming(DESCRIBES, here).pairs().tolist():
-        position, known = rows[entity], best.get(document)
-        amount = reached.activation[position]
-        if known is None or amount > reached.activation[known]:
-            best[document] = position
-    return best
+    name = "kg-infused"
+    prompts = PROMPTS
+    baseline: str = option(
+        "none",
+        "The same pipeline without a graph: no-retrieval answers at once, rag from a note on the "
+        "passages, expansion from passages for the question and for a query that the model writes.",
+        choices=("none", "no-retrieval", "rag", "expansion"),
+    )
+    rounds: int = option(
+        2, "Maximum number of rounds of activation, one call each.", ge=1, le=MAX_HOPS
+    )
+    seeds: int = option(
+        3,
+        "Number of entities at which activation starts, those with statements whose descriptions "
+        "are nearest to the question.",
+        ge=1,
+        le=MAX_COUNT,
+    )
+    statements: int = option(
+        50, "Maximum number of statements of an entity that are offered.", ge=1, le=MAX_COUNT
+    )
+    entities: int = option(
+        10, "Maximum number of entities that a round starts from.", ge=1, le=MAX_COUNT
+    )
+    selected: int = option(
+        10,
+        "Maximum number of statements that a round selects; a small model takes all that it may.",
+        ge=1,
+        le=MAX_COUNT,
+    )
+    inverse: bool = option(False, "Offer statements that end at an entity, too.")
+    passages: int = option(
+        6,
+        "Maximum number of documents read; half of them each for the question and its expansion.",
+        ge=2,
+        le=MAX_COUNT,
+    )
+    expansion: bool = option(True, "Search with an expanded question, too; without is an ablation.")
+    augmentation: bool = option(
+        True, "Work the summary of the facts into the note; without is an ablation."
+    )
+    max_tokens: int = max_tokens_option(1024)
+
+    def answer(self, talk: Conversation) -> Answer:
+        """The answer cites the documents that contain it.
+
+        Without documents and facts no call for a note or an answer is made.
+        """
+        if self.baseline == "no-retrieval":
+            return talk.answer(self.bare_answer(talk, ""))
+        note, context = self.note(talk)
+        if not note:
+            return talk.answer("", reasoning=NO_EVIDENCE if context.is_empty else NO_NOTE)
+        text = self.bare_answer(talk, note)
+        return talk.answer(text, reasoning=note, citations=citations_of(text, context))
+
+    # The stages before the answer, for a question or one of its parts
+
+    def note(self, talk: Conversation, question: str | None = None) -> tuple[str, Context]:
+        """The note on a question, with its passages; empty without documents and facts."""
+        is_baseline = self.baseline != "none"
+        uses_facts = not is_baseline and (self.expansion or self.augmentation)
+        expands = self.baseline == "expansion" or (not is_baseline and self.expansion)
+        summary = self.summary(talk, question) if uses_facts else ""
+        context = self.gathered(talk, question, summary, expands=expands)
+        note = "" if context.is_empty else self.passage_note(talk, context, question)
+        if not note or not summary or not self.augmentation:
+            return note or (summary if self.augmentation else ""), context
+        return self.augmented(talk, question, note, summary), context
+
+    def summary(self, talk: Conversation, question: str | None = None) -> str:
+        """The facts that activation reaches, as a text; empty if nothing is selected."""
+        asked = question or talk.question
+        activation = self.activate(talk, asked)
+        selected = [selection.statement for selection in activation.selections]
+        talk.remember(activation)
+        talk.say(
+            "note",
+            "activation",
+            {
+                "seeds": [seed.node for seed in activation.seeds],
+                "rounds": activation.rounds,
+                "statements": [statement.iri for statement in selected],
+                "texts": [" | ".join(statement.parts) for statement in selected],
+                "found": bool(selected),
+            },
+        )
+        if not selected:
+            return ""
+        reply = talk.call(
+            "summarize_statements",
+            object_of(summary=string(PROSE)),
+            question=asked,
+            max_tokens=self.max_tokens,
+            selected=[statement.parts for statement in selected],
+        )
+        return one_line(reply["summary"])
+
+    def activate(self, talk: Conversation, question: str) -> Activation:
+        """Rounds of activation; ends early if nothing is selected or no new entity is reached.
+
+        With G the statements selected, and E the entities of round i (equations 3 to 5)::
+
+            E(1) = the entities with the nearest descriptions, of those with statements
+            E(i + 1) = the ends of the statements selected in round i, less E(1), ..., E(i)
+        """
+        view = talk.view.facts
+        vector = view.vectors.embed_query(question)
+        seeds = seeds_for(view, vector, self.seeds, inverse=self.inverse)
+        selections: list[Selection] = []
+        entities = [seed.node for seed in seeds][: self.entities]
+        earlier: set[str] = set()
+        for round_ in range(1, self.rounds + 1):
+            earlier |= set(entities)
+            known = {selection.statement.iri for selection in selections}
+            offered = self._offered(view, vector, entities, known)
+            if not offered:
+                break
+            numbers = self._selected(talk, question, offered, selections)
+            for start, statement in (offered[number - 1] for number in numbers):
+                order = len(selections) + 1
+                selections.append(Selection(statement, start, round_, order, talk.last_step))
+            ends = [s.end for s in selections if s.round == round_]
+            entities = [end for end in dict.fromkeys(ends) if end not in earlier]
+            entities = entities[: self.entities]
+            if not entities:
+                break
+        return Activation(question, _described(view.reader, seeds), tuple(selections))
+
+    def augmented(self, talk: Conversation, question: str | None, note: str, summary: str) -> str:
+        """A note with the facts of a summary worked in (equation 9)."""
+        reply = talk.call(
+            "augment_note",
+            object_of(note=string(PROSE)),
+            question=question,
+            max_tokens=self.max_tokens,
+            note=note,
+            summary=summary,
+        )
+        return one_line(reply["note"]) or note
+
+    def bare_answer(self, talk: Conversation, note: str, question: str | None = None) -> str:
+        """The bare answer from a note; without a note from what the model knows (equation 10)."""
+        reply = talk.call(
+            "answer_from_note",
+            object_of(final_answer=string(300)),
+            question=question,
+            max_tokens=200,
+            final={} if question is None else None,
+            note=note,
+        )
+        return " ".join(str(reply["final_answer"]).split())
+
+    def _selected(
+        self,
+        talk: Conversation,
+        question: str,
+        offered: Sequence[tuple[str, Statement]],
+        selections: Sequence[Selection],
+    ) -> list[int]:
+        """The numbers that the model selects, each once, in its order."""
+        count = len(offered)
+        number = {"type": "integer", "enum": list(range(1, count + 1))}
+        most = min(count, self.selected)
+        reply = talk.call(
+            "select_statements",
+            object_of(numbers=array_of(number, most)),
+            question=question,
+            max_tokens=max(self.max_tokens, _PER_NUMBER * most),
+            offered=[statement.parts for _, statement in offered],
+            selected=[selection.statement.parts for selection in selections],
+        )
+        return list(dict.fromkeys(reply["numbers"]))
+
+    def _offered(
+        self,
+        view: GraphView,
+        question: Vector,
+        entities: Sequence[str],
+        known: Set[str],
+    ) -> list[tuple[str, Statement]]:
+        """(entity, statement) without those `known`, the nearest to the question first."""
+        seen = set(known)
+        by_entity = statements_from(view.reader, entities, inverse=self.inverse)
+        every: list[tuple[str, Statement]] = []
+        for entity in entities:
+            statements = [s for s in by_entity[entity] if s.iri not in seen]
+            seen |= {statement.iri for statement in statements}
+            every += [(entity, statement) for statement in statements]
+        if not every:
+            return []
+        vectors = view.vectors.embedder.embed([s.text for _, s in every])
+        order = np.argsort(-(vectors @ question).round(_DIGITS), kind="stable").tolist()
+        counts: Counter[str] = Counter()
+        offered = []
+        for entity, statement in (every[position] for position in order):
+            counts[entity] += 1
+            if counts[entity] <= self.statements:
+                offered.append((entity, statement))
+        return offered
+
+    def gathered(
+        self, talk: Conversation, question: str | None, summary: str, *, expands: bool
+    ) -> Context:
+        """The union of the passages for the question and its expansion (equations 6 and 7)."""
+        most = self.passages
+        asked = question or talk.question
+        query = ""
+        if expands:
+            reply = talk.call(
+                "expand_question",
+                object_of(query=string(300)),
+                question=question,
+                max_tokens=200,
+                summary=summary,
+            )
+            query = one_line(reply["query"])
+        if not query or normalize_name(query) == normalize_name(asked):
+            return talk.gather(question, limit=most).context
+        first = talk.gather(question, limit=most - most // 2).context
+        return joined(first, talk.gather(query, limit=most // 2).context)
+
+    def passage_note(
+        self, talk: Conversation, context: Context, question: str | None = None
+    ) -> str:
+        """A note on the question from its passages (equation 8)."""
+        reply = talk.call(
+            "passage_note",
+            object_of(note=string(PROSE)),
+            question=question,
+            context=context,
+            max_tokens=self.max_tokens,
+        )
+        return one_line(reply["note"])
+
+
+def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
+    """The seeds with their names and descriptions."""
+    labels = entity_labels(reader, (seed.node for seed in seeds))
+    rows = reader.rows_for("description-sources", (seed.text for seed in seeds))
+    texts = {row[0].value: row[1].value for row in rows}
+    return tuple(
+        replace(
+            seed,
+            name=labels.get(seed.node, (seed.node,))[0],
+            reason=f"description: {texts.get(seed.text, '')}",
+        )
+        for seed in seeds
+    )
+
+
+def one_line(text: str) -> str:
+    """A text of the model on one line."""
+    return " ".join(text.split())

@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Rows, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
-from sarag_rdf.base.types import EdgeKindName, Link, Query, Retrieved, Step
+from sarag_rdf.base.types import Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.base import Explanation, RetrieverStrategy, ScoredDocument, weight_settings
-from sarag_rdf.retrieval.neighbourhood import neighbourhood
-from sarag_rdf.retrieval.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
-from sarag_rdf.retrieval.network.network import Edges
+from sarag_rdf.retrieval.network import RELATED_TO, SAME_AS, Edges
+from sarag_rdf.retrieval.retriever import (
+    Explanation,
+    RetrieverStrategy,
+    activated,
+    most_active,
+    scored,
+)
 from sarag_rdf.retrieval.seeds import nearest_seeds
 from sarag_rdf.retrieval.view import GraphView
 
@@ -73,40 +77,31 @@ class SaragPaper(RetrieverStrategy):
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         question = view.vectors.embed_query(query.text)
         seeds = nearest_seeds(view.reader, view.vectors, question, self.k)
-        step, iris = view.network, view.iris
-        start = rows_of(iris.entities, [seed.node for seed in seeds])
-        hops = neighbourhood(step, start, self.n)
+        network, iris = view.network, view.iris
+        hops = network.neighbourhood(rows_of(iris.entities, [seed.node for seed in seeds]), self.n)
         inside = np.array(sorted(hops), dtype=np.int64)
         names = {int(row): iris.entities[row] for row in inside}
-        edges = step.relationships_among(inside)
+        edges = network.relationships_among(inside)
         cosines = view.relationship_cosines(question, edges.statement)
         distinct = self._distinct(view, edges, cosines)
         edges, cosines = edges.take(distinct), cosines[distinct]
-        links = tuple(
-            Link(
-                iris.relationships[r],
-                names[s],
-                names[o],
-                "",
-                float(w),
-                rescale(float(w), self.c),
-            )
-            for r, (s, o), w in zip(
-                edges.statement.tolist(), edges.pairs().tolist(), cosines, strict=True
-            )
+        columns = zip(
+            edges.statement.tolist(), *edges.pairs().T.tolist(), cosines.tolist(), strict=True
         )
-        identical = step.identities_of(inside).pairs().tolist()
+        links = [
+            Link(iris.relationships[row], names[s], names[o], "", cosine, rescale(cosine, self.c))
+            for row, s, o, cosine in columns
+        ]
         weights = np.array([link.weight for link in links])[:, None] * np.ones(2)
-        steering = view.steering(query)
-        if steering is not None:
-            factors = steering.factors(RELATED_TO, edges)
-            weights = np.minimum(1.0, weights * factors.factor)
+        if (steering := view.steering(query)) is not None:
+            weights = np.minimum(1.0, weights * steering.factors(RELATED_TO, edges).factor)
         joined = [
             (RELATED_TO.name, link.relationship, link.subject, link.object, *both)
             for link, both in zip(links, weights.tolist(), strict=True)
         ]
         joined += [
-            (SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0, 1.0) for s, o in identical
+            (SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0, 1.0)
+            for s, o in network.identities_of(inside).pairs().tolist()
         ]
         starts = frozenset(seed.node for seed in seeds)
         arcs = both_ways(joined)
@@ -114,43 +109,45 @@ class SaragPaper(RetrieverStrategy):
             activation, transfers = spread_synchronously(arcs, starts, self.n)
         else:
             activation, transfers = spread_paper(arcs, starts)
-        activated = frozenset(e for e, a in activation.items() if a > self.tau_a)
-        relationships = sorted(
-            (k for k in links if k.similarity > self.tau_r and {k.subject, k.object} <= activated),
-            key=lambda k: (-k.similarity, k.relationship),
-        )
-        reached = {entity: amount for entity, amount in activation.items() if amount > 0.0}
         maxima = running_maxima(transfers)
-        chains = {entity: strongest_chain(entity, maxima, starts) for entity in reached}
-        best: dict[str, tuple[float, str]] = {}
-        describing = step.incoming(DESCRIBES, rows_of(iris.entities, sorted(activated)))
-        for row, contributor in describing.pairs().tolist():
-            document, entity = iris.documents[row], names[contributor]
-            if document not in best or activation[entity] > best[document][0]:
-                best[document] = activation[entity], entity
-        described = sorted(best)
-        similarities = view.vectors.index("document").similarities(question, described)
-        scored = [
-            ScoredDocument(
-                iri, float(similarity), float(similarity), *best[iri], chains[best[iri][1]]
+        entities = {
+            iri: activated(
+                iri, amount, strongest_chain(iri, maxima, starts), is_activated=amount > self.tau_a
             )
-            for iri, similarity in zip(described, similarities, strict=True)
+            for iri, amount in activation.items()
+            if amount > 0.0
+        }
+        active = {iri: e.activation for iri, e in entities.items() if e.is_activated}
+        between = (link for link in links if {link.subject, link.object} <= active.keys())
+        relationships = sorted(
+            (link for link in between if link.similarity > self.tau_r),
+            key=lambda link: (-link.similarity, link.relationship),
+        )
+        best = {iris.documents[row]: iri for row, iri in most_active(view, active).items()}
+        similarities = view.vectors.index("document").similarities(question, sorted(best))
+        documents = [
+            scored(
+                iri,
+                float(similarity),
+                float(similarity),
+                active[best[iri]],
+                best[iri],
+                entities[best[iri]].chain,
+            )
+            for iri, similarity in zip(sorted(best), similarities, strict=True)
             if similarity >= self.tau_d
         ]
         return self.result(
             view,
             query,
-            sorted(scored, key=lambda d: (-d.score, d.iri))[: self.limit],
+            sorted(documents, key=lambda d: (-d.score, d.document.iri))[: self.limit],
             Explanation(
                 seeds,
-                reached,
-                activated,
-                chains,
-                {names[row]: hop for row, hop in hops.items()},
+                tuple(entities.values()),
                 links,
                 relationships,
+                {names[row]: hop for row, hop in hops.items()},
             ),
-            settings=weight_settings(view, query),
         )
 
     def _distinct(self, view: GraphView, edges: Edges, cosines: NDArray[np.float32]) -> Rows:
@@ -188,11 +185,11 @@ class WeightedEdge(NamedTuple):
     target: str
     relationship: str
     weight: float
-    kind: EdgeKindName
+    kind: str
 
 
 def both_ways(
-    edges: Iterable[tuple[EdgeKindName, str, str, str, float, float]],
+    edges: Iterable[tuple[str, str, str, str, float, float]],
 ) -> dict[str, list[WeightedEdge]]:
     """The outgoing edges of each entity, both ways, in a fixed order.
 
@@ -222,7 +219,7 @@ class Transfer(NamedTuple):
     weight: float
     amount: float
     activation: float
-    kind: EdgeKindName
+    kind: str
 
 
 def spread_paper(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.answering.base import (
+from sarag_rdf.answering.conversation import (
     INSUFFICIENT,
     Conversation,
     ReasonerStrategy,
@@ -17,7 +17,7 @@ from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
+from sarag_rdf.plugins.papers.kg_infused import KgInfused
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,13 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sarag_rdf.answering.base import NO_EVIDENCE, Conversation, ReasonerStrategy
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.base.errors import UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import BREAK, boolean, object_of, one_of, string
 from sarag_rdf.base.types import Answer, Context, Excerpt, Section
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused_reasoner import KgInfused
+from sarag_rdf.plugins.papers.kg_infused import KgInfused
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
 """How much of an answer a passage supports, by what the model says."""

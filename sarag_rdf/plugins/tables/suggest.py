@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, is_datatype
@@ -170,7 +170,7 @@ class _Suggestion:
         self._by_name = {
             tuple(_ordered_words(name)): c
             for c in reversed(list(schema.classes.values()))
-            for name in (*c.alternatives, c.label, _local_name(c.iri))
+            for name in (*c.alternatives, c.label, local_name(c.iri))
         }
         self._class = self._class_by_name()
         self._name = self._name_column()
@@ -430,7 +430,7 @@ def _datatype(column: Column, property_: OntologyProperty | None) -> str:
 
 def _similarity(column: Column, property_: OntologyProperty) -> float:
     """How much the name of a column is one of the names of a property, in [0, 1]."""
-    names = (property_.label, _local_name(property_.iri), *property_.alternatives)
+    names = (property_.label, local_name(property_.iri), *property_.alternatives)
     phrases = property_.phrases
     return max(
         [_overlap(column.words, content_words(name)) for name in names]
@@ -460,10 +460,6 @@ def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
 
 def _ordered_words(name: str) -> list[str]:
     return [_singular(word.casefold()) for word in _WORD.findall(name)]
-
-
-def _local_name(iri: str) -> str:
-    return re.split(r"[/#]", iri.rstrip("/#"))[-1]
 
 
 def _reference(column: str) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
-from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.iris import Minter, local_name
 from sarag_rdf.base.vocab import OWL, RDFS, iri
 from sarag_rdf.graph.graph_reader import BATCH, GraphReader
 from sarag_rdf.plugins.wikibase import model
@@ -182,7 +181,7 @@ class ItemBuilder:
         if name in self.contents.sources:
             statements += self._source(name)
             labels = labels or self._title(name)
-            descriptions = descriptions or {"en": f"source: {_local_name(name)}"}
+            descriptions = descriptions or {"en": f"source: {local_name(name)}"}
         if name in self.contents.classes:
             labels = labels or self._class_labels(name)
             descriptions = self.contents.ontologies.descriptions(name) or {"en": "kind of thing"}
@@ -214,7 +213,7 @@ class ItemBuilder:
     def _class_labels(self, name: str) -> dict[str, str]:
         if name in self.contents.ontologies.schema.classes:
             return self.contents.ontologies.labels(name)
-        return {"en": CLASS_LABELS.get(name, _local_name(name))}
+        return {"en": CLASS_LABELS.get(name, local_name(name))}
 
     def _class_axioms(self, name: str) -> Iterator[model.Statement]:
         """Superclasses of a class of an ontology, and classes of others that are the same."""
@@ -237,7 +236,7 @@ class ItemBuilder:
     def _title(self, name: str) -> dict[str, str]:
         title = self.contents.sources[name].title
         if title is None or not title.value.strip():
-            return {model.NO_LANGUAGE: _local_name(name)}
+            return {model.NO_LANGUAGE: local_name(name)}
         return {title.language or model.NO_LANGUAGE: title.value}
 
     def _classes(self, name: str, rows: EntityRows) -> Iterator[model.Statement]:
@@ -376,11 +375,6 @@ def _descriptions(rows: EntityRows) -> dict[str, str]:
     if words:
         result["en"] = f"{words}: {result['en']}" if "en" in result else words
     return result
-
-
-def _local_name(name: str) -> str:
-    """The last part of an IRI, decoded."""
-    return unquote(name.rstrip("/#").rpartition("#")[2].rpartition("/")[2]) or name
 
 
 def identity_links(reader: GraphReader) -> dict[str, list[str]]:

@@ -14,13 +14,13 @@ from functools import cached_property
 import pyoxigraph as ox
 from pyoxigraph import Literal, Triple
 
-from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.iris import Minter, local_name, sha256_hex
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
 from sarag_rdf.extraction.text_values import CURRENCY, unit_names
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontologies import ontology_triples
-from sarag_rdf.graph.ontology.schema import Schema, local_name, split_words, value_datatype
+from sarag_rdf.graph.ontology.schema import Schema, split_words, value_datatype
 from sarag_rdf.graph.ontology.schema_reader import (
     ALTERNATIVES,
     DEFINITIONS,

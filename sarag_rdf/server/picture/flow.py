@@ -7,14 +7,14 @@ another. Lines start behind the name of a node and end at the shape of the next.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final, Literal
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.types import Retrieved, Step
-from sarag_rdf.server.picture.text import clean, text_width, wrap
+from sarag_rdf.base.types import Retrieved
+from sarag_rdf.server.picture.lettering import clean, text_width, wrap
 from sarag_rdf.server.picture.trace import Edge, Node, Trace, trace_of
 
 State = Literal["seed", "activated", "dormant"]
@@ -30,9 +30,10 @@ _COLUMN, _ROW, _MARGIN, _HEADING = 268.0, 33.0, 34.0, 46.0
 _LABEL, SIZE = 158.0, 12.5
 """Greatest width of a name, and its font size."""
 _MIN_RADIUS, _MAX_RADIUS = 5.0, 12.0
+_Pairs = Mapping[frozenset[str], Sequence[Edge]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
     """A node at its centre, with its label. A document has a `mark`: its rank, or a letter.
 
@@ -42,15 +43,31 @@ class Place:
 
     id: str
     node: Node
-    name: str
-    state: State
+    mark: str
     x: float
     y: float
-    radius: float
-    label: tuple[str, ...]
-    mark: str = ""
     way: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return clean(self.node.name) or clean(self.node.iri)
+
+    @property
+    def state(self) -> State:
+        is_active = self.node.entity is None or self.node.entity.is_activated
+        return "seed" if self.node.is_seed else "activated" if is_active else "dormant"
+
+    @property
+    def radius(self) -> float:
+        """Its area grows with the activation."""
+        share = min(1.0, max(0.0, self.node.activation))
+        radius = math.sqrt(_MIN_RADIUS**2 + (_MAX_RADIUS**2 - _MIN_RADIUS**2) * share)
+        return round(radius, 1) if self.node.kind == "entity" else SQUARE
+
+    @property
+    def label(self) -> tuple[str, ...]:
+        return wrap(self.name, _LABEL, SIZE, 2)
 
     @property
     def label_x(self) -> float:
@@ -128,94 +145,79 @@ def flow_of(retrieved: Retrieved, max_rows: int = 18, max_documents: int = 12) -
     ranked = sorted(retrieved.documents, key=lambda d: (d.rank, d.document.iri))[:max_documents]
     trace = trace_of(replace(retrieved, documents=tuple(ranked)))
     columns, left_out = _columns(trace, max_rows)
-    chosen = [iri for column in columns for iri in column]
-    edges = _by_pair(trace.between(chosen))
+    left_out["document"] += len(retrieved.documents) - len(ranked)
+    pairs: dict[frozenset[str], list[Edge]] = {}
+    for edge in trace.between(node.iri for column in columns for node in column):
+        if edge.source != edge.target:
+            pairs.setdefault(frozenset((edge.source, edge.target)), []).append(edge)
     rows = max(map(len, columns), default=1)
-    heights = _heights(columns, edges, rows)
-    column_of = {iri: number for number, column in enumerate(columns) for iri in column}
+    heights = _heights([[node.iri for node in column] for column in columns], pairs, rows)
+    column_of = {node.iri: number for number, column in enumerate(columns) for node in column}
 
-    def order(iri: str) -> tuple[bool, int, int, float]:
-        ranked = trace.nodes[iri].ranked
-        return not ranked, ranked.rank if ranked else 0, column_of[iri], heights[iri]
+    def order(node: Node) -> tuple[float, int, float]:
+        rank = node.ranked.rank if node.ranked else math.inf
+        return rank, column_of[node.iri], heights[node.iri]
 
+    nodes = sorted((trace.nodes[iri] for iri in column_of), key=order)
     places: dict[str, Place] = {}
     letters = iter(_LETTERS)  # mark documents that are not results
-    for kind, letter in (("entity", "n"), ("document", "d")):
-        of_kind = sorted((iri for iri in chosen if trace.nodes[iri].kind == kind), key=order)
-        for number, iri in enumerate(of_kind):
-            node, mark = trace.nodes[iri], ""
+    for letter, kind in (("n", "entity"), ("d", "document")):
+        for number, node in enumerate(node for node in nodes if node.kind == kind):
+            mark = ""
             if kind == "document":
                 mark = str(node.ranked.rank) if node.ranked else next(letters, "")
-            place = _place(f"{letter}{number}", node, mark, column_of[iri], heights[iri])
-            places[iri] = place
-    named = {iri: clean(name) for iri, name in retrieved.names.items()}
-    named |= {iri: f"document {p.mark}" if p.mark else p.name for iri, p in places.items()}
-    lines = [
-        _line(f"l{number}", edges[pair], places)
-        for number, pair in enumerate(sorted(edges, key=sorted))
-    ]
-    by_ends = {frozenset((line.origin, line.target)): line.id for line in lines}
-    places = {
-        iri: replace(
-            place,
-            way=tuple(dict.fromkeys(named.get(s.origin, s.origin) for s in place.node.chain)),
-            parts=_parts(place.node.chain, places, by_ends),
-        )
-        for iri, place in places.items()
-    }
-    left_out["document"] += len(retrieved.documents) - len(ranked)
+            x = round(_MARGIN + column_of[node.iri] * _COLUMN + _MAX_RADIUS, 1)
+            places[node.iri] = Place(f"{letter}{number}", node, mark, x, heights[node.iri])
+    ordered = sorted(pairs, key=sorted)
+    lines = {pair: _line(f"l{n}", pairs[pair], places) for n, pair in enumerate(ordered)}
+    names = {iri: clean(name) for iri, name in retrieved.names.items()}
+    names |= {iri: f"document {p.mark}" if p.mark else p.name for iri, p in places.items()}
+    for place in places.values():
+        parts: list[str] = []
+        for step in place.node.chain:
+            parts += [places[end].id for end in (step.origin, step.target) if end in places]
+            if line := lines.get(frozenset((step.origin, step.target))):
+                parts.append(line.id)
+        place.parts = tuple(dict.fromkeys(parts))
+        place.way = tuple(dict.fromkeys(names.get(s.origin, s.origin) for s in place.node.chain))
     return Flow(
         clean(retrieved.query.text),
         tuple(places.values()),
-        tuple(lines),
-        tuple(
-            (_MARGIN + number * _COLUMN, _heading([trace.nodes[iri] for iri in column]))
-            for number, column in enumerate(columns)
-        ),
+        tuple(lines.values()),
+        tuple((_MARGIN + n * _COLUMN, _heading(column[0])) for n, column in enumerate(columns)),
         left_out,
         round(2 * _MARGIN + len(columns) * _COLUMN - 70),
         round(_HEADING + rows * _ROW + _MARGIN),
     )
 
 
-def _columns(trace: Trace, most: int) -> tuple[list[list[str]], dict[str, int]]:
+def _columns(trace: Trace, most: int) -> tuple[list[list[Node]], dict[str, int]]:
     """The nodes of each column, and how many of each kind have no room in it."""
 
     def order(node: Node) -> tuple[bool, bool, bool, float, str]:
         return not node.on_path, not node.ranked, not node.is_seed, -node.activation, node.iri
 
-    by_depth: dict[int | None, list[Node]] = {}
-    for node in trace.nodes.values():
+    by_depth: dict[float, list[Node]] = {}
+    left_out = {"entity": 0, "document": 0}
+    for node in sorted(trace.nodes.values(), key=order):
         is_active = node.entity is not None and node.entity.is_activated
         if node.is_seed or node.ranked or node.on_path or is_active:
-            by_depth.setdefault(node.depth, []).append(node)
-    columns, left_out = [], {"entity": 0, "document": 0}
-    for _, column in sorted(by_depth.items(), key=lambda kv: math.inf if kv[0] is None else kv[0]):
-        column.sort(key=order)
-        columns.append([node.iri for node in column[:most]])
-        for node in column[most:]:
-            left_out[node.kind] += 1
-    return columns, left_out
+            column = by_depth.setdefault(math.inf if node.depth is None else node.depth, [])
+            if len(column) < most:
+                column.append(node)
+            else:
+                left_out[node.kind] += 1
+    return [column for _, column in sorted(by_depth.items())], left_out
 
 
-def _heading(column: Sequence[Node]) -> str:
-    depth = column[0].depth
-    if depth is None:
+def _heading(node: Node) -> str:
+    if node.depth is None:
         return "No activation"
-    return "Seeds" if depth == 0 else f"{depth} step{'s' if depth > 1 else ''} from a seed"
+    plural = "s" if node.depth > 1 else ""
+    return f"{node.depth} step{plural} from a seed" if node.depth else "Seeds"
 
 
-def _by_pair(edges: Iterable[Edge]) -> dict[frozenset[str], list[Edge]]:
-    pairs: dict[frozenset[str], list[Edge]] = {}
-    for edge in edges:
-        if edge.source != edge.target:
-            pairs.setdefault(frozenset((edge.source, edge.target)), []).append(edge)
-    return pairs
-
-
-def _heights(
-    columns: list[list[str]], edges: Mapping[frozenset[str], Sequence[Edge]], rows: int
-) -> dict[str, float]:
+def _heights(columns: list[list[str]], edges: _Pairs, rows: int) -> dict[str, float]:
     """The y of each node: near the mean of those that lead to it or that it leads to.
 
     Columns are ordered by barycentres (Sugiyama, Tagawa and Toda 1981), sweeping to and fro; what
@@ -227,7 +229,6 @@ def _heights(
         weight = max(9.0 if e.on_path else 3.0 if e.rounds else 0.3 for e in between)
         near[one].append((other, weight))
         near[other].append((one, weight))
-    span = rows - 1.0
     at = {
         iri: (row + 0.5) * rows / len(column) - 0.5
         for column in columns
@@ -235,48 +236,30 @@ def _heights(
     }
     for _ in range(12):
         for column in (*columns, *reversed(columns)):
-            wished = {}
+            means = {}
             for iri in column:
                 total = sum(weight for _, weight in near[iri])
                 mean = sum(at[other] * weight for other, weight in near[iri])
-                wished[iri] = mean / total if total else at[iri]
-            column.sort(key=lambda iri: (wished[iri], iri))
-            spread = _apart([wished[iri] for iri in column], span)
+                means[iri] = mean / total if total else at[iri]
+            column.sort(key=lambda iri: (means[iri], iri))
+            spread = _apart([means[iri] for iri in column], rows - 1.0)
             at |= dict(zip(column, spread, strict=True))
     return {iri: round(_HEADING + (row + 0.5) * _ROW, 1) for iri, row in at.items()}
 
 
-def _apart(wished: Sequence[float], span: float) -> list[float]:
-    """The ascending places nearest to those wished that are 1 apart, within 0 and `span`.
+def _apart(means: Sequence[float], span: float) -> list[float]:
+    """The ascending numbers nearest to `means` that are 1 apart, from 0 to `span`.
 
     Least squares, by pooling adjacent violators.
     """
     blocks: list[list[float]] = []
-    for number, place in enumerate(wished):
+    for number, place in enumerate(means):
         blocks.append([place - number])
         while len(blocks) > 1 and fmean(blocks[-2]) >= fmean(blocks[-1]):
             blocks[-2:] = [blocks[-2] + blocks[-1]]
-    most = span - len(wished) + 1
+    most = span - len(means) + 1
     starts = [min(max(0.0, fmean(block)), most) for block in blocks for _ in block]
     return [start + number for number, start in enumerate(starts)]
-
-
-def _place(identifier: str, node: Node, mark: str, column: int, y: float) -> Place:
-    name = clean(node.name) or clean(node.iri)
-    share = min(1.0, max(0.0, node.activation))
-    radius = round(math.sqrt(_MIN_RADIUS**2 + (_MAX_RADIUS**2 - _MIN_RADIUS**2) * share), 1)
-    is_active = node.entity is None or node.entity.is_activated
-    return Place(
-        identifier,
-        node,
-        name,
-        "seed" if node.is_seed else "activated" if is_active else "dormant",
-        round(_MARGIN + column * _COLUMN + _MAX_RADIUS, 1),
-        y,
-        radius if node.kind == "entity" else SQUARE,
-        wrap(name, _LABEL, SIZE, 2),
-        mark,
-    )
 
 
 def _line(name: str, between: Sequence[Edge], places: Mapping[str, Place]) -> Line:
@@ -287,19 +270,13 @@ def _line(name: str, between: Sequence[Edge], places: Mapping[str, Place]) -> Li
     origin, target = places[first.source], places[first.target]
     if origin.x == target.x:
         start, stop = origin.x - origin.radius - 3, target.x - target.radius - 3
-        bow = min(start, stop) - 14 - 0.05 * abs(origin.y - target.y)
-        curve = f"M{start:.1f} {origin.y:.1f}C{bow:.1f} {origin.y:.1f} {bow:.1f} {target.y:.1f} "
-        x = 0.25 * min(start, stop) + 0.75 * bow
+        bend = min(start, stop) - 14 - 0.05 * abs(origin.y - target.y)
+        x = 0.25 * min(start, stop) + 0.75 * bend
     else:
-        is_forward = origin.x < target.x
-        start = origin.end + 5 if is_forward else origin.x - origin.radius - 3
-        stop = target.x - target.radius - 3 if is_forward else target.end + 5
-        bend = 0.5 * (stop - start)
-        curve = (
-            f"M{start:.1f} {origin.y:.1f}C{start + bend:.1f} {origin.y:.1f} "
-            f"{stop - bend:.1f} {target.y:.1f} "
-        )
-        x = (start + stop) / 2
+        start, stop = origin.end + 5, target.x - target.radius - 3
+        if origin.x > target.x:
+            start, stop = origin.x - origin.radius - 3, target.end + 5
+        x = bend = (start + stop) / 2
     return Line(
         name,
         origin.id,
@@ -307,20 +284,8 @@ def _line(name: str, between: Sequence[Edge], places: Mapping[str, Place]) -> Li
         tuple(e for e in between if e.text),
         role,
         len(passed) > 1,
-        f"{curve}{stop:.1f} {target.y:.1f}",
+        f"M{start:.1f} {origin.y:.1f}C{bend:.1f} {origin.y:.1f} "
+        f"{bend:.1f} {target.y:.1f} {stop:.1f} {target.y:.1f}",
         round(x, 1),
         round((origin.y + target.y) / 2, 1),
     )
-
-
-def _parts(
-    chain: Iterable[Step], places: Mapping[str, Place], lines: Mapping[frozenset[str], str]
-) -> tuple[str, ...]:
-    """The ids of what a chain leads over, as far as drawn."""
-    parts: dict[str, None] = {}
-    for step in chain:
-        ends = [places[iri].id for iri in (step.origin, step.target) if iri in places]
-        parts |= dict.fromkeys(ends)
-        if line := lines.get(frozenset(ends)):
-            parts[line] = None
-    return tuple(parts)

@@ -12,10 +12,8 @@ from typing import Any, Final
 
 from sarag_rdf.base.types import ActivatedEntity, NodeType, RankedDocument, Retrieved, Step
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.kg.report import names_of
+from sarag_rdf.kg.results import names_of
 
-EdgeKey = tuple[str, str, str]
-"""IRIs of source, target and relationship."""
 MAX_FRAME_NODES: Final = 500
 """Nodes of the frames at most: results and seeds first, then the most activated."""
 _STAGES: Final = ("to entities", "between entities", "to documents")
@@ -52,6 +50,10 @@ class Node:
         """The activation after a round."""
         return max((a for r, a in self.levels.items() if r <= round_), default=0.0)
 
+    def reach(self, round_: int, activation: float) -> None:
+        """Note the activation that a step of a round leaves."""
+        self.levels[round_] = max(self.levels.get(round_, 0.0), activation)
+
 
 @dataclass(slots=True)
 class Edge:
@@ -73,13 +75,13 @@ class Trace:
     """Nodes by IRI; edges that passed activation come before the other relationships."""
 
     nodes: dict[str, Node]
-    edges: dict[EdgeKey, Edge]
+    edges: list[Edge]
     rounds: list[int]
 
     def between(self, nodes: Iterable[str]) -> list[Edge]:
         """The edges between some nodes."""
-        chosen = set(nodes)
-        return [e for e in self.edges.values() if chosen.issuperset((e.source, e.target))]
+        ends = set(nodes)
+        return [edge for edge in self.edges if ends.issuperset((edge.source, edge.target))]
 
 
 def chain_to(ranked: RankedDocument) -> tuple[Step, ...]:
@@ -88,21 +90,13 @@ def chain_to(ranked: RankedDocument) -> tuple[Step, ...]:
     A chain that ends at the entity of the document goes on to the document, which has the
     activation of the entity (sarag-paper).
     """
-    chain, iri = ranked.chain, ranked.document.iri
+    chain, iri, amount = ranked.chain, ranked.document.iri, ranked.activation
     if not ranked.entity or (chain and chain[-1].target == iri):
         return chain
     last = Step(
-        chain[-1].round + 1 if chain else 1,
-        ranked.entity,
-        iri,
-        SARAG.describes.value,
-        1.0,
-        ranked.activation,
-        ranked.activation,
-        "describes",
-        "entity",
-        "document",
-    )
+        chain[-1].round + 1 if chain else 1, ranked.entity, iri, SARAG.describes.value, 1.0,
+        amount, amount, "describes", "entity", "document",
+    )  # fmt: skip
     return (*chain, last)
 
 
@@ -110,7 +104,7 @@ def trace_of(retrieved: Retrieved) -> Trace:
     """The trace of a search; the order of results does not matter."""
     names = names_of(retrieved)
     nodes: dict[str, Node] = {}
-    edges: dict[EdgeKey, Edge] = {}
+    edges: dict[tuple[str, str, str], Edge] = {}
 
     def node(iri: str, kind: NodeType) -> Node:
         return nodes.setdefault(iri, Node(iri, kind, names.get(iri, "")))
@@ -122,73 +116,58 @@ def trace_of(retrieved: Retrieved) -> Trace:
             edge = edges.setdefault(key, Edge(*key, step.kind, text, step.weight))
             edge.rounds.add(step.round)
             edge.weight, edge.amount = max(edge.weight, step.weight), max(edge.amount, step.amount)
-            origin, target = (
-                node(step.origin, step.origin_type),
-                node(step.target, step.target_type),
-            )
-            target.levels[step.round] = max(target.levels.get(step.round, 0.0), step.activation)
-            for end, depth in ((origin, number), (target, number + 1)):
+            edge.on_path |= on_path
+            ends = node(step.origin, step.origin_type), node(step.target, step.target_type)
+            ends[1].reach(step.round, step.activation)
+            for depth, end in enumerate(ends, number):
                 end.depth = depth if end.depth is None else min(end.depth, depth)
                 end.on_path |= on_path
-            edge.on_path |= on_path
 
     for ranked in sorted(retrieved.documents, key=lambda d: (d.rank, d.document.iri)):
         document = ranked.document
-        found = node(document.iri, "document")
-        found.name = found.name or document.title or " ".join(document.text[:60].split())
-        found.ranked, found.chain = ranked, chain_to(ranked)
-        walk(found.chain, on_path=True)
+        result = node(document.iri, "document")
+        result.name = result.name or document.title or " ".join(document.text[:60].split())
+        result.ranked, result.chain = ranked, chain_to(ranked)
+        walk(result.chain, on_path=True)
     for entity in sorted(retrieved.entities, key=lambda e: e.iri):
         walk(entity.chain, on_path=False)
         if entity.is_seed or entity.is_activated or entity.iri in nodes:
-            found = node(entity.iri, "entity")
-            found.entity, found.chain = entity, found.chain or entity.chain
-            if found.depth is None and not found.ranked:
-                found.depth = max(1, entity.hop)
+            reached = node(entity.iri, "entity")
+            reached.entity, reached.chain = entity, reached.chain or entity.chain
+            if reached.depth is None and not reached.ranked:
+                reached.depth = max(1, entity.hop)
     for seed in retrieved.seeds:
         is_document = seed.reason == "document" or seed.node == seed.text
-        found = node(seed.node, "document" if is_document else "entity")
-        found.is_seed, found.depth = True, 0
-        found.levels[0] = max(found.levels.get(0, 0.0), seed.activation)
+        start = node(seed.node, "document" if is_document else "entity")
+        start.is_seed, start.depth = True, 0
+        start.reach(0, seed.activation)
     passed = {edge.relationship for edge in edges.values()}
     for link in sorted(retrieved.subgraph.links, key=lambda k: (-k.weight, k.relationship)):
         key = link.subject, link.object, link.relationship
         if link.relationship not in passed and link.subject in nodes and link.object in nodes:
             edges[key] = Edge(*key, "related_to", link.text, link.weight)
-    return Trace(nodes, edges, sorted({0, *(r for edge in edges.values() for r in edge.rounds)}))
+    rounds = {0}.union(*(edge.rounds for edge in edges.values()))
+    return Trace(nodes, list(edges.values()), sorted(rounds))
 
 
 def activation_frames(retrieved: Retrieved, most: int = MAX_FRAME_NODES) -> dict[str, Any]:
     """Nodes, edges, and for each round what was active and which edges passed activation on."""
     trace = trace_of(retrieved)
     known = [n for n in trace.nodes.values() if n.levels or n.is_seed or n.ranked or n.on_path]
-    last = trace.rounds[-1]
-    known.sort(key=lambda n: (not (n.is_seed or n.ranked), -n.at(last), n.iri))
+    known.sort(key=lambda n: (not (n.is_seed or n.ranked), -n.at(trace.rounds[-1]), n.iri))
     shown = known[:most]
     edges = trace.between(node.iri for node in shown)
+    keys = ("source", "target", "relationship", "kind", "text", "weight", "amount")
     return {
         "nodes": [
             {
-                "iri": node.iri,
-                "name": node.name,
-                "kind": node.kind,
+                **{key: getattr(node, key) for key in ("iri", "name", "kind")},
                 "seed": node.is_seed,
                 "rank": node.ranked.rank if node.ranked else None,
             }
             for node in shown
         ],
-        "edges": [
-            {
-                "source": edge.source,
-                "target": edge.target,
-                "relationship": edge.relationship,
-                "kind": edge.kind,
-                "text": edge.text,
-                "weight": edge.weight,
-                "amount": edge.amount,
-            }
-            for edge in edges
-        ],
+        "edges": [{key: getattr(edge, key) for key in keys} for edge in edges],
         "frames": [
             {
                 "round": number,

@@ -1,0 +1,424 @@
+"""The evidence, calls and costs of one question, and what all reasoners share."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import jiter
+
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import Options
+from sarag_rdf.base.ports import LLM, Gather, Reply, StreamingLLM
+from sarag_rdf.base.prompts import (
+    CORE_PROMPTS,
+    Prompts,
+    array_of,
+    fence_for,
+    one_of,
+    restored,
+    string,
+)
+from sarag_rdf.base.redaction import redacted_data
+from sarag_rdf.base.types import (
+    Activation,
+    Answer,
+    AnswerEvent,
+    Citation,
+    Context,
+    Evidence,
+    OnEvent,
+    Query,
+    Retrieved,
+    Stage,
+    Subgraph,
+    Usage,
+)
+from sarag_rdf.retrieval.view import GraphView
+
+INSUFFICIENT: Final = "insufficient information"
+"""The text of an `Answer` if the evidence is not sufficient."""
+NO_EVIDENCE: Final = "Nothing was found, or nothing that was found fits the budget."
+NOTHING: Final = Context(())
+IF_SUFFICIENT: Final[Mapping[str, bool]] = {"sufficient": True}
+"""The condition under which ``final_answer`` of `final_properties` is the answer."""
+_FENCE = 8
+_WORDS = {normalize_name(text) for text in ("unknown", "none", "n/a")}
+"""Abstentions that may be names, such as that of a film, in an answer with citations."""
+_ABSTENTIONS = _WORDS | {
+    normalize_name(text)
+    for text in (
+        *("", INSUFFICIENT, "insufficient", "not known"),
+        *("I do not know", "I don't know", "not enough information"),
+        *("not mentioned", "not specified"),
+    )
+}
+
+
+def final_properties(context: Context) -> dict[str, Any]:
+    """The last properties of a reply: sufficiency, answer, and citations of the context."""
+    labels = list(context.excerpts)
+    cited = {"citations": array_of(one_of(labels), 2 * len(labels))}
+    return {
+        "sufficient": {"type": "boolean"},
+        "final_answer": string(300),
+        **(cited if labels else {}),
+    }
+
+
+def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:
+    """The answer in a reply that is still being written, in whole words; empty if there is none.
+
+    There is none before its `conditions` are met, and while it may become an abstention.
+    """
+    members, pending = partial_object(text)
+    if any(members.get(name) is not value for name, value in conditions.items()):
+        return ""
+    complete = members.get("final_answer")
+    if isinstance(complete, str):
+        answer = " ".join(restored(complete).split())
+        return "" if abstains(answer) else answer
+    if pending is None or pending[0] != "final_answer":
+        return ""
+    words = restored(pending[1]).split()
+    if not pending[1][-1:].isspace():
+        words = words[:-1]
+    answer = " ".join(words)
+    begun = _normalized(answer)
+    return "" if any(text.startswith(begun) for text in _ABSTENTIONS) else answer
+
+
+def abstains(text: str) -> bool:
+    """Whether the text of an answer states that there is no answer."""
+    return _normalized(text) in _ABSTENTIONS
+
+
+def _normalized(answer: str) -> str:
+    return normalize_name(answer.strip(" .!\"'"))
+
+
+class Conversation:
+    """The evidence, calls and costs of one question, and the graph that it is about."""
+
+    def __init__(
+        self,
+        query: Query,
+        gather: Gather,
+        llm: LLM,
+        view: GraphView | None = None,
+        prompts: Prompts = CORE_PROMPTS,
+    ) -> None:
+        """`prompts` are those of the reasoner; the core's are among them."""
+        self.query = query
+        self._prompts = prompts
+        self._view = view
+        self._gather = gather
+        self._llm = llm
+        self._evidence: list[Evidence] = []
+        self._trace: list[Stage] = []
+        self._usage = Usage()
+        self._activations: list[Activation] = []
+        self._followed = llm if isinstance(llm, FollowedLLM) else None
+
+    @property
+    def view(self) -> GraphView:
+        """The graph, for a reasoner that reads more of it than what `gather` returns."""
+        if self._view is None:
+            raise UsageError("this reasoner reads the graph: give the conversation its view")
+        return self._view
+
+    @property
+    def question(self) -> str:
+        """The question on one line."""
+        return " ".join(self.query.text.split())
+
+    @property
+    def last_step(self) -> int:
+        """The place of the last step in the trace."""
+        return len(self._trace) - 1
+
+    def remember(self, activation: Activation) -> None:
+        """Add the activation memory of the question, or of a sub-question."""
+        self._activations.append(activation)
+
+    def gather(self, text: str | None = None, *, limit: int | None = None) -> Evidence:
+        """Retrieve for the question, or for another text, at most `limit` documents."""
+        query = self.query if text is None else replace(self.query, text=" ".join(text.split()))
+        query = query if limit is None else replace(query, limit=limit)
+        evidence = self._gather(query)
+        self.add(evidence)
+        return evidence
+
+    def add(self, evidence: Evidence) -> None:
+        """Add evidence, and its retrieval to the trace."""
+        self._evidence.append(evidence)
+        detail = {
+            "question": evidence.retrieved.query.text,
+            "documents": [e.document.iri for e in evidence.context.excerpts.values()],
+            "titles": [e.document.title for e in evidence.context.excerpts.values()],
+            "tokens": evidence.context.tokens,
+        }
+        self.say("retrieval", evidence.retrieved.retriever, detail)
+
+    def call(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        *,
+        question: str | None = None,
+        context: Context = NOTHING,
+        max_tokens: int = 1024,
+        final: Mapping[str, bool] | None = None,
+        **values: Any,
+    ) -> dict[str, Any]:
+        """Ask the model with ``<prompt>.j2``; raises an `EndpointError`.
+
+        The template is given the question or a sub-question, the context's sections, a fence
+        that occurs in none of the texts, and `values`. `final` says that the ``final_answer`` of
+        the reply is the answer to the question if these properties have these values: who follows
+        the answer then reads it while it is written.
+        """
+        asked = question or self.question
+        text = prompt_text(prompt, asked, context, prompts=self._prompts, **values)
+        if self._followed is None:
+            reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
+        else:
+            words = None if final is None else partial(answer_so_far, conditions=final)
+            reply = self._followed.followed(
+                text, schema, name=prompt, max_tokens=max_tokens, words=words
+            )
+        self._usage += reply.usage
+        data: dict[str, Any] = restored(reply.data)
+        self._record(Stage("call", prompt, data, text))
+        return data
+
+    def say(self, kind: Any, name: str, detail: Mapping[str, Any]) -> None:
+        """Add a retrieval or a note to the trace."""
+        self._record(Stage(kind, name, detail))
+
+    def _record(self, stage: Stage) -> None:
+        self._trace.append(stage)
+        if self._followed is not None:
+            self._followed.tell(AnswerEvent("step", stage.name, stage=stage))
+
+    def answer(
+        self,
+        text: str,
+        *,
+        reasoning: str = "",
+        citations: Sequence[Citation] = (),
+        sufficient: bool = True,
+        is_cited: bool = False,
+    ) -> Answer:
+        """The answer, with its evidence, usage and trace.
+
+        With `is_cited`, the model itself cites documents with it: "None" and "Unknown" are then
+        names of things.
+        """
+        bare = " ".join(text.split())
+        is_name = is_cited and _normalized(bare) in _WORDS
+        answered = sufficient and (is_name or not abstains(bare))
+        return Answer(
+            outcome="answered" if answered else "insufficient",
+            text=bare if answered else INSUFFICIENT,
+            reasoning=reasoning.strip(),
+            citations=tuple(dict.fromkeys(citations)),
+            retrieved=self._retrieved(),
+            usage=self._usage,
+            evidence=tuple(self._evidence),
+            trace=tuple(self._trace),
+            activations=tuple(self._activations),
+            model=self._llm.model,
+        )
+
+    def answer_from(self, reply: Mapping[str, Any], context: Context, reasoning: str) -> Answer:
+        """The answer of a reply with `final_properties`."""
+        return self.answer(
+            reply["final_answer"],
+            reasoning=reasoning,
+            citations=cited_in(reply, context),
+            sufficient=reply["sufficient"],
+            is_cited=bool(reply.get("citations")),
+        )
+
+    def _retrieved(self) -> Retrieved:
+        for evidence in self._evidence:
+            if evidence.retrieved.query.text == self.query.text:
+                return evidence.retrieved
+        return Retrieved(self.query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasonerStrategy(Options, ABC):
+    """Answers a question by a conversation with a model; its fields are its options.
+
+    Subclasses are found by the entry points ``sarag_rdf.reasoners``. `prompts` is the folder of
+    its templates.
+    """
+
+    prompts: ClassVar[Prompts] = CORE_PROMPTS
+
+    @abstractmethod
+    def answer(self, talk: Conversation) -> Answer:
+        """Answer the question of `talk`. Raises `EndpointError`, or what retrieval raises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromEvidence(ReasonerStrategy):
+    """Retrieves once, and answers by `step`; no call is made if nothing was found."""
+
+    def answer(self, talk: Conversation) -> Answer:
+        context = talk.gather().context
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
+        return self.step(talk, context)
+
+    @abstractmethod
+    def step(self, talk: Conversation, context: Context) -> Answer:
+        """The answer from a context that is not empty."""
+
+
+def format_facts(facts: Sequence[Mapping[str, str]]) -> str:
+    """Questions with their answers, one line each."""
+    return "\n".join(f"{fact['question']} {fact['answer']}" for fact in facts)
+
+
+def prompt_text(
+    prompt: str,
+    question: str,
+    context: Context,
+    *,
+    prompts: Prompts = CORE_PROMPTS,
+    **values: Any,
+) -> str:
+    """Render ``<prompt>.j2`` with all data inside a fence."""
+    given = [text for value in values.values() for text in _strings(value)]
+    return prompts.render(
+        prompt,
+        question=question,
+        sections=context.sections,
+        fence=fence_for(question, *context.texts, *given, length=_FENCE),
+        **values,
+    )
+
+
+def citations_of(answer: str, context: Context) -> list[Citation]:
+    """Citations of the excerpts that contain an answer word for word.
+
+    Where none does, they are the sources of the descriptions and relationships that contain it.
+    """
+    requested = f" {normalize_name(answer)} "
+    if not requested.strip():
+        return []
+    excerpts = [(excerpt.titled_text, excerpt.citation) for excerpt in context.excerpts.values()]
+    facts = [pair for section in context.sections for pair in section.sources.items()]
+    for texts in (excerpts, facts):
+        if cited := [c for text, c in texts if requested in f" {normalize_name(text)} "]:
+            return cited
+    return []
+
+
+def cited_in(reply: Mapping[str, Any], context: Context) -> list[Citation]:
+    """The citations of a reply with `final_properties`; without labels those of its answer."""
+    excerpts = context.excerpts
+    if not excerpts:
+        return citations_of(reply["final_answer"], context)
+    return [excerpts[label].citation for label in reply.get("citations", ())]
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for item in value.values() for text in _strings(item)]
+    if isinstance(value, Sequence):
+        return [text for item in value for text in _strings(item)]
+    return []
+
+
+Words = Callable[[str], str]
+"""Takes the text of a reply so far, and returns the words of the answer in it."""
+_THOUGHTS: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+
+
+class FollowedLLM:
+    """An `sarag_rdf.base.ports.LLM` that reports its calls to a listener."""
+
+    def __init__(self, llm: LLM, tell: OnEvent) -> None:
+        self._llm, self.tell = llm, tell
+        self._sent = ""
+
+    @property
+    def model(self) -> str:
+        return self._llm.model
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        """Report that a call begins, and call the model."""
+        return self.followed(prompt, schema, name=name, max_tokens=max_tokens)
+
+    def followed(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        *,
+        name: str,
+        max_tokens: int,
+        words: Words | None = None,
+    ) -> Reply:
+        """The same; `words` of the answer are reported as they come, if the model streams."""
+        self.tell(AnswerEvent("call", name))
+        if words is None or not isinstance(self._llm, StreamingLLM):
+            return self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
+
+        def seen(text: str) -> None:
+            self.show(words(text))
+
+        return self._llm.stream(prompt, schema, name=name, max_tokens=max_tokens, seen=seen)
+
+    def show(self, answer: str) -> None:
+        """Report what is new in an answer, or withdraw what was reported before."""
+        answer = redacted_data(answer)
+        if not answer.startswith(self._sent):
+            self._sent = ""
+            self.tell(AnswerEvent("withdrawn"))
+        new, self._sent = answer[len(self._sent) :], answer
+        if new:
+            self.tell(AnswerEvent("text", text=new))
+
+
+def partial_object(text: str) -> tuple[dict[str, Any], tuple[str, str] | None]:
+    """The complete members of a JSON object that may end anywhere, and a string that is open.
+
+    >>> partial_object('{"sufficient": true, "final_answer": "The Dan')
+    ({'sufficient': True}, ('final_answer', 'The Dan'))
+    """
+    text = _THOUGHTS.sub("", text)
+    begin = text.find("{")
+    if begin < 0:
+        return {}, None
+    try:
+        members: dict[str, Any] = json.JSONDecoder().raw_decode(text, begin)[0]
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return members, None
+    data = text[begin:].encode("utf-8", "surrogatepass")
+    try:
+        complete = jiter.from_json(data, partial_mode="on")
+        shown = jiter.from_json(data, partial_mode="trailing-strings")
+    except ValueError:
+        return {}, None
+    unfinished = [
+        (name, value)
+        for name, value in shown.items()
+        if isinstance(value, str) and name not in complete
+    ]
+    return complete, unfinished[0] if unfinished else None

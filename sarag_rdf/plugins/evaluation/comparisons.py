@@ -1,0 +1,441 @@
+"""``sarag evaluate compare`` and ``preferences``: a judge model compares texts with one another.
+
+`compare` shows it the answers of two systems in pairs, in both orders. `preferences` shows it notes
+with facts in six decodings, and writes data for training a model to work facts into notes
+("KG-Infused RAG: Augmenting Corpus-Based RAG with External Knowledge Graphs", section 3.6 and
+appendix F).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+import sarag_rdf
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import LLM, Progress, Reply
+from sarag_rdf.base.prompts import object_of, one_of, string
+from sarag_rdf.base.types import Answer
+from sarag_rdf.cli.flags import endpoint_of, endpoint_options
+from sarag_rdf.cli.output import counted, progress_bars
+from sarag_rdf.kg import registry
+from sarag_rdf.plugins.evaluation import commands
+from sarag_rdf.plugins.evaluation.datasets import DataFile
+from sarag_rdf.plugins.evaluation.grading import (
+    QUESTION_ERRORS,
+    Replies,
+    ask_each,
+    fenced_prompt,
+    usage_of,
+)
+from sarag_rdf.plugins.evaluation.qa import SystemSpec
+from sarag_rdf.plugins.evaluation.reporting import difference, interval, percent, table
+
+CRITERIA: Final = ("comprehensiveness", "logic", "relevance", "coherence", "overall")
+COMPARISON_SCHEMA: Final = object_of(
+    **{name: one_of(("first", "second", "equal")) for name in CRITERIA}
+)
+_OUTCOMES: Final = ("win", "tie", "loss", "order")
+_DECLINED: Final = "There is not enough information to answer."
+
+
+@dataclass(frozen=True, slots=True)
+class PresentedAnswer:
+    """An answer as presented to the judge."""
+
+    reasoning: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A question and two answers, in the order of presentation."""
+
+    question: str
+    first: PresentedAnswer
+    second: PresentedAnswer
+
+    @property
+    def swapped(self) -> Comparison:
+        """The comparison in the reverse order."""
+        return Comparison(self.question, self.second, self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPairs:
+    """Comparisons by question id, in the order of the files; the counts are of excluded questions.
+
+    `differ` counts pairs of answers from different files.
+    """
+
+    pairs: Mapping[str, Comparison]
+    failed: int
+    unpaired: int
+    differ: int
+
+
+def pair_answers(files: Sequence[Path], ours: str, theirs: str) -> AnswerPairs:
+    """Pairs of the last answers of two systems in files by ``sarag evaluate qa --output``.
+
+    An answer that a system declined has a uniform text. Raises `InputError` for another file, and
+    for a system without answers.
+    """
+    answers: dict[str, dict[str, tuple[str, str, PresentedAnswer, int]]] = {}
+    for number, path in enumerate(files):
+        data = DataFile(path).data
+        try:
+            for question in data["questions"]:
+                id_, text = question["id"], question["question"]
+                for system, row in question["systems"].items():
+                    shown = PresentedAnswer(row["reasoning"], row["answer"] or _DECLINED)
+                    answers.setdefault(system, {})[id_] = text, row["outcome"], shown, number
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{path} has no answers: name a file that 'sarag evaluate qa --output' has written"
+            ) from error
+    for system in (ours, theirs):
+        if system not in answers:
+            raise InputError(
+                f"the results contain no answers of {system}: they contain answers of "
+                f"{', '.join(answers) or 'no system'}"
+            )
+    one, other = answers[ours], answers[theirs]
+    both = {id_: (one[id_], other[id_]) for id_ in one if id_ in other}
+    pairs = {
+        id_: Comparison(first[0], first[2], second[2])
+        for id_, (first, second) in both.items()
+        if "failed" not in (first[1], second[1])
+    }
+    unpaired = len(one) + len(other) - 2 * len(both)
+    differ = sum(both[id_][0][3] != both[id_][1][3] for id_ in pairs)
+    return AnswerPairs(pairs, len(both) - len(pairs), unpaired, differ)
+
+
+def pair_prompt(order: Comparison) -> str:
+    """The prompt, in which question and answers are fenced data."""
+    answers = {"first": order.first, "second": order.second}
+    texts = [text for each in answers.values() for text in (each.reasoning, each.answer)]
+    question = order.question
+    return fenced_prompt("judge_pair", question, *texts, question=question, **answers)
+
+
+def compare_all(
+    pairs: Iterable[Comparison], llm: LLM, *, threads: int, progress: Progress
+) -> Replies[Comparison]:
+    """The replies of the judge by order of presentation; identical answers are not judged."""
+    orders = [o for pair in pairs if pair.first != pair.second for o in (pair, pair.swapped)]
+
+    def ask(order: Comparison) -> Reply:
+        return llm.complete(
+            pair_prompt(order), COMPARISON_SCHEMA, name="judge_pair", max_tokens=150
+        )
+
+    return ask_each(ask, list(dict.fromkeys(orders)), threads, progress, "comparing")
+
+
+def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -> str:
+    """``win`` or ``loss`` of the answer that is first in `forth`, if both orders agree.
+
+    Else ``tie``, or ``order`` for a tie in which the same position won both times.
+
+    >>> verdict("logic", {"logic": "first"}, {"logic": "second"})
+    'win'
+    >>> verdict("logic", {"logic": "first"}, {"logic": "first"})
+    'order'
+    """
+    winners = forth[criterion], back[criterion]
+    if winners == ("first", "second"):
+        return "win"
+    if winners == ("second", "first"):
+        return "loss"
+    return "order" if winners[0] == winners[1] != "equal" else "tie"
+
+
+def report(
+    answers: AnswerPairs, replies: Replies[Comparison], setting: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
+
+    `tie` includes `order`. `setting` has `seed` and `prices`. Identical answers are ties; pairs
+    without a valid reply in both orders are excluded and counted.
+    """
+    rows: list[dict[str, Any]] = [
+        {"id": id_, "question": pair.question, **_verdicts(pair, replies)}
+        for id_, pair in answers.pairs.items()
+    ]
+    judged = [row for row in rows if row["overall"] is not None]
+    return {
+        "setting": dict(setting),
+        "pairs": {
+            "count": len(judged),
+            "the_same": sum(pair.first == pair.second for pair in answers.pairs.values()),
+            "without_verdict": len(rows) - len(judged),
+            "failed": answers.failed,
+            "answered_by_one_alone": answers.unpaired,
+            "of_different_runs": answers.differ,
+        },
+        "results": {
+            name: _rates([row[name] for row in judged], setting["seed"]) for name in CRITERIA
+        },
+        "judge": usage_of(replies, setting["prices"]),
+        "questions": rows,
+    }
+
+
+def _verdicts(pair: Comparison, replies: Replies[Comparison]) -> dict[str, str | None]:
+    if pair.first == pair.second:
+        return dict.fromkeys(CRITERIA, "tie")
+    forth, back = (replies[order] for order in (pair, pair.swapped))
+    if forth is None or back is None:
+        return dict.fromkeys(CRITERIA)
+    return {name: verdict(name, forth.data, back.data) for name in CRITERIA}
+
+
+def _rates(verdicts: Sequence[str], seed: int) -> dict[str, Any]:
+    if not verdicts:
+        return dict.fromkeys((*_OUTCOMES, "difference"))
+    counts = Counter(verdicts)
+    counts["tie"] += counts["order"]
+    shares = {name: round(counts[name] / len(verdicts), 6) for name in _OUTCOMES}
+    pairs = [(float(value == "win"), float(value == "loss")) for value in verdicts]
+    return {**shares, "difference": difference(pairs, seed)}
+
+
+EXCLUDED: Final = {
+    "the_same": "pairs of identical answers, which are ties and were not judged",
+    "without_verdict": "pairs without a valid reply of the judge, excluded",
+    "failed": "questions at which one of the systems failed, excluded",
+    "answered_by_one_alone": "questions answered by one system only, excluded",
+    "of_different_runs": "pairs of answers from different files",
+}
+
+
+def lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """The report as text: rates by criterion in percent, and excluded pairs."""
+    ours, theirs = report["setting"]["systems"]
+    pairs = report["pairs"]
+    yield f"{ours} against {theirs}"
+    yield f"Pairs: {pairs['count']}; judge: {report['setting']['model']}; figures in percent"
+    yield ""
+    rows = [
+        [name, *(percent(rates[what]) for what in _OUTCOMES), interval(rates["difference"])]
+        for name, rates in report["results"].items()
+    ]
+    yield from table(["criterion", *_OUTCOMES, "win less loss"], rows)
+    yield ""
+    yield "order: ties in which the answer in the same position won both times"
+    yield from (f"{text}: {pairs[kind]}" for kind, text in EXCLUDED.items() if pairs[kind])
+
+
+@click.command(
+    name="compare",
+    epilog="Example:  sarag evaluate compare results.json --systems sarag+single,dense+single "
+    "--base-url http://localhost:8080/v1",
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--systems", required=True, callback=commands.parse_names,
+    help="Two systems of these files, comma-separated.",
+)  # fmt: skip
+@click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT questions.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True,
+    help="Random seed of the bootstrap intervals.",
+)  # fmt: skip
+@commands.result_options
+@commands.replies_option
+@endpoint_options
+def compare(files: tuple[Path, ...], **options: Any) -> None:
+    """Let a judge model compare the answers of two systems, question by question.
+
+    FILES are results of 'sarag evaluate qa --output'. Each pair is judged in both orders; a system
+    wins if it is preferred in both. See docs/how-to/evaluate.md for the criteria.
+    """
+    labels = [SystemSpec.parse(part).label for part in options["systems"]]
+    if len(set(labels)) != 2:
+        raise UsageError(f"--systems {','.join(labels)}: name two systems, comma-separated")
+    commands.check_outputs(options["output"], options["replies"])
+    answers = pair_answers(files, *labels)
+    answers = replace(answers, pairs=dict(list(answers.pairs.items())[: options["limit"]]))
+    if not answers.pairs:
+        raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
+    llm = registry.make_llm(endpoint_of(options), options["replies"])
+    with commands.interruption(options["replies"]), progress_bars() as progress:
+        replies = compare_all(
+            answers.pairs.values(), llm, threads=options["concurrency"], progress=progress
+        )
+    setting = {
+        "systems": labels,
+        "limit": options["limit"],
+        "seed": options["seed"],
+        "model": llm.model,
+        "settings": dict(getattr(llm, "settings", {})),
+        "prices": {"in": options["price_in"], "out": options["price_out"]},
+        "version": sarag_rdf.__version__,
+    }
+    data = report(answers, replies, setting)
+    commands.show_results(options, data, lines(data))
+
+
+# ------------------------------------------------------------------------------------ Preferences
+
+DECODINGS: Final = ((0.0, 1.0), (0.3, 0.95), (0.5, 0.9), (0.7, 0.9), (0.9, 0.8), (1.0, 0.7))
+"""Temperature and top-p of each result."""
+AUGMENTING: Final = "augment_note"
+"""The prompt whose replies are compared."""
+NOTE_SCHEMA: Final = object_of(note=string(6000))
+MAX_TOKENS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What an augmenting call was given: the prompt, and the texts in it."""
+
+    question: str
+    note: str
+    facts: str
+    prompt: str
+
+
+def inputs_of(answer: Answer) -> list[Input]:
+    """The inputs of all augmenting calls behind an answer."""
+    inputs: list[Input] = []
+    note = facts = ""
+    for stage in answer.trace:
+        if stage.kind == "call":
+            note = stage.detail["note"] if stage.name == "passage_note" else note
+            facts = stage.detail["summary"] if stage.name == "summarize_statements" else facts
+            if stage.name == AUGMENTING:
+                question = answer.retrieved.query.text
+                inputs.append(Input(question, note, facts, stage.prompt))
+    return inputs
+
+
+def preferences_of(
+    inputs: Sequence[Input],
+    decoders: Sequence[LLM],
+    judge: LLM,
+    *,
+    threads: int,
+    progress: Progress,
+) -> dict[Input, dict[str, Any] | None]:
+    """The preference for each input as TRL reads it: conversations of one turn.
+
+    None where no result is better or a reply was not valid. `decoders` is a model for each of
+    `DECODINGS`. Raises errors that end a run.
+    """
+
+    def work(given: Input) -> dict[str, Any] | None:
+        return _preference(given, decoders, judge)
+
+    return ask_each(work, inputs, threads, progress, "comparing")
+
+
+def _preference(given: Input, decoders: Sequence[LLM], judge: LLM) -> dict[str, Any] | None:
+    replies = [
+        llm.complete(given.prompt, NOTE_SCHEMA, name=AUGMENTING, max_tokens=MAX_TOKENS)
+        for llm in decoders
+    ]
+    notes = (" ".join(reply.data["note"].split()) for reply in replies)
+    results = [note for note in dict.fromkeys(notes) if note]
+    if len(results) < 2:
+        return None
+    number = {"type": "integer", "enum": list(range(1, len(results) + 1))}
+    choice = judge.complete(
+        notes_prompt(given, results),
+        object_of(best=number, worst=number),
+        name="judge_notes",
+        max_tokens=50,
+    ).data
+    if choice["best"] == choice["worst"]:
+        return None
+    best, worst = (
+        json.dumps({"note": results[choice[name] - 1]}, ensure_ascii=False)
+        for name in ("best", "worst")
+    )
+    return {
+        "prompt": [{"role": "user", "content": given.prompt}],
+        "chosen": [{"role": "assistant", "content": best}],
+        "rejected": [{"role": "assistant", "content": worst}],
+    }
+
+
+def notes_prompt(given: Input, results: Sequence[str]) -> str:
+    """The prompt of the judge, with all texts as fenced data."""
+    texts = {"question": given.question, "note": given.note, "facts": given.facts}
+    return fenced_prompt("judge_notes", *texts.values(), *results, **texts, results=results)
+
+
+@click.command(
+    name="preferences",
+    epilog="Example:  sarag evaluate preferences --corpus corpus.json --questions questions.json "
+    "--output preferences.jsonl --replies replies.sqlite",
+)
+@commands.data_options()
+@commands.file_option(
+    "--output",
+    "File for the preferences (.jsonl): prompt, chosen and rejected, as TRL reads them.",
+    required=True,
+)
+@click.option(
+    "--rounds", default="1,2", show_default=True, callback=commands.parse_numbers,
+    help="Numbers of rounds of kg-infused whose notes are compared.",
+)  # fmt: skip
+@click.option(
+    "--retriever", default="dense:limit=6", show_default=True, help="Searches for passages."
+)
+@click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT questions.")
+@click.option("--judge-model", help="Model at the endpoint that compares. Default: --model.")
+@commands.replies_option
+@endpoint_options
+def preferences(**options: Any) -> None:
+    """Write preferences between notes with facts, to train a model with DPO.
+
+    The notes of kg-infused are augmented with six decodings; the model, or another one, names the
+    best and the worst. Inputs without a difference are left out. examples/train_on_preferences.py
+    trains a model with the file.
+    """
+    commands.check_outputs(options["output"], options["replies"])
+    endpoint = endpoint_of(options)
+    if endpoint is None:
+        raise UsageError("preferences need a model: give --base-url, or set OPENAI_BASE_URL")
+    replies = options["replies"]
+    llm = registry.make_llm(endpoint, replies)
+    decoders = [
+        registry.make_llm(replace(endpoint, temperature=temperature, top_p=top_p), replies)
+        for temperature, top_p in DECODINGS
+    ]
+    judging = replace(endpoint, model=options["judge_model"] or endpoint.model)
+    judge = registry.make_llm(judging, replies)
+    with (
+        commands.open_inputs(options) as run,
+        commands.interruption(replies),
+        progress_bars() as progress,
+    ):
+        gather = run.kg.gather(options["retriever"])
+        advance = progress("writing notes", len(run.questions) * len(options["rounds"]))
+        inputs: dict[Input, None] = {}
+        for rounds in options["rounds"]:
+            reasoner = run.kg.reasoner(f"kg-infused:rounds={rounds}", gather, llm)
+            for question in run.questions:
+                with suppress(*QUESTION_ERRORS):  # that question gives no note
+                    inputs |= dict.fromkeys(inputs_of(reasoner.answer(question.query)))
+                advance(1)
+        judged = preferences_of(
+            [*inputs], decoders, judge, threads=options["concurrency"], progress=progress
+        )
+    usable = [
+        json.dumps(record, ensure_ascii=False) for record in judged.values() if record is not None
+    ]
+    options["output"].write_text("".join(f"{line}\n" for line in usable), encoding="utf-8")
+    click.echo(
+        f"{options['output']}: {counted(len(usable), 'preference')} of "
+        f"{counted(len(judged), 'note')} with facts"
+    )

@@ -1,0 +1,447 @@
+"""Corpora and questions, as multi-hop data sets write them, and the problems of such files.
+
+Formats of questions: MuSiQue (Trivedi et al. 2022, arXiv 2108.00573), 2WikiMultiHopQA (Ho et al.
+2020, arXiv 2011.01060), HotpotQA (Yang et al. 2018, arXiv 1809.09600); lists of objects or pairs
+may also be objects of lists, or JSON in a string. And tab-separated tables, as for MetaQA.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.types import Query, Source
+from sarag_rdf.plugins.evaluation.measures import normalize_answer
+from sarag_rdf.retrieval.retriever import question_of
+
+# --------------------------------------------------------------------------------------------- JSON
+
+
+class DataFile:
+    """A text file of any size with its SHA-256; raises `InputError` if it cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            content = path.read_bytes()
+            self.text = content.decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8: save it as UTF-8") from error
+        if not self.text.strip():
+            raise InputError(f"{path} is empty: name a file with contents")
+        self.path = path
+        self.sha256 = hashlib.sha256(content).hexdigest()
+
+    @cached_property
+    def data(self) -> Any:
+        """The data of a JSON file, or the list of values of a JSON Lines file.
+
+        Raises `InputError`; of a file whose first line is not JSON, for the whole.
+        """
+        try:
+            return json.loads(self.text, object_pairs_hook=_object)
+        except (ValueError, RecursionError) as error:
+            reason = str(error)
+        values: list[Any] = []
+        for number, line in enumerate(self.text.split("\n"), 1):
+            try:
+                values += [json.loads(line, object_pairs_hook=_object)] if line.strip() else []
+            except (ValueError, RecursionError) as error:
+                reason = f"line {number}: {error}" if values else reason
+                message = f"{self.path} is not valid JSON ({reason}): correct it"
+                raise InputError(message) from error
+        return values
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the name, or the first character, is that of JSON."""
+        return self.path.suffix.lower() in (".json", ".jsonl") or self.text.lstrip()[0] in "[{"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The file in a report."""
+        return {"file": self.path.name, "sha256": self.sha256}
+
+    def error(self, reason: str) -> InputError:
+        """An error that names the file."""
+        formats = "see docs/reference/evaluation.md for the formats"
+        return InputError(f"{self.path}: {reason} ({formats})")
+
+    def records(self, key: str) -> list[dict[str, Any]]:
+        """The objects of a list, or a single object; raises `InputError` for one without `key`."""
+        items = [self.data] if isinstance(self.data, dict) and key in self.data else self.data
+        if not isinstance(items, list):
+            raise self.error(f"expected a list of objects with '{key}'")
+        for position, item in enumerate(items, 1):
+            if not isinstance(item, dict) or key not in item:
+                raise self.error(f"record {position} is not an object with '{key}'")
+        return items
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; raises ValueError for duplicate keys."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        duplicate = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"duplicate key '{duplicate}' in an object")
+    return values
+
+
+# ------------------------------------------------------------------------------------------ Corpora
+
+_UNLIKE = re.compile(r"[\s\x00-\x1f\ufffd\ufffe\uffff\ud800-\udfff]+")
+"""Characters that are ignored in comparisons: white space, and characters that XML forbids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage; `id` is that of the file, else its position from 0."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def source(self) -> Source:
+        """The passage as a source for indexing."""
+        return Source(self.text, self.title)
+
+
+class Corpus:
+    """Distinct passages by title and text, in the order of their file.
+
+    White space is ignored in comparisons, because files differ in how they join sentences.
+    """
+
+    def __init__(self, passages: list[Passage], file: Mapping[str, Any] | None = None) -> None:
+        """`file` is the summary of their file for a report."""
+        self.file = file or {}
+        distinct: dict[tuple[str, str], Passage] = {}
+        filled = [passage for passage in passages if _bare(passage.text)]
+        for passage in filled:
+            distinct.setdefault((_bare(passage.title), _bare(passage.text)), passage)
+        self.passages = tuple(distinct.values())
+        self.empty = len(passages) - len(filled)
+        self.duplicates = len(filled) - len(distinct)
+        self._exact = {key: number for number, key in enumerate(distinct)}
+        self._texts: dict[str, int] = {}
+        self._parts: dict[tuple[str, str], int | None] = {}
+        self._titled: dict[str, list[tuple[str, int]]] = {}
+        for number, (title, text) in enumerate(distinct):
+            self._texts.setdefault(text, number)
+            self._titled.setdefault(title, []).append((text, number))
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The corpus in a report: file, SHA-256, and number of passages."""
+        return {**self.file, "passages": len(self.passages)}
+
+    def index_of(self, title: str, text: str) -> int | None:
+        """The position in `passages` of a title and text, or None.
+
+        A passage without a title matches any title; an empty title matches the first passage with
+        the text.
+        """
+        key = _bare(title), _bare(text)
+        if key in self._exact:
+            return self._exact[key]
+        return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
+
+    def support_of(self, question: Question) -> tuple[int, ...]:
+        """The positions of the supporting passages of a question.
+
+        Empty if recall is undefined, because the file marks no paragraph as supporting, or because
+        the corpus lacks one of them.
+        """
+        positions = dict.fromkeys(self.index_of(*paragraph) for paragraph in question.supporting)
+        known = tuple(position for position in positions if position is not None)
+        return known if len(known) == len(positions) else ()
+
+    def index_of_part(self, title: str, text: str) -> int | None:
+        """The position of the passage with this title and text, or else that contains the text.
+
+        None for an empty text, or without such a passage.
+        """
+        if (title, text) not in self._parts:
+            self._parts[title, text] = self._part(title, text)
+        return self._parts[title, text]
+
+    def _part(self, title: str, text: str) -> int | None:
+        key = _bare(title), _bare(text)
+        if key in self._exact or not key[1]:
+            return self._exact.get(key)
+        return next((n for whole, n in self._titled.get(key[0], ()) if key[1] in whole), None)
+
+
+def read_corpus(path: Path) -> Corpus:
+    """Read ``[{title, text}]``, its JSON Lines, ``{title: text}`` or ``{title: [sentences]}``.
+
+    Raises `InputError`, also for a corpus without texts.
+    """
+    file = DataFile(path)
+    corpus = Corpus(list(_passages(file)), file.summary)
+    if not corpus.passages:
+        raise file.error("no passage with a text")
+    return corpus
+
+
+def joined(value: Any) -> str | None:
+    """A text, or a list of sentences joined into a text; None for other values."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+        return " ".join(sentence.strip() for sentence in value)
+    return None
+
+
+def _passages(file: DataFile) -> Iterator[Passage]:
+    if isinstance(file.data, dict) and not isinstance(file.data.get("text"), str):
+        for position, (title, value) in enumerate(file.data.items()):
+            text = joined(value)
+            if text is None:
+                raise file.error(f"'{title}' is neither a text nor a list of sentences")
+            yield Passage(str(position), title, text)
+        return
+    for position, record in enumerate(file.records("text")):
+        text = joined(record["text"])
+        title = record.get("title") or ""
+        if text is None or not isinstance(title, str):
+            raise file.error(f"the title or text of record {position + 1} is not a string")
+        yield Passage(str(record.get("id", position)), title, text)
+
+
+def _bare(text: str) -> str:
+    return _UNLIKE.sub("", text)
+
+
+# ---------------------------------------------------------------------------------------- Questions
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with gold answers, and (title, text) of its supporting paragraphs.
+
+    The text of a paragraph is empty if the file marks a title without containing the paragraph.
+    `type` is the type of question in the file; `hops` is the number of sub-questions, else of
+    supporting paragraphs. `topic` is the name of the entity that the question starts from, if the
+    file tells; `marked` is the question with this name in square brackets.
+    """
+
+    id: str
+    query: Query
+    answers: tuple[str, ...] = ()
+    supporting: tuple[tuple[str, str], ...] = ()
+    type: str = ""
+    hops: int | None = None
+    topic: str = ""
+    marked: str = ""
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether any answer is not empty after normalization."""
+        return any(map(normalize_answer, self.answers))
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """Questions in the order of their file, the first of each id; others are `duplicates`.
+
+    `summary` is that of the file in a report.
+    """
+
+    questions: tuple[Question, ...]
+    duplicates: int
+    summary: Mapping[str, Any]
+
+
+def read_questions(path: Path) -> QuestionFile:
+    """Read JSON or a table; raises `InputError` for another format, or without questions."""
+    file = DataFile(path)
+    if file.is_json:
+        records = enumerate(file.records("question"), 1)
+        questions = [_question(file, number, record) for number, record in records]
+    else:
+        questions = list(_table_questions(file))
+    if not questions:
+        raise file.error("no questions")
+    by_id: dict[str, Question] = {}
+    for question in questions:
+        by_id.setdefault(question.id, question)
+    return QuestionFile(tuple(by_id.values()), len(questions) - len(by_id), file.summary)
+
+
+_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
+
+
+def _table_questions(file: DataFile) -> Iterator[Question]:
+    """The rows of a tab-separated table with the columns ``question`` and ``answers``.
+
+    Answers are separated by bars; the topic of a question may be in square brackets.
+    """
+    table = csv.DictReader(io.StringIO(file.text), delimiter="\t", quoting=csv.QUOTE_NONE)
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise file.error(f"cannot be read as a table: {error}") from error
+    if not {"question", "answers"} <= {*(table.fieldnames or ())}:
+        raise file.error("a table has the columns question and answers, separated by tabs")
+    for number, row in enumerate(rows, 1):
+        marked = row["question"] or ""
+        topic = _MARKED.search(marked)
+        record = {
+            "id": row.get("id") or f"row {number}",
+            "question": _MARKED.sub(r"\1", marked),
+            "answer": (row["answers"] or "").split("|"),
+            "type": row.get("type") or row.get("path_type"),
+        }
+        question = _question(file, number, record)
+        yield replace(question, topic=topic[1] if topic else "", marked=marked)
+
+
+def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question:
+    id_ = record.get("id", record.get("_id"))
+    if not isinstance(id_, str | int) or id_ == "":
+        raise file.error(f"question {position} has no 'id' or '_id'")
+    text = record["question"]
+    try:
+        query = question_of(text if isinstance(text, str) else "")
+    except UsageError as error:
+        raise InputError(f"{file.path}: question {position} ({id_}): {error}") from error
+    try:
+        supporting = tuple(dict.fromkeys(_supporting(record)))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise file.error(f"question {position} ({id_}) has paragraphs of another shape") from error
+    answers = [*_texts(record.get("answer")), *_texts(record.get("answer_aliases"))]
+    kind, parts, path = (record.get(key) for key in ("type", "question_decomposition", "path"))
+    hops = len(parts) if isinstance(parts, list) else 0
+    topic = str(path.get("topic_name", "")) if isinstance(path, dict) else ""
+    return Question(
+        str(id_), query, tuple(dict.fromkeys(answers)), supporting,
+        type=kind.strip() if isinstance(kind, str) else "",
+        hops=hops or len(supporting) or None,
+        topic=topic,
+        marked=_with_brackets(query.text, topic),
+    )  # fmt: skip
+
+
+def _with_brackets(text: str, topic: str) -> str:
+    """A question with its topic in square brackets, unless it has brackets already."""
+    place = re.search(re.escape(topic), text, re.IGNORECASE) if topic else None
+    if place is None or _MARKED.search(text):
+        return text
+    return f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
+
+
+def _texts(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [text for text in values if isinstance(text, str) and text.strip()]
+
+
+def _supporting(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    columns = ("title", "paragraph_text", "is_supporting")
+    for title, text, mark in _rows(record, "paragraphs", columns):
+        if mark:
+            yield _paragraph(title or "", text)
+    context: dict[str, str] = {}
+    for title, sentences in _rows(record, "context", ("title", "sentences")):
+        context.setdefault(*_paragraph(title, sentences))
+    for (title,) in _rows(record, "supporting_facts", ("title",)):
+        yield _paragraph(title, context.get(title, ""))
+
+
+def _paragraph(title: Any, text: Any) -> tuple[str, str]:
+    whole = joined(text)
+    if not isinstance(title, str) or whole is None:
+        raise TypeError(title, text)
+    return title, whole
+
+
+def _rows(record: dict[str, Any], key: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a list of objects or of plain rows, or of an object of lists."""
+    value = record.get(key)
+    if isinstance(value, str):
+        value = json.loads(value)
+    if isinstance(value, dict):
+        yield from zip(*(_cell(value, column) for column in columns), strict=True)
+        return
+    for row in value or ():
+        if isinstance(row, dict):
+            yield tuple(_cell(row, column) for column in columns)
+        else:
+            yield tuple(row[position] for position in range(len(columns)))
+
+
+def _cell(row: dict[str, Any], column: str) -> Any:
+    """A cell; in one file of 2WikiMultiHopQA, the sentences are in "content"."""
+    return row["content"] if column == "sentences" and "content" in row else row[column]
+
+
+# ---------------------------------------------------------------------------- Problems of the input
+
+
+def question_problems(file: QuestionFile, questions: Sequence[Question]) -> dict[str, int]:
+    """Counts of the problems of questions alone, by the keys of `PROBLEMS`."""
+    answers = [set(map(normalize_answer, question.answers)) for question in questions]
+    return {
+        "duplicate_question_ids": file.duplicates,
+        "questions_without_answer": sum(not question.has_answer for question in questions),
+        "questions_answered_yes_or_no": sum(bool({"yes", "no"} & texts) for texts in answers),
+    }
+
+
+def count_problems(
+    corpus: Corpus,
+    questions: Sequence[Question],
+    documents: Iterable[tuple[str, str]],
+    unextracted: int,
+) -> dict[str, int]:
+    """Counts of the problems of a corpus; `documents` are (title, text) of the whole graph."""
+    parts = [corpus.index_of_part(title, text) for title, text in documents]
+    indexed = {part for part in parts if part is not None}
+    supporting = [corpus.support_of(question) for question in questions]
+    unmarked = sum(not question.supporting for question in questions)
+    return {
+        "duplicate_passages": corpus.duplicates,
+        "empty_passages": corpus.empty,
+        "questions_without_support": unmarked,
+        "questions_with_support_not_in_corpus": supporting.count(()) - unmarked,
+        "questions_with_support_not_in_graph": sum(not indexed.issuperset(s) for s in supporting),
+        "documents_without_extraction": unextracted,
+        "passages_not_in_graph": len(corpus.passages) - len(indexed),
+        "documents_of_no_passage": parts.count(None),
+    }
+
+
+PROBLEMS: Final = {
+    "duplicate_passages": "duplicate passages, skipped",
+    "empty_passages": "passages without text, skipped",
+    "duplicate_question_ids": "questions with a duplicate id, skipped",
+    "questions_without_support": "questions without supporting paragraphs, excluded from recall",
+    "questions_with_support_not_in_corpus": "questions with a supporting paragraph missing from "
+    "the corpus, excluded from recall",
+    "questions_with_support_not_in_graph": "questions with a supporting passage missing from the "
+    "graph, which counts as not retrieved",
+    "questions_without_answer": "questions without an answer, excluded from coverage",
+    "questions_answered_yes_or_no": "questions answered yes or no, which are covered by chance",
+    "documents_without_extraction": "documents missing from the file of --extractor, not indexed",
+    "passages_not_in_graph": "passages missing from the graph, which cannot be retrieved",
+    "documents_of_no_passage": "documents of the graph outside of all passages, counted as misses",
+}
+"""Kind of problem of the input -> description, which is printed before the count."""
+
+
+def problem_lines(counts: Mapping[str, int], **other: str) -> Iterator[str]:
+    """A line for each kind of problem that occurs; `other` are descriptions of a command's own."""
+    descriptions = {**PROBLEMS, **other}
+    return (f"{descriptions[kind]}: {count}" for kind, count in counts.items() if count)

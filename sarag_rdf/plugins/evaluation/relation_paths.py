@@ -1,0 +1,439 @@
+"""``sarag evaluate paths`` and ``fit-paths``: relation paths on questions with known answers.
+
+What is counted as retrieved differs between publications, and figures of different accountings
+cannot be compared: **terminals** are the entities at the end of the path against the answers;
+**path nodes** are all entities of its walks, and **chunk-resolved** those and all their
+neighbours, as if each entity's article had been retrieved, against the topic and the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from statistics import fmean
+from time import perf_counter
+from typing import Any, Final
+from urllib.parse import unquote
+
+import click
+import numpy as np
+
+from sarag_rdf.base.arrays import Floats, find
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import Retriever
+from sarag_rdf.base.types import RelationPath
+from sarag_rdf.cli.flags import (
+    embedder_option,
+    embedding_endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+    over_option,
+)
+from sarag_rdf.cli.output import emit, note
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import GraphRetriever
+from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
+from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
+from sarag_rdf.plugins.evaluation.measures import PRF
+from sarag_rdf.retrieval.network import RELATED_TO
+from sarag_rdf.retrieval.path_model import FEATURES, PathModel
+from sarag_rdf.retrieval.paths import Paths, PathSearch
+from sarag_rdf.retrieval.view import GraphView
+
+ACCOUNTINGS: Final[tuple[str, ...]] = ("terminals", "path nodes", "chunk-resolved")
+ARTICLE_ACCOUNTINGS: Final[tuple[str, ...]] = ("article topics", "chunk-resolved")
+"""What counts as retrieved by articles: what they are about, and that with what they mention."""
+COMPARED: Final = 20
+"""Paths of a question that are followed to fit weights."""
+_RIDGE: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class PathResult:
+    """One question: scores in the order of the accountings, and the time of the search.
+
+    `best_of_five` is None for a search without paths.
+    """
+
+    scores: tuple[PRF, ...]
+    seconds: float
+    best_of_five: float | None = None
+
+
+def relation_paths(retriever: Retriever) -> PathSearch:
+    """The search of a retriever; raises `UsageError` for one that has no relation paths."""
+    if not (isinstance(retriever, GraphRetriever) and isinstance(retriever.strategy, Paths)):
+        raise UsageError("--retriever must be paths, or paths:KEY=VALUE")
+    return PathSearch(retriever.view, retriever.strategy)
+
+
+def evaluate_paths(
+    paths: PathSearch, questions: Sequence[Question], *, plain: bool
+) -> list[PathResult]:
+    """Ask all questions, if `plain` without the brackets around their topics."""
+    results = []
+    for question in questions:
+        text = question.query.text if plain else question.marked
+        begin = perf_counter()
+        _, followed = paths.find(text)
+        seconds = perf_counter() - begin
+        scores = (PRF(0.0, 0.0),) * len(ACCOUNTINGS)
+        if followed and followed[0].answers:
+            scores = _scores(paths.view, question, followed[0])
+        results.append(PathResult(scores, seconds, _best_of_five(paths, text, question)))
+    return results
+
+
+def _scores(view: GraphView, question: Question, path: RelationPath) -> tuple[PRF, ...]:
+    names = {answer.name for answer in path.answers}
+    between = {iri for answer in path.answers for iri in answer.nodes}
+    nodes = between | {answer.iri for answer in path.answers} | {path.topic}
+    expected = {*question.answers, path.topic_name}
+    return (
+        PRF.of(names - {path.topic_name}, expected - {path.topic_name}),
+        PRF.of(_names(view, nodes), expected),
+        PRF.of(_names(view, nodes | _neighbours(view, nodes)), expected),
+    )
+
+
+def _names(view: GraphView, iris: Iterable[str]) -> set[str]:
+    return {name for name, _ in entity_labels(view.reader, iris).values()}
+
+
+def _neighbours(view: GraphView, iris: Iterable[str]) -> set[str]:
+    entities = view.iris.entities
+    rows = np.array(sorted(find(entities, iri) for iri in iris), dtype=np.int64)
+    edges = view.network.incident(RELATED_TO, rows[rows >= 0])
+    ends = np.unique(np.concatenate((edges.source, edges.target)))
+    return {entities[row] for row in ends.tolist()}
+
+
+def evaluate_articles(
+    retriever: Retriever, view: GraphView, questions: Sequence[Question]
+) -> list[PathResult]:
+    """Search articles about the entities of `view` for all questions, without their brackets.
+
+    Both accountings are against the topic of a question and its answers. Article topics are the
+    entities that the documents found are about; chunk-resolved adds the neighbours of each that
+    its document names (DotRAG, section A.4). Raises `InputError` if no document is an article
+    about an entity of the graph.
+    """
+    results, is_article = [], False
+    for question in questions:
+        begin = perf_counter()
+        documents = retriever.retrieve(question.query).documents
+        seconds = perf_counter() - begin
+        topics: set[str] = set()
+        mentioned: set[str] = set()
+        for ranked in documents:
+            topic = _topic_of(ranked.document.source_iri)
+            if find(view.iris.entities, topic) >= 0:
+                topics.add(topic)
+                mentioned |= _mentioned(view, topic, ranked.document.titled_text)
+        is_article |= bool(topics)
+        names = _names(view, topics)
+        expected = {*question.answers, *filter(None, [question.topic])}
+        scores = PRF.of(names, expected), PRF.of(names | mentioned, expected)
+        results.append(PathResult(scores, seconds))
+    if questions and not is_article:
+        raise InputError(
+            "no document is an article about an entity of the graph: index a file by 'sarag export "
+            "--format articles' of the same graph, and name its graph with --articles"
+        )
+    return results
+
+
+def _topic_of(source: str) -> str:
+    """What an article is about: the identifier of its record, in the IRI of its source."""
+    return unquote(source.partition("/source/")[2].partition("#")[2])
+
+
+def _mentioned(view: GraphView, topic: str, text: str) -> set[str]:
+    """The names of the neighbours of an entity that occur in a text."""
+    plain = " ".join(text.split()).casefold()
+    names = _names(view, _neighbours(view, [topic]) - {topic})
+    return {name for name in names if " ".join(name.split()).casefold() in plain}
+
+
+def _best_of_five(paths: PathSearch, text: str, question: Question) -> float:
+    """The F1 of the best of the first five paths that lead anywhere."""
+    scores: list[float] = []
+    for ranked in paths.ranked(paths.topics(text))[:COMPARED]:
+        followed = paths.follow(ranked)
+        if followed.answers:
+            scores.append(_answer_f1(followed, question))
+        if len(scores) == 5:
+            break
+    return max(scores, default=0.0)
+
+
+def _answer_f1(path: RelationPath, question: Question) -> float:
+    return PRF.of({answer.name for answer in path.answers}, set(question.answers)).f1
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The features of the paths of one question that lead anywhere, and the F1 of each."""
+
+    features: Floats
+    f1: Floats
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a path leads to one of the answers."""
+        return bool((self.f1 > 0).any())
+
+
+def examples(paths: PathSearch, questions: Sequence[Question]) -> list[Example]:
+    """What weights are fitted on: the first paths of each question by the present weights."""
+    rows_of_questions = []
+    for question in questions:
+        rows, values = [], []
+        for topic in paths.topics(question.marked):
+            candidates, features = paths.compared(topic)
+            order = np.argsort(-(features @ paths.model.vector), kind="stable")
+            for at in order[: 2 * COMPARED].tolist():
+                followed = paths.follow_hops(topic, candidates[at])
+                if followed.answers:
+                    rows.append(features[at])
+                    values.append(_answer_f1(followed, question))
+        shape = len(rows), len(FEATURES)
+        rows_of_questions.append(Example(np.array(rows).reshape(shape), np.array(values)))
+    return rows_of_questions
+
+
+def fitted(some: Sequence[Example]) -> Floats:
+    """Weights of `FEATURES` that give the best path of each question the highest probability.
+
+    The softmax over the paths of a question is a conditional logit model (McFadden 1974), fitted
+    with a small ridge on standardized features.
+    """
+    from scipy.optimize import minimize
+
+    used = [example for example in some if example.is_answered]
+    if not used:
+        raise InputError(
+            "no question has a path to one of its answers: check that --kg and --over name the "
+            "graph of the questions"
+        )
+    rows = np.concatenate([e.features for e in used])
+    is_best = np.concatenate([e.f1 >= e.f1.max() - 1e-9 for e in used])
+    sizes = [len(e.f1) for e in used]
+    starts = np.cumsum([0, *sizes[:-1]])
+    scale = rows.std(axis=0)
+    scale[scale == 0] = 1.0
+    rows = rows / scale
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        """The negative mean log-likelihood with its gradient."""
+        scores = rows @ weights
+        best = np.where(is_best, scores, -np.inf)
+        every, right = (np.logaddexp.reduceat(each, starts) for each in (scores, best))
+        surplus = np.exp(scores - np.repeat(every, sizes)) - np.exp(best - np.repeat(right, sizes))
+        value = (every - right).mean() + _RIDGE / 2 * weights @ weights
+        return float(value), surplus @ rows / len(used) + _RIDGE * weights
+
+    optimum = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B")
+    return np.asarray(optimum.x / scale)
+
+
+def mean_f1(some: Sequence[Example], weights: Floats) -> float:
+    """The mean F1 of the path that the weights choose; 0 for a question without one."""
+    return fmean(
+        float(e.f1[int(np.argmax(e.features @ weights))]) if len(e.f1) else 0.0 for e in some
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A fitted model, and the mean F1 of each file of questions.
+
+    `left_out` are those of each half of the questions by weights fitted on the other half; `all`
+    those by the model, which was fitted on all of them.
+    """
+
+    model: PathModel
+    left_out: tuple[float, ...]
+    all: tuple[float, ...]
+
+
+def fit_paths(
+    paths: PathSearch, files: Sequence[Sequence[Question]], version: str, data: str
+) -> Fit:
+    """Fit weights on all questions; first on each half, to report the other.
+
+    Raises `InputError` if no question of a half has a path to one of its answers.
+    """
+    every = [examples(paths, questions) for questions in files]
+    weights = fitted([e for some in every for e in some])
+    if not all(any(e.is_answered for some in every for e in some[own::2]) for own in (0, 1)):
+        raise InputError(
+            "too few questions have a path to one of their answers: every other question is left "
+            "out in turn, and those that remain have none; give more questions"
+        )
+    sums = [0.0] * len(every)
+    for own, other in ((0, 1), (1, 0)):
+        half = fitted([e for some in every for e in some[own::2]])
+        for at, some in enumerate(every):
+            if some[other::2]:
+                sums[at] += mean_f1(some[other::2], half) * len(some[other::2])
+    left_out = tuple(total / len(some) for total, some in zip(sums, every, strict=True))
+    return Fit(
+        paths.model.with_weights(weights.tolist(), version, data),
+        left_out,
+        tuple(mean_f1(some, weights) for some in every),
+    )
+
+
+# ---------------------------------------------------------------------------------------- Command
+
+_questions_option = file_option(
+    "--questions",
+    "Questions with answers, as for evaluate qa; in a table, the topic may be in square brackets. "
+    "May be repeated.",
+    multiple=True,
+    required=True,
+)
+_retriever_option = click.option(
+    "--retriever", default="paths", show_default=True,
+    help="The retriever paths with its options: paths:KEY=VALUE.",
+)  # fmt: skip
+
+
+@click.command(
+    name="paths",
+    epilog="Example:  sarag evaluate paths --kg kg --over movies --questions questions.tsv",
+)
+@kg_option
+@over_option
+@_questions_option
+@_retriever_option
+@click.option("--plain", is_flag=True, help="Ask without the brackets around topics.")
+@file_option(
+    "--articles",
+    "A graph of indexed articles about the entities of --kg: search these, with any --retriever, "
+    "in place of paths.",
+)
+@embedder_option
+@embedding_endpoint_options
+@json_option
+def command(**options: Any) -> None:
+    """Follow the relation path of each question, and compare its end with the known answers.
+
+    Terminals are the entities at the end of the path, against the answers. Path nodes are all
+    entities of its walks, and chunk-resolved are those with all their neighbours, against the
+    topic and the answers. Figures of different accountings cannot be compared.
+
+    With --articles, documents of that graph are found instead: article topics are the entities that
+    they are about, and chunk-resolved are those with the neighbours that their texts name.
+    """
+    files = read_files(options["questions"])
+    accountings, plain = ACCOUNTINGS, options["plain"]
+    with ExitStack() as stack:
+        kg = stack.enter_context(open_graph(options))
+        if options["articles"] is not None:
+            accountings = ARTICLE_ACCOUNTINGS
+            other = {**options, "kg": options["articles"], "over": ("documents",)}
+            retriever = stack.enter_context(open_graph(other)).retriever(options["retriever"])
+            view = relation_paths(kg.retriever("paths")).view
+            results = {p: evaluate_articles(retriever, view, own) for p, own in files.items()}
+        else:
+            paths = _paths(kg, options)
+            for question in chain(*files.values()):  # reads what later questions find in memory
+                paths.find(question.query.text if plain else question.marked)
+            results = {p: evaluate_paths(paths, own, plain=plain) for p, own in files.items()}
+    rows = [_row(path, own, accountings) for path, own in results.items()]
+    data = {"retriever": options["retriever"], "plain": plain, "files": rows}
+    emit(options, data, *chain(*map(_lines, rows)))
+
+
+def read_files(paths: Iterable[Path]) -> dict[Path, tuple[Question, ...]]:
+    """Files of questions; raises `InputError`, also for a question without an answer."""
+    files = {path: read_questions(path).questions for path in paths}
+    for path, questions in files.items():
+        for question in questions:
+            if not question.answers:
+                raise InputError(f"{path}: {question.id} has no answer: add one, or remove it")
+    return files
+
+
+def _lines(row: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{row['file']}: {row['questions']} questions"
+    for name, scores in row["accountings"].items():
+        figures = "precision {precision:5.1f}  recall {recall:5.1f}  F1 {f1:5.1f}"
+        yield f"  {name:<15} {figures.format(**scores)}"
+    if row["best_of_five"] is not None:
+        yield f"  best of five    F1 {row['best_of_five']:.1f} (terminals)"
+    times = row["milliseconds"]
+    yield f"  milliseconds    median {times['median']:.0f}, p95 {times['p95']:.0f}"
+
+
+@click.command(
+    name="fit-paths",
+    epilog="Example:  sarag evaluate fit-paths --kg kg --over movies --questions questions.tsv "
+    "--output paths.json",
+)
+@kg_option
+@over_option
+@_questions_option
+@_retriever_option
+@file_option("--output", "Model file.", required=True)
+@click.option("--version", "version", default="own", show_default=True, help="Name of the model.")
+@embedder_option
+@embedding_endpoint_options
+@json_option
+def fit_command(**options: Any) -> None:
+    """Fit the weights of relation paths on questions with known answers.
+
+    The file is used with --retriever paths:model=FILE. Weights are first fitted on every other
+    question, and the F1 of the questions that were left out is printed; then on all.
+    """
+    output = options["output"]
+    check_outputs(output)
+    files = read_files(options["questions"])
+    names = [str(path) for path in files]
+    data = f"{sum(map(len, files.values()))} questions of {', '.join(names)}"
+    with open_graph(options) as kg:
+        paths = _paths(kg, options, explain=False)
+        fit = fit_paths(paths, [*files.values()], options["version"], data)
+    output.write_text(fit.model.to_json() + "\n", encoding="utf-8")
+    emit(
+        options,
+        {
+            "left_out": dict(zip(names, fit.left_out, strict=True)),
+            "all": dict(zip(names, fit.all, strict=True)),
+            "weights": dict(fit.model.weights),
+        },
+        *(
+            f"{name}: F1 {100 * left_out:.1f} of the questions left out, {100 * every:.1f} of all"
+            for name, left_out, every in zip(names, fit.left_out, fit.all, strict=True)
+        ),
+    )
+    note(f"written to {output}")
+
+
+def _paths(kg: KnowledgeGraph, options: Mapping[str, Any], **values: Any) -> PathSearch:
+    return relation_paths(kg.retriever(options["retriever"], **values))
+
+
+def _row(path: Path, results: Sequence[PathResult], accountings: Sequence[str]) -> dict[str, Any]:
+    best = [result.best_of_five for result in results if result.best_of_five is not None]
+    median, p95 = np.percentile([1000 * result.seconds for result in results], (50, 95)).tolist()
+    return {
+        "file": path.name,
+        "questions": len(results),
+        "accountings": {
+            name: {
+                measure: round(100 * fmean(row[measure] for row in rows), 1) for measure in rows[0]
+            }
+            for at, name in enumerate(accountings)
+            if (rows := [result.scores[at].values() for result in results])
+        },
+        "best_of_five": round(100 * fmean(best), 1) if best else None,
+        "milliseconds": {"median": round(median, 1), "p95": round(p95, 1)},
+    }

@@ -1,0 +1,260 @@
+"""Reports: means, groups and paired differences of per-question values, as JSON, text and plot.
+
+Retrieval and answers are reported in the same way. A row holds the values of one system for one
+question, by the name of their measure; undefined ones are absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
+from statistics import fmean, median
+from textwrap import fill
+from typing import Any, Final
+
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.cli.output import note
+from sarag_rdf.plugins.evaluation.measures import mean, paired_interval
+
+Row = Mapping[str, float]
+Rows = Mapping[str, Sequence[Row]]
+"""Rows by system, one per question, in their order."""
+WIDTH = 100
+_DIGITS: Final = {"dollars": 9}
+_GROUPS: Final = {"by_type": "of type {}", "by_hops": "of {} hops"}
+
+
+# ------------------------------------------------------------------------------------------- JSON
+
+
+def results(
+    kind: str,
+    rows: Rows,
+    names: Sequence[str],
+    compared: Sequence[str],
+    groups: Mapping[str, Sequence[Any]],
+    setting: Mapping[str, Any],
+    costs: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """The result of each system: means, difference from the baseline, and means by group.
+
+    `kind` is the key of its label; `compared` are the measures whose difference is reported, and
+    `costs` those that are not reported by group. `groups` are keys of groups by question, None for
+    none. `setting` has `baseline` and `seed`.
+    """
+    base = rows[setting["baseline"]]
+    return [
+        {
+            kind: label,
+            **group(own, [*names, *costs]),
+            "difference": None if own is base else _difference(own, base, compared, setting),
+            **{f"by_{name}": _by(keys, own, names) for name, keys in groups.items()},
+        }
+        for label, own in rows.items()
+    ]
+
+
+def group(rows: Sequence[Row], names: Iterable[str]) -> dict[str, Any]:
+    """The number of questions, and the mean of each measure over the rows that have it, or None."""
+    means = {name: rounded(mean(rows, name), _DIGITS.get(name, 6)) for name in names}
+    return {"questions": len(rows), **means}
+
+
+def _by(keys: Sequence[Any], rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
+    members: dict[Any, list[Row]] = {}
+    for key, row in zip(keys, rows, strict=True):
+        if key is not None:
+            members.setdefault(key, []).append(row)
+    return {str(key): group(members[key], names) for key in sorted(members)}
+
+
+def _difference(
+    ours: Sequence[Row], base: Sequence[Row], names: Sequence[str], setting: Mapping[str, Any]
+) -> dict[str, Any]:
+    values: dict[str, Any] = {"baseline": setting["baseline"]}
+    for name in names:
+        pairs = [(a[name], b[name]) for a, b in zip(ours, base, strict=True) if name in a]
+        values[name] = difference(pairs, setting["seed"]) if pairs else None
+    return values
+
+
+def difference(pairs: Iterable[tuple[float, float]], seed: int) -> dict[str, float]:
+    """The mean difference of pairs, with its 95% interval."""
+    ours, theirs = zip(*pairs, strict=True)
+    middle, low, high = (round(value, 6) for value in paired_interval(ours, theirs, seed))
+    return {"difference": middle, "low": low, "high": high}
+
+
+def spent(tokens_in: float, tokens_out: float, prices: Mapping[str, float]) -> float:
+    """US dollars for tokens, by prices of a million."""
+    return round((tokens_in * prices["in"] + tokens_out * prices["out"]) / 1_000_000, 9)
+
+
+def median_and_mean(values: Sequence[float]) -> dict[str, float]:
+    """Median and mean."""
+    return {"median": round(median(values), 3), "mean": round(fmean(values), 3)}
+
+
+def rounded(value: float | None, digits: int = 6) -> float | None:
+    """A value as it is reported."""
+    return None if value is None else round(value, digits)
+
+
+# ------------------------------------------------------------------------------------------- Text
+
+
+def block(
+    title: str, kind: str, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]
+) -> Iterator[str]:
+    """A titled table with a row for each result: its label, and percentages of `columns`.
+
+    `columns` maps measures to headings. A column with a format behind a bar (``docs|.1f``) shows
+    the number itself.
+    """
+    if title:
+        yield from ("", title)
+    heads = [kind, *(head.partition("|")[0] for head in columns.values())]
+    yield from table(heads, [[row[kind], *cells(row, columns)] for row in rows])
+
+
+def cells(row: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
+    """The values of a row as `block` shows them."""
+    formats = {name: head.partition("|")[2] for name, head in columns.items()}
+    return [_cell(row.get(name), form) for name, form in formats.items()]
+
+
+def differences(
+    what: str, kind: str, results: Sequence[Mapping[str, Any]], columns: Mapping[str, str]
+) -> Iterator[str]:
+    """The differences from the baseline; nothing for a single system."""
+    others = [result for result in results if result["difference"]]
+    if others:
+        baseline = others[0]["difference"]["baseline"]
+        yield from ("", f"{what} from {baseline} with 95% interval")
+        rows = [[r[kind], *(interval(r["difference"][name]) for name in columns)] for r in others]
+        yield from table([kind, *columns.values()], rows)
+
+
+def groups(
+    kind: str, results: Sequence[Mapping[str, Any]], columns: Mapping[str, str]
+) -> Iterator[str]:
+    """A table for each type of question, and for each number of hops."""
+    for key, words in _GROUPS.items():
+        for name, first in results[0].get(key, {}).items():
+            title = f"Questions {words.format(name)}: {first['questions']}"
+            rows = [{kind: result[kind], **result[key][name]} for result in results]
+            yield from block(title, kind, rows, columns)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Right-aligned columns after the first; columns that do not fit follow in another block."""
+    widths = [max(map(len, column)) + 2 for column in zip(heads, *rows, strict=True)]
+    begin = 1
+    while begin < len(heads):
+        end, used = begin + 1, widths[0] + widths[begin]
+        while end < len(heads) and used + widths[end] <= WIDTH:
+            used += widths[end]
+            end += 1
+        if begin > 1:
+            yield ""
+        for row in (heads, *rows):
+            cells = (row[i].rjust(widths[i]) for i in range(begin, end))
+            yield row[0].ljust(widths[0]) + "".join(cells)
+        begin = end
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table in Markdown."""
+    yield f"| {' | '.join(heads)} |"
+    yield f"| --- |{(len(heads) - 1) * ' ---: |'}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def percent(value: float | None) -> str:
+    """In percent with one digit."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def interval(values: Mapping[str, float] | None) -> str:
+    """A difference with its interval, in percentage points."""
+    if values is None:
+        return "-"
+    middle, low, high = (100 * values[name] for name in ("difference", "low", "high"))
+    return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def _cell(value: float | None, format_: str) -> str:
+    return percent(value) if not format_ or value is None else f"{value:{format_}}"
+
+
+# ------------------------------------------------------------------------------------------- Plot
+
+_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")
+"""Distinguishable with all common kinds of colour vision (Okabe and Ito 2008)."""
+_MARKS: Final = "osD^vPX"
+_INK, _MUTED, _GRID = "#1b2430", "#56606e", "#dde2e8"
+
+
+def check_plot(path: Path | None) -> None:
+    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
+
+    Raises `MissingDependencyError` without matplotlib.
+    """
+    if path is not None and find_spec("matplotlib") is None:
+        raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
+    if path is not None and path.suffix.lower() != ".png":
+        raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
+
+
+def write_plot(
+    path: Path,
+    title: str,
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    x: str,
+    y: str = "",
+    *,
+    is_line: bool = True,
+    is_percent: bool = True,
+) -> None:
+    """Plot points by label as PNG, joined by lines or not, with the same bytes in each run.
+
+    `x` and `y` are the labels of the axes; values of y are in [0, 1]. Needs matplotlib; raises
+    `OSError` if the file cannot be written.
+    """
+    import matplotlib.style
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = 1 if max(map(len, curves)) > 40 else 3
+    height = 5.0 + 0.2 * ceil(len(curves) / columns)
+    with matplotlib.style.context("default"):
+        figure = Figure(figsize=(9.6, height), dpi=150, facecolor="white", layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        axes.set_title(
+            fill(title, 80), loc="left", color=_INK, fontweight="bold", pad=14, parse_math=False
+        )
+        axes.grid(visible=True, axis="y", color=_GRID)
+        axes.tick_params(colors=_MUTED, length=0)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        for number, (label, points) in enumerate(curves.items()):
+            axes.plot(
+                *zip(*points, strict=True), label=label, color=_COLOURS[number % len(_COLOURS)],
+                marker=_MARKS[(number + number // len(_COLOURS)) % len(_MARKS)],
+                linestyle="-" if is_line else "none", linewidth=2, markersize=5 if is_line else 9,
+                clip_on=False, zorder=3,
+            )  # fmt: skip
+        axes.set_ylim(0.0, 1.0)
+        axes.set_xlim(left=min(0.0, *(at for points in curves.values() for at, _ in points)))
+        if is_percent:
+            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axes.set_xlabel(x, color=_INK)
+        axes.set_ylabel(y, color=_INK)
+        key = figure.legend(loc="outside lower left", frameon=False, fontsize=9, ncols=columns)
+        for text in key.get_texts():
+            text.set_parse_math(False)
+        figure.savefig(path, format="png", metadata={"Software": None})
+    note(f"plot written to {path}")

@@ -1,0 +1,458 @@
+"""The network that activation spreads over: documents, entities, relationships, edges by kind.
+
+Nodes and statements are rows of ascending lists of IRIs, so equal graphs give equal arrays. A
+network is in arrays, or in the store. Loading, caching, traversal and spreading work from a table
+of the kinds of edges: another kind of edge between entities is another row of `EDGE_KINDS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sarag_rdf.base.arrays import Rows, find_all, narrow, rows_of
+from sarag_rdf.base.types import NodeType
+from sarag_rdf.base.vocab import SARAG, SKOS
+from sarag_rdf.graph.delta import Delta, Kind
+from sarag_rdf.graph.graph_reader import GraphReader
+
+Column = Literal["source", "target", "statement"]
+"""What a variable of a query result is to an edge."""
+Reload = Literal["source", "statement", "all"]
+"""Which edges are read again after a change of documents: those of sources that changed, those
+of statements that changed, or all."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeQuery:
+    """A query file by its name, with the meaning of its result columns, in order."""
+
+    name: str
+    columns: tuple[Column, ...] = ("source", "target")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeKind:
+    """One kind of edge, directed from `source` to `target`; equal only to itself.
+
+    predicate: IRI of the RDF property of an edge, unless its statement stands for a triple.
+    query: reads all edges. by_source, by_target: read the edges of given nodes; a kind without
+    them is read with `query` and searched in memory, which suits kinds with few edges.
+    subkind_of: the kind that has an edge between the same nodes wherever this one does
+    (rdfs:subPropertyOf).
+    is_identity: whether an edge joins two nodes for one thing. Activation then passes whole, in
+    both directions, and edges that leave the graph are ignored.
+    has_statements: whether an edge has a statement of its own, with a text that is compared with
+    the question.
+    reload: the edges that are read again after a change of documents.
+    weight: the default weight of an edge, in [0, 1].
+    """
+
+    name: str
+    source: NodeType
+    target: NodeType
+    predicate: str
+    query: EdgeQuery
+    by_source: EdgeQuery | None = None
+    by_target: EdgeQuery | None = None
+    subkind_of: EdgeKind | None = None
+    is_identity: bool = False
+    has_statements: bool = False
+    reload: Reload = "all"
+    weight: float = 1.0
+
+    @property
+    def is_association(self) -> bool:
+        """Whether an edge joins two different entities, so that activation decays over it."""
+        return self.source == self.target == "entity" and not self.is_identity
+
+
+DESCRIBES = EdgeKind(
+    "describes",
+    "document",
+    "entity",
+    SARAG.describes.value,
+    EdgeQuery("document-entities"),
+    by_source=EdgeQuery("described-by"),
+    by_target=EdgeQuery("entity-documents", ("target", "source")),
+    reload="source",
+)
+"""A document describes an entity."""
+
+ABOUT = EdgeKind(
+    "about",
+    "document",
+    "entity",
+    SARAG.about.value,
+    EdgeQuery("document-topics"),
+    by_target=EdgeQuery("entity-topics", ("target", "source")),
+    subkind_of=DESCRIBES,
+    reload="source",
+)
+"""An entity is the topic of a document."""
+
+RELATED_TO = EdgeKind(
+    "related_to",
+    "entity",
+    "entity",
+    SARAG.relatedTo.value,
+    EdgeQuery("relationship-ends", ("statement", "source", "target")),
+    by_source=EdgeQuery("links", ("statement", "source", "target")),
+    by_target=EdgeQuery("links-to", ("statement", "source", "target")),
+    has_statements=True,
+    reload="statement",
+)
+"""A relationship between two entities; its statement is the relationship."""
+
+SAME_AS = EdgeKind(
+    "same_as",
+    "entity",
+    "entity",
+    SKOS.exactMatch.value,
+    EdgeQuery("identities"),
+    is_identity=True,
+)
+"""Two entities, of different graphs mostly, are the same thing."""
+
+EDGE_KINDS = (DESCRIBES, ABOUT, RELATED_TO, SAME_AS)
+
+
+End = Literal["source", "target"]
+Arrays = Mapping[str, NDArray[Any]]
+_ENDS: tuple[End, End] = ("source", "target")
+MAX_ENTITIES = 50_000
+"""The size from which a neighbourhood is not extended by a further hop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iris:
+    """The IRIs of nodes and statements by row, in ascending order."""
+
+    documents: Sequence[str]
+    entities: Sequence[str]
+    relationships: Sequence[str]
+
+    def of(self, nodes: NodeType) -> Sequence[str]:
+        """Those of the nodes of one type."""
+        return self.documents if nodes == "document" else self.entities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Edges of one kind as columns: shape (m,) each, ascending by (statement, source, target).
+
+    source, target: rows of documents or entities, as the kind says. statement: rows of
+    relationships, or -1.
+    """
+
+    source: Rows
+    target: Rows
+    statement: Rows
+
+    @classmethod
+    def of(cls, source: ArrayLike, target: ArrayLike, statement: ArrayLike = -1) -> Edges:
+        """Edges in order, each once; a number stands for a column of equal values."""
+        given = (np.asarray(column, dtype=np.int64) for column in (source, target, statement))
+        sources, targets, statements = np.broadcast_arrays(*given)
+        ends = sources << 32 | targets
+        order = np.lexsort((ends, statements))
+        before, after = order[:-1], order[1:]
+        is_first = np.ones(len(order), dtype=np.bool_)
+        is_first[1:] = (statements[before] != statements[after]) | (ends[before] != ends[after])
+        order = order[is_first]
+        return cls(sources[order], targets[order], statements[order])
+
+    @classmethod
+    def union(cls, *parts: Edges) -> Edges:
+        """The edges of several tables, each once."""
+        columns = zip(*(part.columns() for part in (cls.of([], []), *parts)), strict=True)
+        return cls.of(*map(np.concatenate, columns))
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def columns(self) -> tuple[Rows, Rows, Rows]:
+        """Source, target and statement."""
+        return self.source, self.target, self.statement
+
+    def take(self, positions: NDArray[Any]) -> Edges:
+        """Some of the edges: by position or by a Boolean mask."""
+        return Edges(*(column[positions].astype(np.int64) for column in self.columns()))
+
+    def pairs(self) -> Rows:
+        """(source, target) of each edge, shape (m, 2)."""
+        return np.stack((self.source, self.target), axis=1).astype(np.int64)
+
+
+class Network(ABC):
+    """Steps over edges, from nodes in ascending order, each once."""
+
+    iris: Iris
+    kinds: Sequence[EdgeKind] = EDGE_KINDS
+
+    @abstractmethod
+    def edges(self, kind: EdgeKind) -> Edges:
+        """All edges of one kind."""
+
+    @abstractmethod
+    def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
+        """The edges of one kind that start at these nodes."""
+
+    @abstractmethod
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        """The edges of one kind that end at these nodes."""
+
+    @abstractmethod
+    def stated(self, statements: Rows) -> Edges:
+        """The relationships among these statements that join two entities.
+
+        The object of the others is a value.
+        """
+
+    def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
+        """The edges of one kind that start or end at these nodes."""
+        return Edges.union(self.outgoing(kind, nodes), self.incoming(kind, nodes))
+
+    def frequencies(self, entities: Rows) -> Rows:
+        """The number of documents that describe each of these entities, at least 1."""
+        every, places = np.unique(entities, return_inverse=True)
+        edges = self.incoming(DESCRIBES, every)
+        counts = np.bincount(np.searchsorted(every, edges.target), minlength=len(every))
+        return np.maximum(1, counts)[places]
+
+    def neighbours(self, entities: Rows) -> Rows:
+        """Entities one hop away over relationships, in either direction, ascending."""
+        edges = self.incident(RELATED_TO, entities)
+        forward, backward = (np.isin(end, entities) for end in (edges.source, edges.target))
+        return np.union1d(edges.target[forward], edges.source[backward])
+
+    def neighbourhood(self, seeds: Rows, n: int) -> dict[int, int]:
+        """Entities within n hops over relationships, both ways, with their distance from a seed.
+
+        An identity is no hop: both its ends have the same distance (SA-RAG, arXiv 2512.15922,
+        section 5.4).
+        """
+        frontier = inside = self.with_identical(np.unique(seeds))
+        hops = dict.fromkeys(frontier.tolist(), 0)
+        for hop in range(1, n + 1):
+            if not len(frontier) or len(hops) >= MAX_ENTITIES:
+                break
+            reached = self.with_identical(self.neighbours(frontier))
+            frontier = np.setdiff1d(reached, inside, assume_unique=True)
+            inside = np.union1d(inside, frontier)
+            hops |= dict.fromkeys(frontier.tolist(), hop)
+        return hops
+
+    def with_identical(self, entities: Rows) -> Rows:
+        """Entities, and those for the same things, ascending."""
+        edges = self.identities_of(entities)
+        return np.union1d(entities, np.concatenate((edges.source, edges.target)))
+
+    def identities_of(self, entities: Rows) -> Edges:
+        """The edges of identities that start or end at these entities."""
+        kinds = [kind for kind in self.kinds if kind.is_identity]
+        return Edges.union(*(self.incident(kind, entities) for kind in kinds))
+
+    def relationships_among(self, entities: Rows) -> Edges:
+        """The relationships with both ends among these entities."""
+        edges = self.outgoing(RELATED_TO, entities)
+        return edges.take(np.isin(edges.target, entities))
+
+
+class ArrayNetwork(Network):
+    """A network in arrays: for each kind the columns of its edges, and their order by each end."""
+
+    def __init__(self, iris: Iris, arrays: Arrays, kinds: Sequence[EdgeKind] = EDGE_KINDS) -> None:
+        """`arrays` are those of `arrays_of`."""
+        self.iris, self.kinds, self._arrays = iris, kinds, arrays
+
+    @classmethod
+    def of(cls, iris: Iris, edges: Mapping[EdgeKind, Edges]) -> ArrayNetwork:
+        """The network with these edges; kinds that are not given have none."""
+        kinds = tuple(dict.fromkeys((*EDGE_KINDS, *edges)))
+        none = Edges.of([], [])
+        return cls(iris, arrays_of(iris, {kind: edges.get(kind, none) for kind in kinds}), kinds)
+
+    def edges(self, kind: EdgeKind) -> Edges:
+        source, target = (self._arrays[f"{kind.name}_{end}"] for end in _ENDS)
+        statement = np.broadcast_to(np.int64(-1), source.shape)
+        if kind.has_statements:
+            statement = self._arrays[f"{kind.name}_statement"]
+        return Edges(source, target, statement)
+
+    def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
+        return self.edges(kind).take(np.sort(self._positions(kind, "source", sources)))
+
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        return self.edges(kind).take(np.sort(self._positions(kind, "target", targets)))
+
+    def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
+        outgoing, incoming = (self._positions(kind, end, nodes) for end in _ENDS)
+        return self.edges(kind).take(np.union1d(outgoing, incoming))
+
+    def stated(self, statements: Rows) -> Edges:
+        edges = self.edges(RELATED_TO)
+        at = np.searchsorted(edges.statement, statements.astype(edges.statement.dtype))
+        inside = at < len(edges)
+        at, statements = at[inside], statements[inside]
+        return edges.take(at[edges.statement[at] == statements])
+
+    def frequencies(self, entities: Rows) -> Rows:
+        starts = self._arrays[f"{DESCRIBES.name}_target_starts"]
+        return np.maximum(1, starts[entities + 1].astype(np.int64) - starts[entities])
+
+    def _positions(self, kind: EdgeKind, end: End, nodes: Rows) -> Rows:
+        """The positions of the edges with one of these nodes at an end, node after node."""
+        order, starts = (self._arrays[f"{kind.name}_{end}_{part}"] for part in ("order", "starts"))
+        begins = starts[nodes].astype(np.int64)
+        counts = starts[nodes + 1].astype(np.int64) - begins
+        offsets = np.repeat(begins - np.cumsum(counts) + counts, counts)
+        return order[offsets + np.arange(int(counts.sum()))].astype(np.int64)
+
+
+def arrays_of(iris: Iris, edges: Mapping[EdgeKind, Edges]) -> dict[str, NDArray[Any]]:
+    """The arrays of an `ArrayNetwork`, to be stored: in 32 bits where that is enough."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for kind, own in edges.items():
+        columns = {"source": own.source, "target": own.target}
+        for end, nodes in zip(_ENDS, (kind.source, kind.target), strict=True):
+            order = np.argsort(columns[end], kind="stable")
+            starts = np.searchsorted(columns[end][order], np.arange(len(iris.of(nodes)) + 1))
+            columns |= {f"{end}_order": order, f"{end}_starts": starts}
+        if kind.has_statements:
+            columns["statement"] = own.statement
+        arrays |= {f"{kind.name}_{name}": narrow(column) for name, column in columns.items()}
+    return arrays
+
+
+class StoreNetwork(Network):
+    """The network of a graph in a store, by queries for each step, up to 500 nodes in each.
+
+    Only the edges of kinds that are read whole stay in memory.
+    """
+
+    def __init__(self, reader: GraphReader, iris: Iris) -> None:
+        self.iris, self._reader = iris, reader
+        self._whole: dict[EdgeKind, Edges] = {}
+
+    def edges(self, kind: EdgeKind) -> Edges:
+        """All edges of one kind; raises KeyError for an edge of other nodes, unless an identity."""
+        if kind not in self._whole:
+            self._whole[kind] = self._edges(kind, kind.query, self._reader.rows(kind.query.name))
+        return self._whole[kind]
+
+    def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
+        if kind.by_source is not None:
+            return self._from(kind, kind.by_source, self.iris.of(kind.source), sources)
+        if kind.subkind_of is not None:
+            targets = np.unique(self.outgoing(kind.subkind_of, sources).target)
+            edges = self.incoming(kind, targets)
+        else:
+            edges = self.edges(kind)
+        return edges.take(np.isin(edges.source, sources))
+
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        if kind.by_target is not None:
+            return self._from(kind, kind.by_target, self.iris.of(kind.target), targets)
+        edges = self.edges(kind)
+        return edges.take(np.isin(edges.target, targets))
+
+    def neighbours(self, entities: Rows) -> Rows:
+        """By a property path, one query for up to 500 entities."""
+        names = [self.iris.entities[row] for row in entities.tolist()]
+        ends = {other.value for _, other in self._reader.rows_for("neighbours", names)}
+        return rows_of(self.iris.entities, sorted(ends))
+
+    def stated(self, statements: Rows) -> Edges:
+        edges = self.extracted(statements)
+        if self._reader.imported.parts:
+            others = self.edges(RELATED_TO)
+            edges = Edges.union(edges, others.take(np.isin(others.statement, statements)))
+        return edges
+
+    def extracted(self, statements: Rows) -> Edges:
+        """The edges of these statements, without those of imported graphs."""
+        names = [self.iris.relationships[row] for row in statements.tolist()]
+        rows = self._reader.select_provenance_for(RELATED_TO.query.name, names)
+        return self._edges(RELATED_TO, RELATED_TO.query, rows)
+
+    def _from(self, kind: EdgeKind, query: EdgeQuery, iris: Sequence[str], rows: Rows) -> Edges:
+        names = [iris[row] for row in rows.tolist()]
+        return self._edges(kind, query, self._reader.rows_for(query.name, names))
+
+    def _edges(self, kind: EdgeKind, query: EdgeQuery, rows: Iterable[tuple[Any, ...]]) -> Edges:
+        """Edges from the rows of a query; a row with an unbound variable is not an edge."""
+        values = [[term.value for term in row] for row in rows if None not in row]
+        if not values:
+            return Edges.of([], [])
+        columns = dict(zip(query.columns, map(list, zip(*values, strict=True)), strict=False))
+        find = find_all if kind.is_identity else rows_of
+        source = find(self.iris.of(kind.source), columns["source"])
+        target = find(self.iris.of(kind.target), columns["target"])
+        if kind.is_identity:
+            inside = (source >= 0) & (target >= 0) & (source != target)
+            source, target = source[inside], target[inside]
+            return Edges.of(np.minimum(source, target), np.maximum(source, target))
+        if not kind.has_statements:
+            return Edges.of(source, target)
+        return Edges.of(source, target, rows_of(self.iris.relationships, columns["statement"]))
+
+
+def network_arrays(reader: GraphReader, iris: Iris) -> dict[str, NDArray[Any]]:
+    """The arrays of the whole network; raises KeyError for an edge between other nodes."""
+    store = StoreNetwork(reader, iris)
+    return arrays_of(iris, {kind: store.edges(kind) for kind in EDGE_KINDS})
+
+
+def updated_arrays(
+    reader: GraphReader, arrays: Arrays, before: Iris, now: Iris, delta: Delta
+) -> dict[str, NDArray[Any]]:
+    """The arrays that `network_arrays` would give now, from those with the nodes `before`."""
+    old, store = ArrayNetwork(before, arrays), StoreNetwork(reader, now)
+    lists: dict[Kind, tuple[Sequence[str], Sequence[str]]] = {
+        "document": (before.documents, now.documents),
+        "entity": (before.entities, now.entities),
+        "relationship": (before.relationships, now.relationships),
+    }
+    moved = {name: _moved(*both, delta.touched[name]) for name, both in lists.items()}
+    changed = {
+        name: _rows_in(both[1], delta.touched[name] | delta.derived) for name, both in lists.items()
+    }
+
+    def updated(kind: EdgeKind) -> Edges:
+        if kind.reload == "all":
+            return store.edges(kind)
+        edges = old.edges(kind)
+        source, target = moved[kind.source][edges.source], moved[kind.target][edges.target]
+        statement, stays = edges.statement, (source >= 0) & (target >= 0)
+        if kind.reload == "source":
+            stays &= ~np.isin(source, changed[kind.source])
+            read = store.outgoing(kind, changed[kind.source])
+        else:
+            statement = moved["relationship"][edges.statement]
+            stays &= (statement >= 0) & ~np.isin(statement, changed["relationship"])
+            read = store.extracted(changed["relationship"])
+        return Edges.union(Edges(source, target, statement).take(stays), read)
+
+    return arrays_of(now, {kind: updated(kind) for kind in EDGE_KINDS})
+
+
+def _moved(old: Sequence[str], new: Sequence[str], touched: Iterable[str]) -> Rows:
+    """The new row of each old one, -1 for one that was removed; only `touched` IRIs differ."""
+    some = sorted(touched)
+    before, after = find_all(old, some), find_all(new, some)
+    removed, added = before[(before >= 0) & (after < 0)], after[(before < 0) & (after >= 0)]
+    rows = np.full(len(old), -1)
+    rows[np.delete(np.arange(len(old)), removed)] = np.delete(np.arange(len(new)), added)
+    return rows
+
+
+def _rows_in(iris: Sequence[str], some: Iterable[str]) -> Rows:
+    """The rows of those that are in the list, ascending."""
+    rows = find_all(iris, sorted(some))
+    return rows[rows >= 0]

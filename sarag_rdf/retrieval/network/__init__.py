@@ -1,1 +1,0 @@
-"""The graph as arrays, and spreading activation over it."""

@@ -1,0 +1,239 @@
+"""Retrievers, and the steps they share: from a question to ranked documents with an explanation.
+
+A retriever gives scored documents and, if it activates entities, an `Explanation`, both by IRI; its
+`RetrieverStrategy.result` reads the texts and names of all that they mention.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sarag_rdf.base.arrays import Floats, find_all
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import RetrieverOptions
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import (
+    ActivatedEntity,
+    Document,
+    EntityType,
+    Link,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Seed,
+    Subgraph,
+)
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema import weights_text
+from sarag_rdf.graph.texts import entity_labels, relationship_texts
+from sarag_rdf.retrieval.activation import Chain
+from sarag_rdf.retrieval.network import DESCRIBES, SAME_AS
+from sarag_rdf.retrieval.view import GraphView
+
+MAX_WORDS = 1000
+"""Longer questions are refused: an embedding model reads a few hundred words at most."""
+
+
+def question_of(text: str) -> Query:
+    """Fold white space; raise `UsageError` for an empty question or one that is too long."""
+    words = text.split()
+    if not words:
+        raise UsageError("the question is empty: ask something")
+    if len(words) > MAX_WORDS:
+        raise UsageError(f"the question has {len(words):,} words: ask in at most {MAX_WORDS:,}")
+    return Query(" ".join(words))
+
+
+def scored(
+    iri: str,
+    score: float,
+    similarity: float = 0.0,
+    activation: float = 0.0,
+    entity: str = "",
+    chain: Chain = (),
+    measures: Mapping[str, float] | None = None,
+) -> RankedDocument:
+    """A document by its IRI, whose text and rank `RetrieverStrategy.result` fills in."""
+    bare = Document(iri, "", "", "", 0, 0)
+    return RankedDocument(bare, score, similarity, activation, entity, 0, chain, measures or {})
+
+
+def activated(
+    iri: str, activation: float, chain: Chain = (), *, is_activated: bool = True
+) -> ActivatedEntity:
+    """An entity of an `Explanation`, whose name `RetrieverStrategy.result` fills in."""
+    return ActivatedEntity(iri, "", "misc", activation, False, is_activated, len(chain), chain)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How activation spread, without names and texts.
+
+    entities: those in the explanation, with an activation in (0, 1]. links: the relationships in
+    the subgraph. relationships: those among them that are retrieved. hops: the distance from a seed
+    of each entity in the subgraph; by default that of `entities`.
+    """
+
+    seeds: Sequence[Seed] = ()
+    entities: Sequence[ActivatedEntity] = ()
+    links: Sequence[Link] = ()
+    relationships: Sequence[Link] = ()
+    hops: Mapping[str, int] | None = None
+
+
+NOT_EXPLAINED = Explanation()
+"""The explanation of a method without activation, or of one that was asked for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrieverStrategy(RetrieverOptions, ABC):
+    """Ranks documents for a question; its fields are its options.
+
+    Subclasses are found by the entry points ``sarag_rdf.retrievers``.
+    """
+
+    @abstractmethod
+    def retrieve(self, view: GraphView, query: Query) -> Retrieved:
+        """Raises `ModelError` if a text cannot be embedded, `StoreError` from the store."""
+
+    def result(
+        self,
+        view: GraphView,
+        query: Query,
+        documents: Sequence[RankedDocument],
+        explanation: Explanation = NOT_EXPLAINED,
+        calibration: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | int | str] | None = None,
+    ) -> Retrieved:
+        """The result with the texts and names of all that it mentions.
+
+        `documents` (see `scored`) are in order of rank; those that are not in the graph any more
+        are left out. `settings` are recorded beside the options, and so are activation weights.
+        """
+        seeds, entities, links = explanation.seeds, explanation.entities, explanation.links
+        steps = [step for node in (*entities, *documents) for step in node.chain]
+        nodes = {(step.origin_type, step.origin) for step in steps}
+        nodes |= {(step.target_type, step.target) for step in steps}
+        nodes |= {("document" if s.node == s.text else "entity", s.node) for s in seeds}
+        nodes |= {("document", ranked.document.iri) for ranked in documents}
+        nodes |= {("entity", entity.iri) for entity in entities}
+        nodes |= {("entity", a.entity) for ranked in documents for a in ranked.arrivals}
+        texts = view.documents(iri for kind, iri in nodes if kind == "document")
+        shown_entities = [iri for kind, iri in nodes if kind == "entity"]
+        named = {entity.iri for entity in entities}
+        shown = {k.relationship for k in links if {k.subject, k.object} <= named}
+        shown |= {k.relationship for k in explanation.relationships}
+        shown |= {step.relationship for step in steps if step.kind == "related_to"}
+        labels: dict[str, tuple[str, EntityType]] = {}
+        stated: dict[str, tuple[str, str]] = {}
+        readers = (view.reader,) if view.facts is view else (view.reader, view.facts.reader)
+        for reader in readers:
+            labels = entity_labels(reader, shown_entities) | labels
+            stated = relationship_texts(reader, shown) | stated
+        origins = {
+            link.relationship: stated[link.relationship][1]
+            for link in explanation.relationships
+            if link.relationship in stated
+        }
+        if not documents:
+            texts |= view.documents(origins.values())
+        names = {iri: name for iri, (name, _) in labels.items()}
+        names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
+        seeds = tuple(_described_seeds(readers, seeds, names))
+        names |= {iri: text for iri, (text, _) in stated.items()}
+        if any(step.kind == SAME_AS.name for step in steps):
+            names[SAME_AS.predicate] = "is the same as"
+
+        def with_text(link: Link) -> Link:
+            return replace(link, text=stated.get(link.relationship, (link.text,))[0])
+
+        starts = {seed.node for seed in seeds}
+        named_entities = [
+            replace(e, name=labels[e.iri][0], type=labels[e.iri][1], is_seed=e.iri in starts)
+            for e in entities
+            if e.iri in labels
+        ]
+        known = [ranked for ranked in documents if ranked.document.iri in texts]
+        hops = explanation.hops
+        recorded = self.settings() | dict(settings or {})
+        if self.is_steered and (weights := weights_text(view.rules(query))):
+            recorded["weights"] = weights
+        return Retrieved(
+            query,
+            self.name,
+            recorded,
+            tuple(
+                replace(ranked, document=texts[ranked.document.iri], rank=rank)
+                for rank, ranked in enumerate(known, start=1)
+            ),
+            tuple(map(with_text, explanation.relationships)),
+            seeds,
+            tuple(sorted(named_entities, key=lambda entity: (-entity.activation, entity.iri))),
+            Subgraph(
+                seeds,
+                {entity.iri: entity.hop for entity in entities} if hops is None else hops,
+                tuple(map(with_text, links)),
+            ),
+            calibration or {},
+            names if explanation is not NOT_EXPLAINED else {},
+            sources={iri: texts[origin] for iri, origin in origins.items() if origin in texts},
+        )
+
+
+def _described_seeds(
+    readers: Sequence[GraphReader], seeds: Sequence[Seed], names: Mapping[str, str]
+) -> list[Seed]:
+    """The seeds with their names, and the reasons why they are seeds."""
+    descriptions = [seed.text for seed in seeds if seed.text not in ("", seed.node)]
+    reasons = {
+        iri.value: f"description: {text.value}"
+        for reader in readers
+        for iri, text, _ in reader.rows_for("description-sources", descriptions)
+    }
+    reasons |= {seed.node: "document" for seed in seeds if seed.text == seed.node}
+    reasons[""] = "named in the question"
+    return [
+        replace(s, name=names.get(s.node, s.node), reason=reasons.get(s.text, "")) for s in seeds
+    ]
+
+
+def best_documents(
+    view: GraphView, scores: Floats, limit: int | None, *, similarities: Floats | None = None
+) -> list[RankedDocument]:
+    """Documents by falling score, ties by IRI, at most `limit` of them; see `scored`.
+
+    `scores`, shape (documents,), is -inf for a document that was not found; `similarities`, of
+    the same shape, are 0 by default.
+    """
+    order = np.argsort(-scores, kind="stable")[: np.count_nonzero(np.isfinite(scores))][:limit]
+    cosines = np.zeros(len(scores)) if similarities is None else similarities
+    return [
+        scored(view.iris.documents[row], float(scores[row]), float(cosines[row])) for row in order
+    ]
+
+
+def document_cosines(view: GraphView, question: Vector) -> Floats:
+    """Cosines of all documents with the question, by row."""
+    index = view.vectors.index("document")
+    return index.cosines(question, np.arange(len(index))).astype(np.float64)
+
+
+def most_active(view: GraphView, activation: Mapping[str, float]) -> dict[int, str]:
+    """Document, by row -> the most active of these entities that it describes, ties by IRI.
+
+    Entities that are not in the graph are left out.
+    """
+    names = sorted(activation)
+    rows = find_all(view.iris.entities, names).tolist()
+    entities = {row: name for row, name in zip(rows, names, strict=True) if row >= 0}
+    described = view.network.incoming(DESCRIBES, np.array([*entities], dtype=np.int64))
+    best: dict[int, str] = {}
+    for document, row in described.pairs().tolist():
+        entity = entities[row]
+        if document not in best or activation[entity] > activation[best[document]]:
+            best[document] = entity
+    return best
