@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 from spacy.util import filter_spans
 
+from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
@@ -139,6 +140,15 @@ class MentionSpan:
     name: str
     type: EntityType
     is_date: bool = False
+
+    @property
+    def key(self) -> str:
+        """The normalised name."""
+        return normalize_name(self.name)
+
+    def root(self, doc: Doc) -> Token:
+        """The syntactic head."""
+        return doc[self.begin : self.end].root
 
 
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:

@@ -3,7 +3,7 @@
 Evaluated against the extraction of 1,890 encyclopedia paragraphs by GPT-3.5 (MuSiQue; published
 with HippoRAG), with normalised names, aliases counted as their names, and ``en_core_web_sm`` 3.8:
 entities have precision .73 and recall .81, also on 300 paragraphs outside the 600 on which the
-rules were tuned. The precision of relationships is that of their rules (`relations.CONFIDENCE`).
+rules were tuned. The precision of relationships is that of their rules (`clauses.CONFIDENCE`).
 Throughput is about 60 paragraphs a second on two idle cores.
 """
 
