@@ -79,8 +79,9 @@ class OpenIEExtractor:
 
     def __init__(self, path: Path) -> None:
         content = read_bytes(path, MAX_BYTES)
-        self._method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
-        self._missing_documents = 0
+        self.method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
+        self.missing_documents = 0
+        """The number of documents so far that are not in the file."""
         self._extracted: defaultdict[PassageExtraction, set[Triple]] = defaultdict(set)
         self._passages = [_passage(path, number, doc) for number, doc in _docs(path, content)]
         self._by_text = {passage.text: passage for passage in reversed(self._passages)}
@@ -94,10 +95,6 @@ class OpenIEExtractor:
         return cls(Path(options.file))
 
     @property
-    def method(self) -> Method:
-        return self._method
-
-    @property
     def discarded(self) -> Counter[str]:
         """Counts of the triples of the passages so far that are not in an extraction, by reason."""
         apart = sum(len({*p.triples} - triples) for p, triples in self._extracted.items())
@@ -108,19 +105,14 @@ class OpenIEExtractor:
             }
         )
 
-    @property
-    def missing_documents(self) -> int:
-        """The number of documents so far that are not in the file."""
-        return self._missing_documents
-
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """One result per document, in order."""
         for document in documents:
             items = self._look_up(document)
             if items is None:
-                self._missing_documents += 1
+                self.missing_documents += 1
                 name = document.title or _collapse(document.text)[:60] or document.iri
-                yield InputError(f"no extraction for {name} in {self._method.model}")
+                yield InputError(f"no extraction for {name} in {self.method.model}")
             else:
                 yield _extraction(document, *items)
 

@@ -80,6 +80,7 @@ def test_a_passage_gives_its_title_entities_and_ends_of_triples(extractor: OpenI
         ("Ada Brook", "kept the light at", "Gull Rock"),
         ("Gull Rock", "built in", "1872"),
         ("Gull Rock", "is off", "Porth Wen"),
+        ("Gull Rock", "is off", "Porth Wen"),
     ]
 
 
