@@ -259,7 +259,7 @@ class _Walk:
                 predicates = [child for child in noun.head.children if child.dep_ == "attr"]
                 names = [name for predicate in predicates for name in self._names(predicate)]
         kind = " ".join(token.text for token in kinds)
-        words = (Word("has"),)
+        words: Words = (Word("has"),)
         if kinds:
             modifiers = (Word(token.text, True) for token in kinds[:-1])
             words = (Word("has"), Word("the"), *modifiers, Word(kinds[-1].text))

@@ -117,8 +117,8 @@ def resolve_coreference(
     pronouns = dict.fromkeys(_pronouns(doc, resolved, clusters[topic]), topic)
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
     pronouns |= dict.fromkeys(_objects(doc, named | pronouns, clusters[topic], pronouns), topic)
-    others = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
-    nouns = _definite_nouns(doc, named | pronouns, clusters[topic], others)
+    words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
+    nouns = _definite_nouns(doc, named | pronouns, clusters[topic], words)
     return CoreferenceResult(topic, clusters, resolved, pronouns | dict.fromkeys(nouns, topic))
 
 

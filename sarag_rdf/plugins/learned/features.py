@@ -123,8 +123,9 @@ def _vectors(candidates: Sequence[Sequence[_Weights]], embed: Embed) -> Floats:
         [sum((table[word] * weight for word, weight in view), zero) for view in views]
         for views in candidates
     ]
-    result = np.array(sums, np.float32).reshape(len(sums), _VIEWS, len(zero))
-    return result / np.maximum(1e-9, np.linalg.norm(result, axis=2, keepdims=True))
+    result: Floats = np.array(sums, np.float32).reshape(len(sums), _VIEWS, len(zero))
+    result /= np.maximum(1e-9, np.linalg.norm(result, axis=2, keepdims=True))
+    return result
 
 
 @dataclass(frozen=True)
