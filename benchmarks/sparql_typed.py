@@ -285,14 +285,13 @@ def main() -> None:
         import_movies(options.kg, options.metaqa, embedder)
     with sarag_rdf.open(options.kg, embedder=embedder, endpoint=None, over=over) as kg:
         if options.by_hand:
-            names, meter, gather = [BY_HAND], Meter(ByHand(patterns)), nothing
+            gather: Gather = nothing
+            names, meter = [BY_HAND], Meter(ByHand(patterns))
         else:
             endpoint = ModelEndpoint(options.base_url, timeout=options.timeout)
             meter = Meter(make_llm(endpoint, options.work / "replies.sqlite"))
-            names, gather = (
-                options.systems.split(","),
-                kg.gather(options.retriever, context=options.context),
-            )
+            names = options.systems.split(",")
+            gather = kg.gather(options.retriever, context=options.context)
         reasoners = {
             name: FirstPath(kg) if name == PATHS else kg.reasoner(name, gather, meter)
             for name in names

@@ -619,8 +619,8 @@ def _table(columns: Mapping[str, Mapping[str, object]]) -> str:
 
 def main() -> int:
     if sys.argv[1:2] and sys.argv[1] in STEPS:  # as `run` calls it
-        step, name, data, folder = sys.argv[1:]
-        print(json.dumps(STEPS[step](name, Path(data), Path(folder))))
+        step, name, *paths = sys.argv[1:]
+        print(json.dumps(STEPS[step](name, *map(Path, paths))))
         return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("part", choices=["compare", "faults"])

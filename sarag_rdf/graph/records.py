@@ -6,7 +6,7 @@ A `Match` is the record of a link or a decision, in the terms of SSSOM (https://
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
 from functools import cache
@@ -96,7 +96,7 @@ def record_quads(record: Any, node: NamedNode, graph: str, *classes: NamedNode) 
     return [Quad(node, predicate, value, NamedNode(graph)) for predicate, value in pairs]
 
 
-def record_of(record: Callable[..., _Record], quads: Iterable[Quad], **others: Any) -> _Record:
+def record_of(record: type[_Record], quads: Iterable[Quad], **others: Any) -> _Record:
     """The record in the quads of its node; `others` are the fields that are not stored.
 
     Of several values of a field that has one, the least counts; one without a default that is

@@ -45,6 +45,7 @@ def articles(
     report = kg.export("articles", output, over=over, rewrite=rewrite)
     records = [json.loads(line) for line in output.getvalue().splitlines()]
     assert [record["id"] for record in records] == sorted(record["id"] for record in records)
+    assert isinstance(report, ArticleReport)
     assert report.articles == len(records)
     return {record["id"]: record["text"] for record in records}, report
 
