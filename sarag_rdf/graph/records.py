@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
-from functools import cache
 from typing import Any, TypeVar
 from typing import Literal as OneOf
 
@@ -45,7 +44,6 @@ def stored(
     return field(default=() if many else default, metadata={"stored": (predicate, kind, many)})
 
 
-@cache
 def _stored(record: Any) -> list[tuple[Field[Any], NamedNode, _Kind, bool]]:
     """The stored fields of a record, as in `stored`."""
     declared = []
