@@ -30,6 +30,7 @@ from sarag_rdf.building.commit import repair as complete_change
 from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_entailment
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
+from sarag_rdf.graph.delta import KINDS, Kind
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, graph_names, imported_graphs
@@ -37,7 +38,7 @@ from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shap
 from sarag_rdf.graph.store.shacl import validate as validate_data
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
-from sarag_rdf.graph.vectors.graph_vectors import KINDS, Kind, arrays_key, index_key
+from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
 from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
