@@ -1,8 +1,8 @@
 """``sarag evaluate extraction`` and ``resolution``: against annotated sentences and mentions.
 
-The gold file of `extraction` has the format of examples (`sarag_rdf.extraction.typed_statements`): JSON
-Lines with a text and all of its statements. Names are compared without accents, brackets, quotes
-and units; an object that is a literal, as its text or as its value.
+The gold file of `extraction` has the format of examples (`sarag_rdf.extraction.typed_statements`):
+JSON Lines with a text and all of its statements. Names are compared without accents, brackets,
+quotes and units; an object that is a literal, as its text or as its value.
 
 The gold file of `resolution` is a tab-separated table with one mention per row: `entity` (any
 key), `name`, and optionally `type`, `aliases` and `related` (names separated by ``|``). Each row
