@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sarag_rdf.base.endpoints import ModelEndpoint
     from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress
-    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph as KnowledgeGraph  # a name of the package
     from sarag_rdf.retrieval.view import Engine
 
 __version__ = "0.1.0"
@@ -82,7 +82,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     """
     from sarag_rdf.base.endpoints import ModelEndpoint
     from sarag_rdf.base.ports import silent
-    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph as KnowledgeGraph  # a name of the package
     from sarag_rdf.kg.session import Session
 
     if endpoint == "environment":

@@ -23,6 +23,13 @@ _LENGTH = 24
 """Characters before a full stop that are searched for an abbreviation."""
 _OPENING = re.compile(r"\s*[\"'`\u201c\u2018\u00ab\u00bf\u00a1(\[]*")
 _STARTER = re.compile(r"(?:The|An?|It|Its|He|His|She|Her|They|Their|This|These|In|On|At)\b")
+STOP_WORDS = frozenset(
+    "a an the of in on at to from by for with and or is are was were be been do does did has have "
+    "had who whom whose what which when where why how that this these those it its as into about "
+    "after before between during first last many much more most name named called country city "
+    "state place person people where there their year".split()
+)
+"""Words of questions that match nothing, since they are too common."""
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from sarag_rdf.cli.output import is_quiet, note
 from sarag_rdf.server.serve_settings import ANONYMOUS, SCOPES, ServeSettings, new_token
 
 if TYPE_CHECKING:
-    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf import KnowledgeGraph
     from sarag_rdf.server.openapi import Door
 
 graph_options = flags.together(

@@ -16,10 +16,9 @@ from urllib.parse import unquote
 
 from Stemmer import Stemmer
 
-from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.sentences import STOP_WORDS, sentence_spans
 from sarag_rdf.base.types import Answer, Context, Document, RankedDocument, Retrieved
 from sarag_rdf.extraction.names import strip_disambiguation
-from sarag_rdf.retrieval.seeds import STOP_WORDS
 
 _WORD = re.compile(r"\w+")
 

@@ -111,15 +111,6 @@ _NO_NAMES = frozenset(
 """Words at the beginning of questions, which are not names by themselves."""
 
 
-STOP_WORDS = frozenset(
-    "a an the of in on at to from by for with and or is are was were be been do does did has have "
-    "had who whom whose what which when where why how that this these those it its as into about "
-    "after before between during first last many much more most name named called country city "
-    "state place person people where there their year".split()
-)
-"""Words that match nothing: too common in questions, whatever they ask."""
-
-
 def named_entities(
     names: Names, question: str, topics: Container[str] = frozenset()
 ) -> dict[str, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.kg.export.prefixes import prefixes_under
 from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import graph_store
@@ -103,30 +105,24 @@ async def _http_error_response(request: Request, error: HTTPException) -> Respon
 
 async def editor(request: Request) -> Response:
     """``/sparql-editor``: the SPARQL editor."""
-    data = {
-        "endpoint": public_url(request, "/sparql"),
-        "prefixes": PREFIXES | _own_prefixes(request),
-        "examples": examples(),
-    }
-    return _page("editor", data)
+    endpoint = public_url(request, "/sparql")
+    return _page(request, "editor", endpoint=endpoint, examples=examples())
 
 
 async def explorer(request: Request) -> Response:
     """``/``: the explorer."""
-    data = {
-        "prefixes": PREFIXES | _own_prefixes(request),
-        "answers": settings_of(request).has_model,
-    }
-    return _page("explorer", data)
+    return _page(request, "explorer", answers=settings_of(request).has_model)
 
 
-async def docs(_: Request) -> Response:
+async def docs(request: Request) -> Response:
     """``/docs``: the documentation page."""
-    return _page("docs", {})
+    return _page(request, "docs")
 
 
-def _page(name: str, data: Mapping[str, Any]) -> Response:
-    """A page with data for its script."""
+def _page(request: Request, name: str, **data: Any) -> Response:
+    """A page with data, and the prefixes of exports of the graph."""
+    base = request.app.state.base
+    data["prefixes"] = prefixes_under(base) if base else PREFIXES
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     return HTMLResponse(render(f"{name}.html.j2", data=Markup(text)))  # noqa: S704 - as JSON
 
@@ -156,17 +152,7 @@ def examples() -> list[dict[str, str]]:
     return [
         {
             "title": query.header["summary"].rstrip("."),
-            "text": "\n".join(
-                line for line in query.text.splitlines() if not line.startswith("#+")
-            ).strip()
-            + "\n",
+            "text": re.sub(r"(?m)^#\+.*\n", "", query.text).strip() + "\n",
         }
         for query in queries
     ]
-
-
-def _own_prefixes(request: Request) -> dict[str, str]:
-    """Prefixes for the graph's own IRIs, the same as in exports."""
-    base = request.app.state.base
-    names = ("entity", "mention", "doc", "description", "relationship", "source", "graph")
-    return {name: f"{base}{name}/" for name in names} if base else {}

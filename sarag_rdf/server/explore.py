@@ -34,6 +34,7 @@ from sarag_rdf.server.requests import (
     json_body,
     run,
 )
+from sarag_rdf.server.resource_reader import is_iri_term
 from sarag_rdf.server.worker import Worker
 
 CompletionKind = Literal["class", "property", "entity"]
@@ -205,7 +206,7 @@ class GraphPart:
             except FileNotFoundError:
                 rows = self._rows("nodes-named", None, _MOST_LABELS)
                 write_names(
-                    path, ((name.value, node.value) for node, name in rows if _is_iri(node))
+                    path, ((name.value, node.value) for node, name in rows if is_iri_term(node))
                 )
                 _name_indexes[path] = NameIndex(path)
                 files = sorted(path.parent.glob(f"{_NAMES}*"), key=_age)
@@ -220,7 +221,7 @@ class GraphPart:
         if key not in _terms_cache:
             if len(_terms_cache) >= _CACHED:
                 _terms_cache.clear()
-            counts = [(t.value, int(n.value)) for t, n in self._rows(name, None) if _is_iri(t)]
+            counts = [(t.value, int(n.value)) for t, n in self._rows(name, None) if is_iri_term(t)]
             _terms_cache[key] = sorted(counts, key=lambda item: (-item[1], item[0]))
         return _terms_cache[key]
 
@@ -298,10 +299,6 @@ def _ends(edge: _Json) -> tuple[str, str]:
 
 def _is_true(term: Any) -> bool:
     return bool(term.value in ("true", "1"))
-
-
-def _is_iri(term: Any) -> bool:
-    return isinstance(term, ox.NamedNode)
 
 
 def _node(iri: str, names: Iterable[ox.Literal], classes: Sequence[str]) -> _Json:

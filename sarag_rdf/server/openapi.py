@@ -306,53 +306,48 @@ def closed(**properties: Json) -> Json:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
+def _of(schema: Json, names: str) -> Json:
+    return dict.fromkeys(names.split(), schema)
+
+
 def _list_of(schema: str) -> Json:
     return {"type": "array", "items": {"$ref": f"#/components/schemas/{schema}"}}
 
 
-_DOCUMENT = closed(rank=INTEGER, iri=IRI, source=IRI, title=TEXT, text=TEXT, score=NUMBER)
-_DOCUMENT["properties"] |= dict.fromkeys(("begin", "end"), INTEGER)
-_DOCUMENT["properties"] |= dict.fromkeys(("similarity", "activation"), NUMBER)
-_DOCUMENT["properties"] |= dict.fromkeys(
-    ("language", "entity", "entity_name", "sentence", "why"), TEXT
-)
-_DOCUMENT["properties"] |= dict.fromkeys(("measures", "parts"), OBJECT)
-_DOCUMENT["properties"] |= dict.fromkeys(("arrivals", "chain"), OBJECTS)
 _FOUND = closed(
-    question=TEXT, retriever=TEXT, relationships=OBJECTS, documents=_list_of("Document")
+    **_of(TEXT, "question retriever"),
+    **_of(OBJECT, "settings calibration"),
+    **_of(OBJECTS, "seeds entities relationships"),
+    documents=_list_of("Document"),
+    paths=_list_of("Path"),
 )
-_FOUND["properties"] |= {
-    "settings": OBJECT,
-    "calibration": OBJECT,
-    "seeds": OBJECTS,
-    "entities": OBJECTS,
-    "paths": _list_of("Path"),
-    "trace": closed(nodes=OBJECTS, edges=OBJECTS, frames=OBJECTS, left_out=OBJECT),
-}
-_ANSWER = closed(
-    outcome={"enum": ["answered", "insufficient", "evidence"]},
-    answer=TEXT,
-    evidence={"$ref": "#/components/schemas/Found"},
-)
-_ANSWER["properties"] |= dict.fromkeys(("reasoning", "model"), TEXT)
-_ANSWER["properties"] |= {"usage": OBJECT}
-_ANSWER["properties"] |= dict.fromkeys(("citations", "contexts", "trace", "activations"), OBJECTS)
+_FOUND["properties"] |= {"trace": closed(**_of(OBJECTS, "nodes edges frames"), left_out=OBJECT)}
 _FAILURE = closed(code=TEXT, message=TEXT)
 _FAILURE["properties"] |= {"type": TEXT, "param": {"type": "null"}}  # as OpenAI has them
 _RESULTS: Final[Mapping[str, Json]] = {
     "Found": _FOUND,
-    "Document": _DOCUMENT,
+    "Document": closed(
+        **_of(INTEGER, "rank begin end"),
+        **_of(IRI, "iri source"),
+        **_of(TEXT, "title text language entity entity_name sentence why"),
+        **_of(NUMBER, "score similarity activation"),
+        **_of(OBJECT, "measures parts"),
+        **_of(OBJECTS, "arrivals chain"),
+    ),
     "Path": closed(
         topic=IRI,
-        topic_name=TEXT,
-        text=TEXT,
+        **_of(TEXT, "topic_name text sparql"),
         score=NUMBER,
-        hops=OBJECTS,
-        sparql=TEXT,
-        answers=OBJECTS,
+        **_of(OBJECTS, "hops answers"),
         is_cut={"type": "boolean"},
     ),
-    "Answer": _ANSWER,
+    "Answer": closed(
+        outcome={"enum": ["answered", "insufficient", "evidence"]},
+        **_of(TEXT, "answer reasoning model"),
+        evidence={"$ref": "#/components/schemas/Found"},
+        usage=OBJECT,
+        **_of(OBJECTS, "citations contexts trace activations"),
+    ),
     "Part": closed(nodes=OBJECTS, edges=OBJECTS, left_out=OBJECT),
     "Terms": closed(terms=OBJECTS),
     "Nodes": closed(nodes=OBJECTS),

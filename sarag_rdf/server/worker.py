@@ -42,7 +42,7 @@ from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestE
 from sarag_rdf.server.serve_settings import ServeSettings
 
 if TYPE_CHECKING:
-    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf import KnowledgeGraph
 
 log = logging.getLogger(__name__)
 READY = "ready"

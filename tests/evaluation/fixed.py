@@ -48,8 +48,8 @@ def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         registry,
         "make_extractor",
-        lambda name, *rest, **options: (
-            CapitalExtractor() if name in ("spacy", "capitals") else make(name, *rest, **options)
+        lambda chosen, *rest, **options: (
+            CapitalExtractor() if chosen.name == "spacy" else make(chosen, *rest, **options)
         ),
     )
     entry = EntryPoint("fixed", "tests.evaluation.fixed:Fixed", "sarag_rdf.retrievers")

@@ -353,6 +353,20 @@ def test_questions_without_an_answer_are_left_out(evaluate: Evaluate, tmp_path: 
     evaluate("--systems", NEAR).fails(1, "no question of questions.json has a known answer")
 
 
+def test_questions_of_a_table(evaluate: Evaluate, tmp_path: Path) -> None:
+    """Brackets around a topic are not part of the question."""
+    rows = [
+        f"{text.replace('Ada Brandt', '[Ada Brandt]')}\t{answer}|the {answer}\tchain"
+        for _, text, answer, _ in QUESTIONS
+    ]
+    (tmp_path / "a.tsv").write_text("\n".join(["question\tanswers\tpath_type", *rows, ""]))
+    [table] = evaluate.json("--systems", NEAR, "--questions", "a.tsv")["results"]
+    [listed] = evaluate.json("--systems", NEAR)["results"]
+    names = ("accuracy", "exact_match", "f1", "coverage", "context_tokens")
+    assert [table[name] for name in names] == [listed[name] for name in names]
+    assert table["by_type"]["chain"]["questions"] == len(QUESTIONS)
+
+
 def test_a_budget_is_for_all_that_do_not_say_another(evaluate: Evaluate) -> None:
     own = "fixed:order=Ulm|Linz+whole:budget=15+single:brief=true"
     results = evaluate.json("--systems", f"{NEAR},{own}", "--budget", "31")["results"]

@@ -99,6 +99,11 @@ def test_what_cannot_be_varied(
     assert not {"a.png", "out.json"} & {file.name for file in files.iterdir()}
 
 
+def test_no_recall_to_draw(sarag: Sarag, files: Path) -> None:
+    write(files / "questions.json", [{"id": "a", "question": "Who?", "answer": "Ada"}])
+    sweep(sarag, "--vary", "c=0,0.1", "--plot", "a.png").fails(1, "cannot plot recall")
+
+
 def test_too_many_settings() -> None:
     values = tuple(f"0.{number:02}" for number in range(30))
     with pytest.raises(Exception, match="900 settings are too many"):

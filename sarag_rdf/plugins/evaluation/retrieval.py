@@ -321,13 +321,17 @@ def measure(
 ) -> tuple[dict[str, Any], dict[str, Any], Outcomes]:
     """Report, timings and outcomes of methods; writes the timings if `options` name a file.
 
-    Raises `InputError` for a graph of another corpus.
+    Raises `InputError` for a graph of another corpus, and if there is no recall to plot.
     """
     ranking_measures()  # before anything is indexed
     reporting.check_plot(options["plot"])
     commands.check_outputs(options["output"], options["timings"], options["plot"])
     with commands.open_inputs(options) as inputs, progress_bars() as progress:
         corpus, questions = cast("Corpus", inputs.corpus), inputs.questions
+        with_recall = sum(bool(corpus.support_of(question)) for question in questions)
+        if options["plot"] and not with_recall:
+            reason = "no question has supporting passages in the corpus"
+            raise InputError(f"cannot plot recall: {reason}")
         encoding, outcomes = evaluate(inputs.kg, corpus, questions, methods, cutoffs, progress)
         setting = inputs.setting(
             options, PROBLEMS,
@@ -337,7 +341,7 @@ def measure(
             methods=[method.label for method in methods],
             baseline=baseline,
         )  # fmt: skip
-    setting["questions"]["with_recall"] = sum(bool(corpus.support_of(q)) for q in questions)
+    setting["questions"]["with_recall"] = with_recall
     data, times = report(corpus, questions, outcomes, cutoffs, setting), timings(encoding, outcomes)
     commands.write_json(options["timings"], times)
     return data, times, outcomes
@@ -383,10 +387,6 @@ def _draw(outcomes: Outcomes, last: int, path: Path) -> None:
     curves = {}
     for method, rows in outcomes.items():
         ranks = [row.ranks for row in rows if row.ranks]
-        if not ranks:
-            raise InputError(
-                "cannot plot recall: no question has supporting passages in the corpus"
-            )
         curves[method] = [
             (float(k), fmean(fmean(r is not None and r <= k for r in own) for own in ranks))
             for k in range(1, last + 1)

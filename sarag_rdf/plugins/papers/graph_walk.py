@@ -15,10 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, budget_option, option
 from sarag_rdf.base.ports import CountTokens
+from sarag_rdf.base.sentences import STOP_WORDS
 from sarag_rdf.base.types import Citation, Context, Document, Excerpt, Retrieved, Section
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.retrieval.context import Budget, ContextStrategy, Whole
-from sarag_rdf.retrieval.seeds import STOP_WORDS
 from sarag_rdf.retrieval.view import GraphView
 
 LONG = 5

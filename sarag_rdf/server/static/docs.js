@@ -2,67 +2,49 @@
 
 const byId = (id) => document.getElementById(id);
 
-function element(name, text, ...children) {
+function element(name, ...children) {
   const node = document.createElement(name);
-  if (text !== null) node.textContent = text;
   node.append(...children);
   return node;
 }
 
-function resolve(document_, part) {
-  if (!part || !part.$ref) return part;
-  return part.$ref.slice(2).split("/").reduce((value, key) => value[key], document_);
-}
-
 function typeName(schema) {
-  if (!schema) return "";
-  if (schema.enum) return schema.enum.join(", ");
   if (schema.type === "array") return `${typeName(schema.items)}, repeated`;
-  return schema.type || "";
+  return (schema.enum || []).join(", ") || schema.type || "";
 }
 
 function table(heads, rows) {
-  const body = element("tbody", null, ...rows.map((row) =>
-    element("tr", null, ...row.map((value, number) =>
-      element("td", null, number ? value : element("code", value))))));
-  const head = element("thead", null,
-    element("tr", null, ...heads.map((name) => element("th", name))));
-  return element("table", null, head, body);
+  const row = (kind, values) => element("tr", ...values.map((value) => element(kind, value)));
+  const named = rows.map(([name, ...rest]) => row("td", [element("code", name), ...rest]));
+  return element("table",
+    element("thead", row("th", heads)), element("tbody", ...named));
 }
 
-function operation(document_, path, method, item) {
-  const parts = [
-    element("h3", null, element("code", `${method.toUpperCase()} ${path}`)),
-    element("p", item.description || item.summary || ""),
-  ];
-  const parameters = (item.parameters || []).map((part) => resolve(document_, part));
-  if (parameters.length) {
-    parts.push(table(["parameter", "type", "description"], parameters.map((parameter) =>
-      [parameter.name, typeName(parameter.schema), parameter.description || ""])));
-  }
-  const responses = Object.entries(item.responses).map(([status, reference]) => {
-    const response = resolve(document_, reference);
-    const types = Object.keys(response.content || {}).join(", ");
-    return [status, response.description, types];
+function operation(description, name, item) {
+  const parameters = (item.parameters || []).map((each) =>
+    [each.name, typeName(each.schema), each.description || ""]);
+  const responses = Object.entries(item.responses).map(([status, response]) => {
+    const key = (response.$ref || "").split("/").pop();
+    const { description: text, content } = description.components.responses[key] || response;
+    return [status, text, Object.keys(content || {}).join(", ")];
   });
-  parts.push(table(["status", "description", "media types"], responses));
-  return parts;
+  return [
+    element("h3", element("code", name)),
+    element("p", item.description || ""),
+    ...(parameters.length ? [table(["parameter", "type", "description"], parameters)] : []),
+    table(["status", "description", "media types"], responses),
+  ];
 }
 
 async function show() {
   const response = await fetch(new URL("openapi.json", document.baseURI));
-  const document_ = await response.json();
-  byId("title").textContent = `${document_.info.title} ${document_.info.version}`;
-  const parts = [element("p", document_.info.description)];
-  for (const [path, item] of Object.entries(document_.paths)) {
-    for (const method of ["get", "post", "put", "delete"]) {
-      if (item[method]) parts.push(...operation(document_, path, method, {
-        ...item[method],
-        parameters: [...(item.parameters || []), ...(item[method].parameters || [])],
-      }));
-    }
-  }
-  byId("paths").replaceChildren(...parts);
+  const description = await response.json();
+  const { title, version, description: text } = description.info;
+  byId("title").textContent = `${title} ${version}`;
+  const operations = Object.entries(description.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, each]) =>
+      operation(description, `${method.toUpperCase()} ${path}`, each)));
+  byId("paths").replaceChildren(element("p", text), ...operations);
 }
 
 show().catch((error) => {
