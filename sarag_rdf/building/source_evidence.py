@@ -16,11 +16,11 @@ from sarag_rdf.base.iris import Minter, normalize_name, use_of
 from sarag_rdf.base.redaction import redacted
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD, Term
-from sarag_rdf.extraction.names import lead_name, names_in_title, strip_disambiguation
+from sarag_rdf.extraction.names import names_in_title, strip_disambiguation, topic_name
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.records import decimal
 
-EVIDENCE_RULES = "5"
+EVIDENCE_RULES = "6"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
 titles, topics of documents, identity of relationships. It is part of every method, so that sources
 are extracted again when the rules change."""
@@ -244,19 +244,12 @@ def _mentioned_ends(relation: Relation) -> set[str]:
 def topic_of(document: Document, extraction: Extraction) -> str:
     """The normalised name of the topic of a document, or empty if it has no such mention.
 
-    The topic is the title, with or without its disambiguation in brackets. For a document without
-    a title, it is the name at the start of the text, or the only longer mention that ends in that
-    name ("Snow moved to Nashville", where Hank Snow is mentioned).
+    The topic is the title, with or without its disambiguation in brackets, else as `topic_name`.
     """
-    names = dict.fromkeys(normalize_name(m.name) for m in extraction.mentions)
-    opening = document.title or lead_name(document.text)
-    for title in map(normalize_name, (opening, strip_disambiguation(opening))):
-        if title and title in names:
-            return title
-    if document.title or not opening:
-        return ""
-    longer = [name for name in names if name.endswith(f" {normalize_name(opening)}")]
-    return longer[0] if len(longer) == 1 else ""
+    names = {normalize_name(mention.name) for mention in extraction.mentions}
+    topic = topic_name(document.title, document.text, [m.name for m in extraction.mentions])
+    titles = map(normalize_name, (topic, strip_disambiguation(topic)))
+    return next((title for title in titles if title in names), "")
 
 
 def _settings_text(method: Method) -> str:

@@ -259,7 +259,7 @@ class _Walk:
                 predicates = [child for child in noun.head.children if child.dep_ == "attr"]
                 names = [name for predicate in predicates for name in self._names(predicate)]
         kind = " ".join(token.text for token in kinds)
-        words = (Word("has"),)
+        words: Words = (Word("has"),)
         if kinds:
             modifiers = (Word(token.text, True) for token in kinds[:-1])
             words = (Word("has"), Word("the"), *modifiers, Word(kinds[-1].text))
@@ -295,7 +295,7 @@ class _Walk:
         """Nouns before a name: "the Danish astronomer Ole R\u00f8mer"."""
         if span.is_date or span.begin == 0:
             return
-        noun, root = self._doc[span.begin - 1], self._root(span)
+        noun, root = self._doc[span.begin - 1], span.root(self._doc)
         if noun.pos_ != "NOUN" or self._span(noun):
             return
         is_modifier = noun.dep_ in ("compound", "nmod", "amod") and noun.head == root
@@ -314,7 +314,7 @@ class _Walk:
 
     def _prepositions(self, span: MentionSpan) -> Iterator[Clause]:
         """As in "Erik Dahl from the University of Oslo"."""
-        for preposition in self._root(span).children:
+        for preposition in span.root(self._doc).children:
             if preposition.dep_ == "prep" and preposition.i >= span.end:
                 words = (Word(preposition.lower_),)
                 is_place = preposition.lower_ == "in" and not span.is_date
@@ -349,9 +349,6 @@ class _Walk:
     def _span(self, token: Token) -> MentionSpan | None:
         """The mention that contains a token, the last one if there are several."""
         return self._span_of.get(token.i)
-
-    def _root(self, span: MentionSpan) -> Token:
-        return self._doc[span.begin : span.end].root
 
     def _names(self, noun: Token) -> list[str]:
         """The names in a noun phrase: of the noun, its conjuncts, or else its appositions.

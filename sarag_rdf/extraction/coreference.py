@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc
@@ -94,22 +94,17 @@ def resolve_coreference(
     if title and (full := _full_name_of_topic(mention_spans, types, topic_key)):
         links.link(full, topic_key)
 
-    names = {normalize_name(s.name): s.name for s in reversed(mention_spans)} | {topic_key: topic}
-    resolved = tuple(
-        replace(s, name=names[links.root(normalize_name(s.name))]) for s in mention_spans
-    )
+    names = {s.key: s.name for s in reversed(mention_spans)} | {topic_key: topic}
+    resolved = tuple(replace(s, name=names[links.root(s.key)]) for s in mention_spans)
     if not topic:
-        return CoreferenceResult(
-            "",
-            {s.name: CoreferenceCluster(s.name, s.type, is_date=True) for s in resolved},
-            resolved,
-        )
+        clusters = {s.name: CoreferenceCluster(s.name, s.type, is_date=True) for s in resolved}
+        return CoreferenceResult("", clusters, resolved)
     others = _global_aliases(title, aliases, links)
     votes: dict[str, Counter[EntityType]] = {topic_key: Counter()}
     for mention_span in mention_spans:
-        key = normalize_name(mention_span.name)
+        key = mention_span.key
         votes.setdefault(links.root(key), Counter())[types[key]] += 1
-    dates = {normalize_name(s.name) for s in mention_spans if s.is_date}
+    dates = {s.key for s in mention_spans if s.is_date}
     clusters = {
         names[key]: CoreferenceCluster(
             names[key], _majority_type(counter), others.get(key, ()), key in dates
@@ -119,10 +114,12 @@ def resolve_coreference(
     clusters[topic] = replace(
         clusters[topic], type=_topic_type(doc, types[topic_key], clusters[topic])
     )
-    pronouns = dict(_pronouns(doc, resolved, clusters[topic]))
-    pronouns |= dict(_objects(doc, resolved, clusters[topic], pronouns))
-    pronouns |= dict(_definite_nouns(doc, resolved, clusters[topic], pronouns))
-    return CoreferenceResult(topic, clusters, resolved, pronouns)
+    pronouns = dict.fromkeys(_pronouns(doc, resolved, clusters[topic]), topic)
+    named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
+    pronouns |= dict.fromkeys(_objects(doc, named | pronouns, clusters[topic], pronouns), topic)
+    words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
+    nouns = _definite_nouns(doc, named | pronouns, clusters[topic], words)
+    return CoreferenceResult(topic, clusters, resolved, pronouns | dict.fromkeys(nouns, topic))
 
 
 def _global_aliases(
@@ -151,11 +148,11 @@ def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
     """The majority type of each name; a first name followed by dates of life is a person."""
     votes: dict[str, Counter[EntityType]] = {}
     for mention_span in mention_spans:
-        votes.setdefault(normalize_name(mention_span.name), Counter())[mention_span.type] += 1
+        votes.setdefault(mention_span.key, Counter())[mention_span.type] += 1
     types = {key: _majority_type(counter) for key, counter in votes.items()}
     first = next((s for s in mention_spans if not s.is_date), None)
     if first and _LIFE.match(text_after(doc, first)):
-        types[normalize_name(first.name)] = "person"
+        types[first.key] = "person"
     return types
 
 
@@ -172,11 +169,9 @@ def _is_topic_gendered(
         pair = {normalize_name(alias.name), normalize_name(alias.alias)}
         keys |= pair if topic_key in pair else set()
     pronoun = next((t.i for t in doc if t.lower_ in _GENDER and t.dep_ in SUBJECTS), 0)
-    before = [
-        (normalize_name(s.name), doc[s.begin : s.end]) for s in mention_spans if s.end <= pronoun
-    ]
-    return any(key in keys and span.root.dep_ in SUBJECTS for key, span in before) and all(
-        key in keys or types[key] != "person" for key, _ in before
+    before = [s for s in mention_spans if s.end <= pronoun]
+    return any(s.key in keys and s.root(doc).dep_ in SUBJECTS for s in before) and all(
+        s.key in keys or types[s.key] != "person" for s in before
     )
 
 
@@ -194,7 +189,7 @@ def _short_forms(
     A short form that fits several people, or names of unknown type, refers to none of them, unless
     one is the title.
     """
-    named = (normalize_name(s.name) for s in mention_spans if not s.is_date)
+    named = (s.key for s in mention_spans if not s.is_date)
     keys = list(dict.fromkeys((title_key, *named)))
     people = {
         key: words
@@ -252,7 +247,7 @@ def _full_name_of_topic(
     """The key of the person at the start of the text who has the surname of the title, or empty."""
     if not mention_spans or mention_spans[0].begin > 2:
         return ""
-    key = normalize_name(mention_spans[0].name)
+    key = mention_spans[0].key
     words, title = _strip_endings(key, _NAME_SUFFIXES), topic_key.split()
     is_full = types[key] == "person" and len(words) > 1 and len(title) > 1
     return key if is_full and words[-1] == title[-1] else ""
@@ -266,7 +261,7 @@ def _is_neuter(doc: Doc) -> bool:
 
 def _pronouns(
     doc: Doc, mention_spans: tuple[MentionSpan, ...], topic: CoreferenceCluster
-) -> Iterator[tuple[int, str]]:
+) -> Iterator[int]:
     """Yield the pronouns that refer to the topic.
 
     "He" and "she" refer only to a person, whose gender is that of the first such pronoun; "it" and
@@ -275,9 +270,9 @@ def _pronouns(
     """
     is_person = topic.type == "person"
     subjects = {
-        doc[s.begin : s.end].root.i: s.name
+        s.root(doc).i: s.name
         for s in mention_spans
-        if doc[s.begin : s.end].root.dep_ in SUBJECTS and (s.type == "person") == is_person
+        if s.root(doc).dep_ in SUBJECTS and (s.type == "person") == is_person
     }
     gender = ""
     last = topic.name
@@ -291,15 +286,12 @@ def _pronouns(
             gender = gender or _GENDER[word]
         fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
         if fits and last == topic.name:
-            yield token.i, topic.name
+            yield token.i
 
 
 def _objects(
-    doc: Doc,
-    mention_spans: tuple[MentionSpan, ...],
-    topic: CoreferenceCluster,
-    pronouns: Mapping[int, str],
-) -> Iterator[tuple[int, str]]:
+    doc: Doc, names: Mapping[int, str], topic: CoreferenceCluster, pronouns: Iterable[int]
+) -> Iterator[int]:
     """Yield "him", "her" and "it" as objects that refer to the topic.
 
     The topic must be the last subject before the clause, and the subject of the clause another one.
@@ -309,7 +301,6 @@ def _objects(
         forms = {"him"} if genders == {"he"} else {"her"} if genders == {"she"} else frozenset()
     else:
         forms = {"it"}
-    names = {i: s.name for s in mention_spans for i in range(s.begin, s.end)} | dict(pronouns)
     for token in doc:
         if token.lower_ not in forms or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
             continue
@@ -320,22 +311,18 @@ def _objects(
             if other.dep_ in SUBJECTS and other.tag_ not in ("WDT", "WP")
         ]
         if own and before and names.get(own[0].i) != topic.name == names.get(before[-1].i):
-            yield token.i, topic.name
+            yield token.i
 
 
 def _definite_nouns(
-    doc: Doc,
-    mention_spans: tuple[MentionSpan, ...],
-    topic: CoreferenceCluster,
-    pronouns: Mapping[int, str],
-) -> Iterator[tuple[int, str]]:
+    doc: Doc, names: Mapping[int, str], topic: CoreferenceCluster, others: Collection[str]
+) -> Iterator[int]:
     """Yield "the city" where the text says that its topic is a city, or the name of the topic does.
 
-    The noun must have no other modifier, and no other name may contain it.
+    The noun must have no other modifier, and must not be among the words of `others` names.
     """
     if topic.type == "person":
         return
-    names = {i: s.name for s in mention_spans for i in range(s.begin, s.end)} | dict(pronouns)
     kinds = {strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
     for token in doc:
         is_subject = token.dep_ in SUBJECTS and names.get(token.i) == topic.name
@@ -343,18 +330,15 @@ def _definite_nouns(
             for noun in token.head.children:
                 if noun.dep_ == "attr" and noun.pos_ == "NOUN":
                     kinds |= {other.lower_ for other in (noun, *noun.conjuncts)}
-    others = {
-        word for s in mention_spans if s.name != topic.name for word in s.name.lower().split()
-    }
     for token in doc:
         if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
             continue
-        if token.lower_ in kinds - others:
+        if token.lower_ in kinds and token.lower_ not in others:
             left, right = list(token.lefts), list(token.rights)
             if [child.lower_ for child in left] == ["the"] and not any(
                 child.dep_ in ("prep", "relcl", "acl", "appos") for child in right
             ):
-                yield token.i, topic.name
+                yield token.i
 
 
 _OBJECTS = ("dobj", "dative")
@@ -391,7 +375,7 @@ def find_aliases(
     for left in mention_spans:
         if left.is_date:
             continue
-        type_ = types[normalize_name(left.name)]
+        type_ = types[left.key]
         following = text_after(doc, left)
         if (match := _ACRONYM.match(following)) and _abbreviates(match[1], left.name, type_):
             yield DefinedAlias(left.name, match[1], True)
@@ -414,7 +398,7 @@ def find_aliases(
 
 def _opens_clause(doc: Doc, mention_span: MentionSpan) -> bool:
     """Whether a mention is a subject, or precedes all other names and verbs of its sentence."""
-    root = doc[mention_span.begin : mention_span.end].root
+    root = mention_span.root(doc)
     before = doc[root.sent.start : mention_span.begin]
     return root.dep_ in SUBJECTS or not any(token.pos_ in ("PROPN", "VERB") for token in before)
 

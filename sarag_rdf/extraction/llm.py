@@ -31,8 +31,6 @@ from sarag_rdf.base.prompts import (
     fence_for,
     object_of,
     one_of,
-    prompt_hash,
-    render_prompt,
     restored,
     string,
 )
@@ -47,7 +45,7 @@ from sarag_rdf.base.types import (
     Relation,
     Usage,
 )
-from sarag_rdf.extraction.llm_statements import PROMPT, StatementModel
+from sarag_rdf.extraction.llm_statements import PROMPT, PROMPTS, StatementModel
 from sarag_rdf.extraction.names import (
     WordMatcher,
     build_descriptions,
@@ -102,14 +100,14 @@ def relationships_schema(names: Sequence[str], limit: int = MAX_RELATIONSHIPS) -
 def entities_prompt(document: Document) -> str:
     """The prompt for the entities of a document."""
     text = document.titled_text
-    return render_prompt("entities", document=text, fence=fence_for(text))
+    return PROMPTS.render("entities", document=text, fence=fence_for(text))
 
 
 def relationships_prompt(document: Document, names: Sequence[str]) -> str:
     """The prompt for the relationships between the named entities of a document."""
     text = document.titled_text
     fence = fence_for(text, *names)
-    return render_prompt("relationships", document=text, names=names, fence=fence)
+    return PROMPTS.render("relationships", document=text, names=names, fence=fence)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +203,7 @@ class LLMExtractor:
             if self._examples:
                 settings["shots"] = str(self._options.shots)
                 settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
-        return Method("llm", self._llm.model, prompt_hash(*prompts), settings)
+        return Method("llm", self._llm.model, PROMPTS.digest(*prompts), settings)
 
     @property
     def _has_properties(self) -> bool:

@@ -14,19 +14,20 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain, takewhile
 from math import ceil
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.ports import Embedder, Matrix
-from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt, string
+from sarag_rdf.base.prompts import Prompts, array_of, fence_for, object_of, one_of, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Relation, Value
 from sarag_rdf.extraction.names import WordMatcher, soft_text
@@ -40,6 +41,8 @@ from sarag_rdf.extraction.typed_statements import (
 )
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 
+PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")
+"""The prompts for entities, relationships and statements."""
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""
 MAX_STATEMENTS: Final = 60
@@ -106,8 +109,17 @@ class StatementModel:
         text = document.titled_text
         sentences = split_sentences(text)
         examples = self._nearest_examples(text)
-        properties = self._nearest_properties([*sentences, *_clauses(text)], examples)
-        classes = self._nearest_classes([*names, *sentences]) if names else ()
+        shown = (statement.property for example in examples for statement in example.statements)
+        properties = self._nearest(
+            self._schema.properties,
+            lambda: self._property_vectors,
+            [*sentences, *_clauses(text)],
+            shown,
+        )
+        classes: Sequence[str] = ()
+        if names:
+            texts = [*names, *sentences]
+            classes = self._nearest(self._schema.classes, lambda: self._class_vectors, texts)
         names = names if classes else ()
         prompt = self._prompt(text, names, classes, properties, examples)
         property_of = {self._property_labels[iri]: iri for iri in properties}
@@ -132,7 +144,7 @@ class StatementModel:
         examples: Iterable[Example],
     ) -> str:
         answers = [{"text": e.text, "answer": _answer(e, self._property_labels)} for e in examples]
-        return render_prompt(
+        return PROMPTS.render(
             PROMPT,
             document=text,
             names=names,
@@ -247,32 +259,22 @@ class StatementModel:
         order = np.lexsort((-similarity[0], ranks.min(axis=0)))
         return [int(position) for position in order]
 
-    def _nearest_properties(self, texts: Sequence[str], examples: Sequence[Example]) -> list[str]:
-        """Those of the examples, and the nearest to a text, in the order of the schema."""
-        iris = list(self._schema.properties)
+    def _nearest(
+        self,
+        terms: Mapping[str, OntologyClass] | Mapping[str, OntologyProperty],
+        vectors: Callable[[], Matrix],
+        texts: Sequence[str],
+        first: Iterable[str] = (),
+    ) -> list[str]:
+        """The `first` terms and those nearest to one of the texts, in the order of the schema."""
+        iris = list(terms)
         if self._embedder is None or len(iris) <= self._most_properties:
             return iris
-        first = dict.fromkeys(s.property for example in examples for s in example.statements)
-        order = self._ranked(texts, self._property_vectors)
-        chosen = dict.fromkeys([*first, *(iris[position] for position in order)])
-        limited = set(list(chosen)[: self._most_properties])
-        return [iri for iri in iris if iri in limited]
-
-    def _nearest_classes(self, texts: Sequence[str]) -> list[str]:
-        iris = list(self._schema.classes)
-        if self._embedder is None or len(iris) <= self._most_properties:
-            return iris
-        chosen = {
-            iris[position]
-            for position in self._ranked(texts, self._class_vectors)[: self._most_properties]
-        }
-        return [iri for iri in iris if iri in chosen]
-
-    def _ranked(self, texts: Sequence[str], vectors: Matrix) -> list[int]:
-        """Rows by their greatest cosine with one of the texts."""
         with self._lock:
-            similarity = (vectors @ self._embed(list(texts)).T).max(axis=1)
-        return [int(position) for position in np.argsort(-similarity, kind="stable")]
+            cosines = (vectors() @ self._embed(list(texts)).T).max(axis=1)
+        order = [iris[position] for position in np.argsort(-cosines, kind="stable")]
+        chosen = set(list(dict.fromkeys([*first, *order]))[: self._most_properties])
+        return [iri for iri in iris if iri in chosen]
 
     def _embed(self, texts: Sequence[str]) -> Matrix:
         assert self._embedder is not None  # noqa: S101 - callers select only with an embedder

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 from spacy.util import filter_spans
 
+from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
@@ -73,76 +74,61 @@ _EDGE = frozenset({"ADP", "CCONJ", "SCONJ", "DET", "PUNCT", "SPACE", "PART", "PR
 
 # Words that technical texts write with a capital letter without naming something.
 
-LITERALS = frozenset(
-    "array bool boolean caution default dict false file files fixme float id important info int "
-    "integer key list n/a name nan no none note notes null object ok optional path paths required "
-    "str string strings tbd tip todo true type url value warning yes".split()
-)
-"""Literals, kinds of values and words for remarks."""
-
-VERBS = frozenset(
-    "add adds allow allows apply build builds call check choose clone configure contains convert "
-    "copy create creates define delete deploy disable disables download draw draws edit enable "
-    "enables encrypt ensure execute export exports extend extends feel fix fixed follow generate "
-    "generates get gets handle handles implement implements import improve improved include "
-    "includes initialise initialize install installs keep let list load loads log look make makes "
-    "manage manages migrate migrating modify open override parse parses pass plot print provide "
-    "provides publish pull push put query read reads remove removed removes rename render replace "
-    "report reports requires restart return returns run running runs save search see select send "
-    "serve set sets show shows skip sort specify start starts stop submit support supported "
-    "supports switch test tests try turn unpack update updated updates upgrade upload use used "
-    "uses using verify view visit wait want warn watch welcome work works write writes".split()
+_VERBS = frozenset(
+    "add allow apply build call check choose clone configure contains convert copy create define "
+    "delete deploy disable download draw edit enable encrypt ensure execute export extend feel "
+    "fix fixed follow generate get handle implement import improve improved include initialise "
+    "initialize install keep let list load log look make manage migrate migrating modify open "
+    "override parse pass plot print provide publish pull push put query read remove removed "
+    "rename render replace report requires restart return run running save search see select "
+    "send serve set show skip sort specify start stop submit support supported switch test try "
+    "turn unpack update updated upgrade upload use used using verify view visit wait want warn "
+    "watch welcome work write".split()
 )
 """Verbs at the beginning of sentences, headings and entries of lists."""
 
-NOUNS = frozenset(
-    "about abstract acknowledgements acknowledgments adapter additional advanced alternative "
-    "alternatives analysis api apis appendix applications architecture arguments articles "
-    "assembly authentication author authors availability backend background badge basic basics "
-    "behaviour benchmark benchmarks best blog breaking browser bug bugs caching caveats change "
-    "changelog changes channel chat citation citations class classes client code column columns "
-    "command commands common communication community company compatibility compilation components "
-    "concepts conclusion conduct config configuration configurations connection contact contents "
-    "context contribute contributing contribution contributions contributor contributors "
-    "copyright core coverage credits custom data debugging decorators defaults demo dependencies "
-    "dependency deployment deprecated deprecation description design developer developers "
-    "development directives directory discussion discussions docs documentation documents "
-    "download downloads end entry environment environments error errors example examples "
-    "exceptions export exports extension extensions faq feature features feedback field fields "
-    "filter filtering filters first flags format formats formatting forum from full function "
-    "functions further general getting guide guidelines guides headers help history home homepage "
-    "how image images implementation in index information initialisation initialization input "
-    "inputs installation installing instructions integration integrations interface interfaces "
-    "internals introduction issue issues kinds latest library licence license licenses licensing "
-    "limitations limits line links literals location locations log logging login logs main "
-    "maintainer maintainers maintenance manual map memory menu merged metadata method methods "
-    "metrics middleware migration minimal minimum miscellaneous mode models module modules "
-    "motivation name names naming new news next notes notice object objects of on operations "
-    "operators option options order other output outputs overview package packages page parameter "
-    "parameters parser parsers parsing party performance pipeline platforms plugin plugins policy "
-    "post posts prerequisites preset presets privacy problem process processing production "
-    "profile profiles project projects properties property protocol protocols public purpose "
-    "quality question questions quick quickstart raises rationale readme recommended reference "
-    "references registry related release releases releasing report reporting requests "
-    "requirements resource resources response results roadmap routes routing rules sample samples "
-    "schema script scripts section sections security server servers service settings setup "
-    "severity site sites software source sources specification sponsor sponsors stable standard "
-    "start started starting status step steps storage structure style summary supported syntax "
-    "system table technical template templates terms testing text thanks the third time to tools "
-    "translation troubleshooting tutorial tutorials types typing up upgrading usage user users "
-    "utilities values variable variables version versioning versions video warranty what why wiki "
-    "with workflow workflows your".split()
+_COMMON = frozenset(
+    "about abstract acknowledgements acknowledgments adapter additional additionally advanced "
+    "also alternative alternatively analysis api appendix applications architecture arguments "
+    "array articles assembly authentication author automatically availability backend background "
+    "badge basic behaviour benchmark best blog bool boolean breaking browser bug caching caution "
+    "caveats change changelog channel chat citation class client code column command common "
+    "communication community company compatibility compilation components concepts conclusion "
+    "conduct config configuration connection contact contents context contribute contributing "
+    "contribution contributor copyright core coverage credits currently custom data debugging "
+    "decorators default demo dependencies dependency deployment deprecated deprecation "
+    "description design developer development dict directives directory discussion docs "
+    "documentation documents end entry environment error example exceptions extension false faq "
+    "feature feedback field file filter filtering finally first fixme flags float format "
+    "formatting forum from full function further furthermore general generally getting guide "
+    "guidelines headers help history home homepage how however id image implementation important "
+    "in index info information initialisation initialization input installation installing "
+    "instead instructions int integer integration interface internally internals introduction "
+    "issue key kinds latest library licence license licensing limitations limits line links "
+    "literals location logging login main maintainer maintenance manual manually map memory menu "
+    "merged metadata method metrics middleware migration minimal minimum miscellaneous mode "
+    "models module motivation n/a name naming nan new next no none note notice null object of ok "
+    "on operations operators option optional optionally order other otherwise output overview "
+    "package page parameter parser parsing party path performance pipeline platforms please "
+    "plugin policy post pre prerequisites preset previously privacy problem process processing "
+    "production profile project properties property protocol public purpose quality question "
+    "quick quickstart raises rationale readme recommended reference registry related release "
+    "releasing reporting requests required requirements resource response results roadmap routes "
+    "routing rules sample schema script section security server service settings setup severity "
+    "similarly simply since site software source specification sponsor stable standard started "
+    "starting status step storage str string structure style summary syntax system table tbd "
+    "technical template terms testing text thanks the then third time tip to todo tools "
+    "translation troubleshooting true tutorial type typically typing unlike up upgrading url "
+    "usage user usually utilities value variable version versioning video warning warranty what "
+    "why wiki with workflow yes your".split()
 )
-"""Words of headings."""
+"""Words of headings, kinds of values, remarks, and adverbs at the beginning of sentences."""
 
-ADVERBS = frozenset(
-    "additionally also alternatively automatically currently finally furthermore generally "
-    "however instead internally manually note optionally otherwise please pre previously "
-    "similarly simply since then typically unlike usually".split()
-)
-"""Adverbs and the like at the beginning of sentences."""
 
-COMMON = LITERALS | VERBS | NOUNS | ADVERBS
+def _is_listed(word: str, *lists: frozenset[str]) -> bool:
+    """Whether a word is in a list, also in the plural or third person."""
+    forms = {word, word.removesuffix("s"), word.removesuffix("es")}
+    return not all(map(forms.isdisjoint, lists))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +140,15 @@ class MentionSpan:
     name: str
     type: EntityType
     is_date: bool = False
+
+    @property
+    def key(self) -> str:
+        """The normalised name."""
+        return normalize_name(self.name)
+
+    def root(self, doc: Doc) -> Token:
+        """The syntactic head."""
+        return doc[self.begin : self.end].root
 
 
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
@@ -251,12 +246,14 @@ def _is_common(span: Span, small: frozenset[str]) -> bool:
     words = [token for token in span if any(map(str.isalnum, token.text))]
     if is_heading(span) and span.doc.text.count(span.text) == 1:
         return all(t.is_title or t.is_lower for t in words)
-    return all(t.lower_ in COMMON or (t.is_title and t.lower_ in small) for t in words)
+    return all(
+        _is_listed(t.lower_, _VERBS, _COMMON) or (t.is_title and t.lower_ in small) for t in words
+    )
 
 
 def _without_verb(span: Span) -> Span:
     """The span without a verb at its beginning: "Install" Docker."""
-    return span[1:] if len(span) > 1 and span[0].lower_ in VERBS else span
+    return span[1:] if len(span) > 1 and _is_listed(span[0].lower_, _VERBS) else span
 
 
 def _with_sign(span: Span) -> Span:

@@ -125,6 +125,22 @@ def lead_name(text: str) -> str:
     return " ".join(words) if words[0][0].isupper() and all(capitalised) else ""
 
 
+def topic_name(title: str, text: str, names: Iterable[str] = ()) -> str:
+    """The name of what a text is about: its title, else the name at its start, or empty.
+
+    Of the `names` in the text, the only longer one that ends in the name at its start is used.
+
+    >>> topic_name("", "Snow moved to Nashville.", ["Hank Snow", "Nashville"])
+    'Hank Snow'
+    """
+    if any(map(str.isalnum, title)):
+        return " ".join(title.split())
+    opening = lead_name(text)
+    end = f" {normalize_name(opening)}"
+    longer = {normalize_name(name): name for name in names if normalize_name(name).endswith(end)}
+    return next(iter(longer.values())) if opening and len(longer) == 1 else opening
+
+
 def short_names_of_person(text: str) -> tuple[str, ...]:
     """Short names of the person at the start of a text: without middle names, and with initials.
 

@@ -31,10 +31,10 @@ from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     WordMatcher,
     build_descriptions,
-    lead_name,
     sentences_with_name,
     short_names_of_person,
     strip_disambiguation,
+    topic_name,
 )
 from sarag_rdf.extraction.text_values import parse_value
 
@@ -79,10 +79,10 @@ class OpenIEExtractor:
 
     def __init__(self, path: Path) -> None:
         content = read_bytes(path, MAX_BYTES)
-        self._method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
-        self._missing_documents = 0
+        self.method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
+        self.missing_documents = 0
+        """The number of documents so far that are not in the file."""
         self._extracted: defaultdict[PassageExtraction, set[Triple]] = defaultdict(set)
-        self._repeated = 0
         self._passages = [_passage(path, number, doc) for number, doc in _docs(path, content)]
         self._by_text = {passage.text: passage for passage in reversed(self._passages)}
         self._by_text |= {passage.passage: passage for passage in reversed(self._passages)}
@@ -95,41 +95,26 @@ class OpenIEExtractor:
         return cls(Path(options.file))
 
     @property
-    def method(self) -> Method:
-        return self._method
-
-    @property
     def discarded(self) -> Counter[str]:
         """Counts of the triples of the passages so far that are not in an extraction, by reason."""
+        apart = sum(len({*p.triples} - triples) for p, triples in self._extracted.items())
         return +Counter(
             {
                 "malformed triples": sum(passage.malformed for passage in self._extracted),
-                "relationships between names in different chunks": sum(
-                    len(set(passage.triples) - triples)
-                    for passage, triples in self._extracted.items()
-                ),
-                "repeated relationships": self._repeated,
+                "relationships between names in different chunks": apart,
             }
         )
-
-    @property
-    def missing_documents(self) -> int:
-        """The number of documents so far that are not in the file."""
-        return self._missing_documents
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """One result per document, in order."""
         for document in documents:
             items = self._look_up(document)
             if items is None:
-                self._missing_documents += 1
+                self.missing_documents += 1
                 name = document.title or _collapse(document.text)[:60] or document.iri
-                yield InputError(f"no extraction for {name} in {self._method.model}")
+                yield InputError(f"no extraction for {name} in {self.method.model}")
             else:
-                entities, triples = items
-                extraction = _extraction(document, entities, triples)
-                self._repeated += len(triples) - len(extraction.relations)
-                yield extraction
+                yield _extraction(document, *items)
 
     def _look_up(self, document: Document) -> tuple[Sequence[str], Sequence[Triple]] | None:
         """Entities and triples of a document: those of its passage whose names it contains."""
@@ -214,9 +199,9 @@ def _extraction(
 
     A document without a title is titled by the name at its start.
     """
-    title = _collapse(document.title) or lead_name(document.text)
+    ends = [end for subject, _, object_ in triples for end in (subject, object_)]
+    title = topic_name(document.title, document.text, [*entities, *ends])
     short_names = short_names_of_person(document.text)
-    ends = (end for subject, _, object_ in triples for end in (subject, object_))
     names: dict[str, str] = {}
     for name in (*([title] if title else []), *entities, *ends):
         names.setdefault(normalize_name(name), name)
@@ -231,7 +216,7 @@ def _extraction(
             aliases = tuple(dict.fromkeys(other for other in others if other and other != name))
         type_: EntityType = "time" if name != title and parse_value(name, "date") else "misc"
         mentions.append(Mention(name, type_, aliases, build_descriptions(name, about)))
-    relations = dict.fromkeys(
+    relations = (
         Relation(names[normalize_name(subject)], phrase, names[normalize_name(object_)])
         for subject, phrase, object_ in triples
     )

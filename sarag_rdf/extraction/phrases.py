@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -223,27 +223,22 @@ def _is_participle(word: str) -> bool:
     return word.endswith("ed")
 
 
-@dataclass
 class PhraseMatcher:
     """Finds the property of a schema that a phrase states between two arguments."""
 
-    schema: Schema
-    _patterns: dict[tuple[str, str], list[_Pattern]] = field(init=False, repr=False)
-    """The patterns of all properties by their first and last word."""
-    _class_labels: dict[str, str] = field(init=False, repr=False)
-    _entity_types: dict[str, frozenset[EntityType]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._patterns = {}
-        for property_ in self.schema.properties.values():
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._patterns: dict[tuple[str, str], list[_Pattern]] = {}
+        """The patterns of all properties by their first and last word."""
+        for property_ in schema.properties.values():
             for pattern in set(_patterns_of(property_)):
                 ends = pattern.words[0], pattern.words[-1]
                 self._patterns.setdefault(ends, []).append(pattern)
-        self._class_labels = {}
-        for class_ in self.schema.classes.values():
+        self._class_labels: dict[str, str] = {}
+        for class_ in schema.classes.values():
             for label in (class_.label, *class_.alternatives):
                 self._class_labels.setdefault(label.casefold(), class_.iri)
-        self._entity_types = {}
+        self._entity_types: dict[str, frozenset[EntityType]] = {}
 
     def match(
         self, words: Sequence[Word], subject: Argument, object_: Argument

@@ -52,7 +52,8 @@ _TEXT_WEIGHTS = (1.0, 0.9)
 """Weights of the cosines with labels and phrases, and with definitions."""
 
 
-class CountedPhrase(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CountedPhrase:
     """A phrase with the types of its arguments, the number of its relationships, and sentences."""
 
     phrase: str

@@ -3,7 +3,7 @@
 Evaluated against the extraction of 1,890 encyclopedia paragraphs by GPT-3.5 (MuSiQue; published
 with HippoRAG), with normalised names, aliases counted as their names, and ``en_core_web_sm`` 3.8:
 entities have precision .73 and recall .81, also on 300 paragraphs outside the 600 on which the
-rules were tuned. The precision of relationships is that of their rules (`relations.CONFIDENCE`).
+rules were tuned. The precision of relationships is that of their rules (`clauses.CONFIDENCE`).
 Throughput is about 60 paragraphs a second on two idle cores.
 """
 
@@ -23,8 +23,8 @@ from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Meth
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     build_descriptions,
-    lead_name,
     short_names_of_person,
+    topic_name,
 )
 from sarag_rdf.extraction.phrases import (
     COPULA,
@@ -169,7 +169,7 @@ def load_pipeline(model: str | None = None) -> Language:
 
 
 def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -> ParsedDocument:
-    """The extraction of one parsed text; the default title is the name at its start.
+    """The extraction of one parsed text.
 
     Without a matcher, relations have no properties and mentions no classes.
     """
@@ -177,14 +177,12 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
     from sarag_rdf.extraction.coreference import resolve_coreference
     from sarag_rdf.extraction.mentions import find_mention_spans
 
-    is_titled = any(map(str.isalnum, title))
-    title = " ".join(title.split()) if is_titled else lead_name(doc.text)
-    spans = find_mention_spans(doc, title)
-    longer = {s.name for s in spans if title and s.name.endswith(f" {title}")}
-    if not is_titled and len(longer) == 1:
-        title = longer.pop()
-        spans = find_mention_spans(doc, title)
-    coreference = resolve_coreference(doc, title, spans)
+    topic = topic_name(title, doc.text)
+    spans = find_mention_spans(doc, topic)
+    longer = topic_name(title, doc.text, [span.name for span in spans])
+    if longer != topic:
+        topic, spans = longer, find_mention_spans(doc, longer)
+    coreference = resolve_coreference(doc, topic, spans)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
     if matcher is None:
@@ -199,7 +197,7 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
             for m in mentions
         )
     extraction = Extraction(mentions, relations)
-    return ParsedDocument(doc, title or coreference.topic, coreference, extraction)
+    return ParsedDocument(doc, topic or coreference.topic, coreference, extraction)
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:

@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 from sarag_rdf.base.types import Value
 
 ValueKind = Literal[
-    "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url"
+    "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number"
 ]
-VALUE_KINDS: tuple[ValueKind, ...] = (
-    "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number",
-)  # fmt: skip
+VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 """All kinds, in the order of precedence where their spans overlap."""
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -34,79 +32,40 @@ UNIT = "http://qudt.org/vocab/unit/"
 CURRENCY = "http://qudt.org/vocab/currency/"
 """Namespace of the currencies of QUDT 2.1; local names are ISO 4217 codes."""
 
-_UNIT_NAMES: dict[str, str] = {
-    "KiloM": "km|kilometre|kilometres|kilometer|kilometers",
-    "M": "m|metre|metres|meter|meters",
-    "CentiM": "cm|centimetre|centimetres|centimeter|centimeters",
-    "MilliM": "mm|millimetre|millimetres|millimeter|millimeters",
-    "FT": "ft|foot|feet",
-    "IN": "in|inch|inches",
-    "YD": "yd|yard|yards",
-    "MI": "mi|mile|miles",
-    "MI_N": "nmi|nautical mile|nautical miles",
-    "LY": "ly|light-year|light-years|light year|light years",
-    "AU": "au|AU|astronomical unit|astronomical units",
-    "PARSEC": "parsec|parsecs",
-    "KiloM2": "km²|km2|sq km|square kilometre|square kilometres|square kilometer|square kilometers",
-    "M2": "m²|m2|sq m|square metre|square metres|square meter|square meters",
-    "FT2": "ft²|sq ft|square foot|square feet",
-    "MI2": "sq mi|square mile|square miles",
-    "HA": "ha|hectare|hectares",
-    "AC": "acre|acres",
-    "M3": "m³|m3|cubic metre|cubic metres|cubic meter|cubic meters",
-    "KiloM3": "km³|cubic kilometre|cubic kilometres|cubic kilometer|cubic kilometers",
-    "CentiM3": "cc|cm³|cm3|cubic centimetre|cubic centimetres|cubic centimeters",
-    "L": "l|L|litre|litres|liter|liters",
-    "MilliL": "ml|millilitre|millilitres|milliliter|milliliters",
-    "GAL_US": "gallon|gallons",
-    "KiloGM": "kg|kilogram|kilograms|kilo|kilos",
-    "GM": "g|gram|grams|gramme|grammes",
-    "MilliGM": "mg|milligram|milligrams",
-    "TONNE": "t|tonne|tonnes|metric ton|metric tons",
-    "LB": "lb|lbs|pound|pounds",
-    "OZ": "oz|ounce|ounces",
-    "DEG_C": "°C|degrees Celsius|degree Celsius",
-    "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit",
-    "K": "K|kelvin|kelvins",
-    "W": "W|watt|watts",
-    "KiloW": "kW|kilowatt|kilowatts",
-    "MegaW": "MW|megawatt|megawatts",
-    "GigaW": "GW|gigawatt|gigawatts",
-    "HP": "hp|horsepower",
-    "V": "V|volt|volts",
-    "HZ": "Hz|hertz",
-    "KiloHZ": "kHz|kilohertz",
-    "MegaHZ": "MHz|megahertz",
-    "GigaHZ": "GHz|gigahertz",
-    "N": "N|newton|newtons",
-    "KiloN": "kN|kilonewton|kilonewtons",
-    "J": "J|joule|joules",
-    "KiloCAL": "kcal|kilocalorie|kilocalories",
-    "PA": "Pa|pascal|pascals",
-    "BAR": "bar",
-    "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
-    "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
-    "MI-PER-HR": "mph|miles per hour",
-    "M-PER-SEC": "m/s|metres per second|meters per second",
-    "KN": "kn|knot|knots",
-    "BYTE": "byte|bytes",
-    "KiloBYTE": "kB|KB|kilobyte|kilobytes",
-    "MegaBYTE": "MB|megabyte|megabytes",
-    "GigaBYTE": "GB|gigabyte|gigabytes",
-    "TeraBYTE": "TB|terabyte|terabytes",
-    "PERCENT": "%|percent|per cent",
-    "SEC": "s|sec|second|seconds",
-    "MIN": "min|mins|minute|minutes",
-    "HR": "h|hr|hrs|hour|hours",
-    "DAY": "day|days",
-    "WK": "week|weeks",
-    "MO": "month|months",
-    "YR": "year|years",
-}
-"""Local names of units in QUDT -> their names in English."""
-UNIT_IRIS = {
-    name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names.split("|")
-}
+_UNIT_NAMES = {
+    unit: re.sub(r"([^|]+)\+", r"\1|\1s", names).split("|")
+    for unit, names in {
+        "KiloM": "km|kilometre+|kilometer+", "M": "m|metre+|meter+",
+        "CentiM": "cm|centimetre+|centimeter+", "MilliM": "mm|millimetre+|millimeter+",
+        "FT": "ft|foot|feet", "IN": "in|inch|inches", "YD": "yd|yard+", "MI": "mi|mile+",
+        "MI_N": "nmi|nautical mile+", "LY": "ly|light-year+|light year+",
+        "AU": "au|AU|astronomical unit+", "PARSEC": "parsec+",
+        "KiloM2": "km²|km2|sq km|square kilometre+|square kilometer+",
+        "M2": "m²|m2|sq m|square metre+|square meter+", "FT2": "ft²|sq ft|square foot|square feet",
+        "MI2": "sq mi|square mile+", "HA": "ha|hectare+", "AC": "acre+",
+        "M3": "m³|m3|cubic metre+|cubic meter+", "KiloM3": "km³|cubic kilometre+|cubic kilometer+",
+        "CentiM3": "cc|cm³|cm3|cubic centimetre+|cubic centimeters", "L": "l|L|litre+|liter+",
+        "MilliL": "ml|millilitre+|milliliter+", "GAL_US": "gallon+", "KiloGM": "kg|kilogram+|kilo+",
+        "GM": "g|gram+|gramme+", "MilliGM": "mg|milligram+", "TONNE": "t|tonne+|metric ton+",
+        "LB": "lb+|pound+", "OZ": "oz|ounce+", "DEG_C": "°C|degrees Celsius|degree Celsius",
+        "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit", "K": "K|kelvin+", "W": "W|watt+",
+        "KiloW": "kW|kilowatt+", "MegaW": "MW|megawatt+", "GigaW": "GW|gigawatt+",
+        "HP": "hp|horsepower", "V": "V|volt+", "HZ": "Hz|hertz", "KiloHZ": "kHz|kilohertz",
+        "MegaHZ": "MHz|megahertz", "GigaHZ": "GHz|gigahertz", "N": "N|newton+",
+        "KiloN": "kN|kilonewton+", "J": "J|joule+", "KiloCAL": "kcal|kilocalorie+",
+        "PA": "Pa|pascal+", "BAR": "bar",
+        "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
+        "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
+        "MI-PER-HR": "mph|miles per hour", "M-PER-SEC": "m/s|metres per second|meters per second",
+        "KN": "kn|knot+", "BYTE": "byte+", "KiloBYTE": "kB|KB|kilobyte+",
+        "MegaBYTE": "MB|megabyte+", "GigaBYTE": "GB|gigabyte+", "TeraBYTE": "TB|terabyte+",
+        "PERCENT": "%|percent|per cent",
+        "SEC": "s|sec|second+", "MIN": "min+|minute+", "HR": "h|hr+|hour+", "DAY": "day+",
+        "WK": "week+", "MO": "month+", "YR": "year+",
+    }.items()
+}  # fmt: skip
+"""Local names of units in QUDT -> their names in English; "+" stands for a plural in s."""
+UNIT_IRIS = {name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names}
 
 SYMBOLS = {
     "US$": "USD", "A$": "AUD", "C$": "CAD", "HK$": "HKD", "NZ$": "NZD", "$": "USD", "£": "GBP",
@@ -141,9 +100,9 @@ def unit_names(unit: str) -> tuple[str, ...]:
     if unit.startswith(CURRENCY):
         code = unit.removeprefix(CURRENCY)
         return (code, *(name for name, known in CURRENCY_WORDS.items() if known == code))
-    names = _UNIT_NAMES.get(unit.removeprefix(UNIT), "").split("|")
-    label = max(names, key=lambda name: (not name.endswith("s"), len(name)))
-    return tuple(dict.fromkeys((label, *names))) if label else ()
+    names = _UNIT_NAMES.get(unit.removeprefix(UNIT), [])
+    label = sorted(names, key=lambda name: (name.endswith("s"), -len(name)))[:1]
+    return tuple(dict.fromkeys((*label, *names)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,34 +199,27 @@ _PERIOD = re.compile(
 
 
 def _dates(text: str) -> Iterator[tuple[int, int, Value]]:
-    covered: list[tuple[int, int]] = []
-    for pattern in _DATES:
+    covered = bytearray(len(text))
+    for pattern in (*_DATES, _PERIOD, _YEAR_ONLY):
         for match in pattern.finditer(text):
             begin, end = match.span()
-            if any(begin < other_end and other < end for other, other_end in covered):
-                continue
-            if (value := _date_value(match)) is not None:
-                covered.append((begin, end))
+            if not any(covered[begin:end]) and (value := _date_value(match)) is not None:
+                covered[begin:end] = b"\1" * (end - begin)
                 yield begin, end, value
-    for match in _PERIOD.finditer(text):
-        covered.append(match.span())
-        yield *match.span(), Value(match[0], match[0], XSD + "string")
-    for match in _YEAR_ONLY.finditer(text):
-        begin, end = match.span()
-        if any(begin < other_end and other < end for other, other_end in covered):
-            continue
-        if match["bare"] and _COUNTED.match(text, end):
-            continue
-        digits = match["year"] or match["year_after"] or match["bare"]
-        year = _lexical_year(int(digits), match["era"] or "")
-        if year is not None:
-            yield begin, end, Value(match[0], year, XSD + "gYear")
 
 
 def _date_value(match: re.Match[str]) -> Value | None:
     """The literal of a match at its own precision; text if it is ambiguous or impossible."""
     groups, text = match.groupdict(), match[0]
     as_text = Value(text, text, XSD + "string")
+    if match.re is _PERIOD:
+        return as_text
+    if match.re is _YEAR_ONLY:
+        if match["bare"] and _COUNTED.match(match.string, match.end()):
+            return None
+        digits = match["year"] or match["year_after"] or match["bare"]
+        year = _lexical_year(int(digits), match["era"] or "")
+        return Value(text, year, XSD + "gYear") if year else None
     if groups.get("first"):
         first, second = int(groups["first"]), int(groups["second"])
         if groups["separator"] == "." or first > 12 or first == second:
@@ -426,14 +378,14 @@ _COUNTED = re.compile(
 
 
 def _quantities(text: str) -> Iterator[tuple[int, int, Value]]:
-    ends = []
+    covered = bytearray(len(text))
     for match in _FEET.finditer(text):
         inches = Decimal(match["feet"]) * 12 + Decimal(match["inches"])
-        ends.append(match.span())
+        covered[match.start() : match.end()] = b"\1" * len(match[0])
         yield *match.span(), _number_value(match[0], str(inches), None, UNIT + "IN")
     for match in _QUANTITY.finditer(text):
         begin, end = match.span()
-        if any(begin < other_end and other < end for other, other_end in ends):
+        if any(covered[begin:end]):
             continue
         if match["unit"] == "in" and not re.match(r"\s*(?:[.,;)(]|$)", text[end:]):
             continue

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
@@ -38,9 +38,7 @@ RangeKind = Literal[
     "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported"
 ]
 """What the objects of a property are; values of an unsupported datatype are not read from texts."""
-RANGE_KINDS: Final[tuple[RangeKind, ...]] = (
-    "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported",
-)  # fmt: skip
+RANGE_KINDS: Final[tuple[RangeKind, ...]] = get_args(RangeKind)
 _INTEGERS: Final = frozenset(
     XSD[name].value
     for name in "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
@@ -115,21 +113,6 @@ def literal(property_: OntologyProperty, text: str, value: Value | None) -> Valu
     return None if is_fraction and datatype_of(property_) in _INTEGERS else value
 
 
-class MentionNames:
-    """The names of mentions by their normalised names and aliases."""
-
-    def __init__(self, mentions: Iterable[Mention]) -> None:
-        self._names = {
-            normalize_name(name): mention.name
-            for mention in reversed([*mentions])
-            for name in (*mention.aliases, mention.name)
-        }
-
-    def find(self, name: str) -> str:
-        """The name of the mention, or the name itself."""
-        return self._names.get(normalize_name(name), name)
-
-
 def with_statements(
     extraction: Extraction,
     relations: Iterable[Relation],
@@ -147,19 +130,27 @@ def with_statements(
     itself, or repeat another one are left out, and so are further values of functional properties;
     `discarded` counts them by reason.
     """
-    names = MentionNames(extraction.mentions)
+    names = {
+        normalize_name(name): mention.name
+        for mention in reversed(extraction.mentions)
+        for name in (*mention.aliases, mention.name)
+    }
+
+    def named(name: str) -> str:
+        return names.get(normalize_name(name), name)
+
     mentions = {mention.name: mention for mention in extraction.mentions}
     classes = {mention.name: dict.fromkeys(mention.classes) for mention in extraction.mentions}
     for name, own in stated.items():
-        classes.setdefault(names.find(name), {}).update(dict.fromkeys(own))
+        classes.setdefault(named(name), {}).update(dict.fromkeys(own))
     counts = Counter[str]() if discarded is None else discarded
     accepted: set[tuple[str, str, str]] = set()
     valued: set[tuple[str, str]] = set()
     added: list[Relation] = []
     for relation in relations:
         property_ = schema.properties[relation.predicate]
-        subject = names.find(relation.subject)
-        object_ = relation.object if relation.value else names.find(relation.object)
+        subject = named(relation.subject)
+        object_ = relation.object if relation.value else named(relation.object)
         ends = [(subject, property_.domains)]
         if relation.value is None:
             ends.append((object_, property_.ranges))

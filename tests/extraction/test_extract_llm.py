@@ -22,7 +22,7 @@ from sarag_rdf.base.errors import (
     UsageError,
 )
 from sarag_rdf.base.ports import Extractor, Reply
-from sarag_rdf.base.prompts import fence_for, prompt_hash
+from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Relation, Usage
 from sarag_rdf.extraction.llm import (
     REPLY_ALLOWANCE,
@@ -36,6 +36,7 @@ from sarag_rdf.extraction.llm import (
     relationships_prompt,
     relationships_schema,
 )
+from sarag_rdf.extraction.llm_statements import PROMPTS
 from sarag_rdf.models.json_reply import schema_problem
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.testing.fakes import QueuedLLM
@@ -102,7 +103,7 @@ def test_one_document() -> None:
 def test_method() -> None:
     method = LLMExtractor(QueuedLLM([], model="m"), options=LLMOptions(max_tokens=99)).method
     assert (method.extractor, method.model, method.settings) == ("llm", "m", {"max_tokens": "99"})
-    assert method.prompt_hash == prompt_hash("entities", "relationships")
+    assert method.prompt_hash == PROMPTS.digest("entities", "relationships")
     real = OpenAILLM(base_url="http://127.0.0.1:1/v1", model="m", api_key="k", seed=3)
     assert LLMExtractor(real).method.settings == {
         "temperature": "0.0",

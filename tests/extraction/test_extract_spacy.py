@@ -314,6 +314,24 @@ class TestRelations:
         assert ("Emily Stone", "was born in", "1950") in found
         assert not any(subject == "Peter Marsh" for subject, _, _ in found)
 
+    def test_dates_of_life_are_typed_statements(self, extractor: SpacyExtractor) -> None:
+        found = one(extractor, "Ada Brook", BOTANIST).relations
+        born = {r.object: r.predicate.rpartition("#")[2] for r in found if r.predicate}
+        assert (born["3 May 1901"], born["9 June 1980"]) == ("birthDate", "deathDate")
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("Erik Dahl became professor at Larch College.", "became professor at"),
+            ("Erik Dahl began to teach at Larch College.", "began to teach at"),
+            ("Erik Dahl has studied at Larch College.", "has studied at"),
+        ],
+    )
+    def test_phrases_have_all_words_on_the_way(
+        self, extractor: SpacyExtractor, text: str, expected: str
+    ) -> None:
+        assert expected in {phrase for _, phrase, _ in triples(extractor, "Erik Dahl", text)}
+
     def test_nothing_is_related_to_itself(self, extractor: SpacyExtractor) -> None:
         text = "Nikola Tesla is Tesla. Tesla met Nikola Tesla in Paris."
         found = triples(extractor, "Nikola Tesla", text)

@@ -13,10 +13,9 @@ from pyoxigraph import Literal, NamedNode
 import sarag_rdf
 from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.prompts import prompt_hash
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
 from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
-from sarag_rdf.extraction.llm_statements import StatementModel, max_statements
+from sarag_rdf.extraction.llm_statements import PROMPTS, StatementModel, max_statements
 from sarag_rdf.extraction.text_values import UNIT
 from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
@@ -404,13 +403,13 @@ def test_nothing_changes_without_an_ontology() -> None:
         relationships_schema(["Gull Light", "Asta Brook"], 20),
     ]
     assert LLMExtractor(llm).method.settings == {"max_tokens": "4096"}
-    assert plain.method.prompt_hash == prompt_hash("entities", "relationships")
+    assert plain.method.prompt_hash == PROMPTS.digest("entities", "relationships")
 
 
 def test_the_method_names_ontology_examples_and_embedder() -> None:
     built, _ = extractor(examples=EXAMPLES, options=LLMOptions(properties=7))
     method = built.method
-    assert method.prompt_hash == prompt_hash("entities", "relationships", "statements")
+    assert method.prompt_hash == PROMPTS.digest("entities", "relationships", "statements")
     assert method.settings["ontology"] == SCHEMA.digest
     assert method.settings["embedder"] == "hash-64"
     assert (method.settings["properties"], method.settings["shots"]) == ("7", "4")

@@ -15,6 +15,7 @@ from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.building.curation import Member
+from sarag_rdf.extraction import llm_statements
 from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.extraction.llm_statements import StatementModel
 from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
@@ -260,14 +261,17 @@ def test_a_document_is_not_a_template(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sorted(
-        {"entities", "relationships", "statements", *TASKS}
-        | {name for name, _, _ in PROMPTS.values()}
-    ),
+    sorted({*TASKS} | {name for name, _, _ in PROMPTS.values()}),
 )
 def test_missing_values_raise(name: str) -> None:
     with pytest.raises(jinja2.UndefinedError):
         papers.PROMPTS.render(name)
+
+
+@pytest.mark.parametrize("name", ["entities", "relationships", "statements"])
+def test_missing_values_of_extraction_raise(name: str) -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        llm_statements.PROMPTS.render(name)
 
 
 def test_the_example_cannot_become_content() -> None:

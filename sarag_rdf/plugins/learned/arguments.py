@@ -65,7 +65,6 @@ class Candidate:
     kind: Kind
     head: int
     value: Value | None = None
-    is_lead: bool = False
     is_entity: bool = False
 
     def overlaps(self, other: Candidate) -> bool:
@@ -76,7 +75,6 @@ class Candidate:
 def find_candidates(sentence: Span) -> list[Candidate]:
     """All candidates of a sentence in the order of their first tokens, without duplicates."""
     doc, offset = sentence.doc, sentence.start_char
-    lead = _lead(sentence)
     candidates: dict[tuple[int, int, bool], Candidate] = {}
     for own in find_values(sentence.text):
         span = doc.char_span(offset + own.begin, offset + own.end, alignment_mode="expand")
@@ -84,13 +82,13 @@ def find_candidates(sentence: Span) -> list[Candidate]:
             candidates[span.start, span.end, True] = Candidate(
                 span.start, span.end, own.value.text, own.kind, span.root.i, own.value
             )
-    for span, kind in (*_spans(sentence), (lead, None)):
+    for span, kind in _spans(sentence):
         key = span.start, span.end, False
         if key not in candidates and (text := _text(span, kind)):
             is_entity = any((_trim(e).start, _trim(e).end) == key[:2] for e in sentence.ents)
             candidates[key] = Candidate(
                 span.start, span.end, text, kind or _kind(span), span.root.i,
-                is_lead=key[:2] == (lead.start, lead.end), is_entity=is_entity,
+                is_entity=is_entity,
             )  # fmt: skip
     return sorted(candidates.values(), key=lambda c: (c.begin, c.end, c.value is None))
 
@@ -138,16 +136,6 @@ def _is_part(span: Span) -> bool:
     doc = span.doc
     around = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
     return len(span) == 1 and span[0].pos_ == "PROPN" and any(t.pos_ == "PROPN" for t in around)
-
-
-def _lead(sentence: Span) -> Span:
-    """The words before the first verb, comma, bracket or relative pronoun."""
-    ends = (
-        t.i
-        for t in sentence[1:]
-        if t.pos_ in ("VERB", "AUX") or t.text in (",", "(", ";") or t.tag_ in ("WDT", "WP")
-    )
-    return _trim(sentence.doc[sentence.start : next(ends, sentence.end)])
 
 
 def _text(span: Span, kind: Kind | None) -> str:

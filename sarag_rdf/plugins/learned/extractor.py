@@ -263,21 +263,18 @@ class StatementFinder:
         return np.stack([known[text] for text in texts])
 
     def find(self, docs: Iterable[tuple[Doc, str]]) -> Iterator[list[Statement]]:
-        """The accepted statements of each document and its title, by sentence, best first.
+        """The accepted statements of each document and its topic, by sentence, best first.
 
-        Documents are embedded in batches. The topic is the title; without one it is the name at the
-        beginning of the first sentence, which later sentences may leave out.
+        Documents are embedded in batches. The topic may be a subject of every sentence.
         """
         remaining = iter(docs)
         while batch := list(islice(remaining, _BATCH)):
             sentences = self._sentences(
                 [doc for doc, _ in batch] if self._schema.properties else []
             )
-            topics = [topic for _, topic in batch]
             statements: list[list[Statement]] = [[] for _ in batch]
             for place, sentence in sentences:
-                statements[place] += self._accepted(sentence, topics[place])
-                topics[place] = topics[place] or topic_of(sentence)
+                statements[place] += self._accepted(sentence, batch[place][1])
             yield from statements
 
     def _sentences(self, docs: Sequence[Doc]) -> list[tuple[int, Arguments]]:
@@ -336,7 +333,6 @@ class StatementFinder:
         """
         objects: list[_Rows] = []
         subjects: list[_Rows] = []
-        topics: dict[int, str] = {}
         for origin, sentence, stated in self._stated:
             of_objects, of_subjects = (samples.without(origin) for samples in self._samples)
             mask = self._properties.admitted(sentence.candidates)
@@ -348,14 +344,13 @@ class StatementFinder:
                 objects.append((self._object_rows(sentence, of_objects)[mask], is_right[mask]))
             names = [statement.subject for statement in self._examples[origin].statements]
             title = max(names, key=names.count, default="")
-            for topic in dict.fromkeys((topics.get(origin, ""), title)):
+            for topic in dict.fromkeys(("", title)):
                 among = sentence.titled(topic, self._embed)
                 rows = self._subject_rows(among, [pair[:2] for pair in pairs], of_subjects)
                 for own, (_, _, subject) in zip(rows, pairs, strict=True):
                     is_subject = np.zeros(len(among.candidates), np.bool_)
                     is_subject[among.spelled(subject)] = True
                     subjects.append((own, is_subject & may_be_subjects(among)))
-            topics[origin] = topics.get(origin) or topic_of(sentence)
         return Classifier(objects), Classifier(subjects)
 
     def _object_rows(self, sentence: Arguments, samples: Samples) -> Floats:
@@ -432,10 +427,3 @@ def may_be_subjects(sentence: Arguments) -> NDArray[np.bool_]:
         for c in sentence.candidates
     )
     return np.array(list(usable), np.bool_)
-
-
-def topic_of(sentence: Arguments) -> str:
-    """The name at the beginning of a sentence, else its first named entity, else nothing."""
-    names = [c for c in sentence.candidates if c.kind != "noun" and c.value is None]
-    leads = [c.text for c in names if c.is_lead]
-    return max(leads, key=len, default="") or next((c.text for c in names if c.is_entity), "")

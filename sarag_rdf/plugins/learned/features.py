@@ -123,8 +123,9 @@ def _vectors(candidates: Sequence[Sequence[_Weights]], embed: Embed) -> Floats:
         [sum((table[word] * weight for word, weight in view), zero) for view in views]
         for views in candidates
     ]
-    result = np.array(sums, np.float32).reshape(len(sums), _VIEWS, len(zero))
-    return result / np.maximum(1e-9, np.linalg.norm(result, axis=2, keepdims=True))
+    result: Floats = np.array(sums, np.float32).reshape(len(sums), _VIEWS, len(zero))
+    result /= np.maximum(1e-9, np.linalg.norm(result, axis=2, keepdims=True))
+    return result
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class Arguments:
             [
                 *(c.kind == kind for kind in KINDS),
                 *(doc[c.head].dep_ == name for name in _DEPENDENCIES),
-                c.is_lead, c.is_entity, self.is_title(place), soft_text(c.text) == title,
+                c.is_entity, self.is_title(place), soft_text(c.text) == title,
                 c.end - c.begin, (c.begin - self.sentence.start) / size, size,
                 doc[c.begin].text[:1].isupper(),
                 doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
