@@ -28,8 +28,8 @@ from pyoxigraph import Quad
 
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.evidence import SourceGraph
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.source_evidence import SourceGraph
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 

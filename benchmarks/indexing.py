@@ -29,8 +29,8 @@ import sarag_rdf
 from benchmarks.stopwatch import Place, Stopwatch
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Source
-from sarag_rdf.building.index import commit, run
-from sarag_rdf.documents import read_paths
+from sarag_rdf.building import commit, index_run
+from sarag_rdf.documents.reading import read_paths
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import ENGINES
 from sarag_rdf.models.caches import SqliteCache
@@ -38,8 +38,8 @@ from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
 
 PLACES: list[Place] = [
-    (run, "SourceGraph", "evidence"),
-    (run, "validate_evidence", "validation"),
+    (index_run, "SourceGraph", "evidence"),
+    (index_run, "validate_evidence", "validation"),
     (commit, "refresh", "what follows"),
     (OxigraphStore, "apply", "writing the store"),
     (SqliteCache, "get_many", "embedding cache"),

@@ -35,7 +35,7 @@ from benchmarks.text2kgbench.score import (
 )
 from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.types import Relation
-from sarag_rdf.building.derive.decisions import PhraseSignature
+from sarag_rdf.building.decision_records import PhraseSignature
 from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.spacy_extractor import load_pipeline, parse_document

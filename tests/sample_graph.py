@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,10 +13,13 @@ from pathlib import Path
 import pyoxigraph as ox
 
 import sarag_rdf
-from sarag_rdf.base.ports import Embedder, Extractor
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Embedder, Extractor, GraphStore
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.base.vocab import iri
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.rdf_export import ExportParts, write_parts
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import FaultServer, send
 
@@ -142,3 +146,11 @@ def embeddings(handler: BaseHTTPRequestHandler) -> None:
     body = {"object": "list", "model": "hash", "data": rows, "usage": {}}
     body["usage"] = {"prompt_tokens": 1, "total_tokens": 1}
     send(handler, 200, json.dumps(body).encode())
+
+
+def rdf_bytes(store: GraphStore, format_: str, *, base: str = BASE) -> bytes:
+    """All graphs of a store as bytes."""
+    buffer = io.BytesIO()
+    reader = GraphReader(store, Minter(base))
+    write_parts(reader, format_, buffer, ExportParts(imported=True))
+    return buffer.getvalue()

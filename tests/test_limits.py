@@ -21,7 +21,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.redaction import public_origin
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import read_paths
+from sarag_rdf.documents.reading import read_paths
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import environment
 from tests.fault_server import playing, raw
@@ -109,7 +109,7 @@ def test_very_many_files(tmp_path: Path) -> None:
 _PEAK = """
 import resource, sys
 from pathlib import Path
-from sarag_rdf.documents import read_paths
+from sarag_rdf.documents.reading import read_paths
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for found in read_paths([Path(sys.argv[1])]):
     print(found)

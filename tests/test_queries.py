@@ -21,7 +21,8 @@ from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.resources import QueryFile, query_file, query_names
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import Term
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import EXACT
+from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import SOURCES, make_graph

@@ -20,8 +20,7 @@ import numpy as np
 
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.types import Query, Retrieved
-from sarag_rdf.documents.format import Format, OpenInput, Record
-from sarag_rdf.documents.text import read_text
+from sarag_rdf.documents.format import Format, OpenInput, Record, read_text
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents

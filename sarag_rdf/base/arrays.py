@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,27 +56,11 @@ def unpacked_list(arrays: Mapping[str, NDArray[Any]], name: str) -> list[str]:
     return unpacked(arrays[name], arrays[f"{name}_ends"])
 
 
-class LazySequence(Sequence[str]):
-    """A sequence of strings that are decoded when they are accessed, by `at`."""
+class IriList(Sequence[str]):
+    """Strings that are decoded when they are accessed.
 
-    @abstractmethod
-    def at(self, row: int) -> str:
-        """The string at a position from 0 on."""
-
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [self.at(i) for i in range(*row.indices(len(self)))]
-        if not -len(self) <= row < len(self):
-            raise IndexError(row)
-        return self.at(row % len(self))
-
-
-class IriList(LazySequence):
-    """Distinct strings in ascending order of code points."""
+    Those of a list that is searched or merged are distinct, in ascending order of code points.
+    """
 
     def __init__(self, data: NDArray[np.uint8], ends: Ends) -> None:
         """`data` is the concatenation of the strings in UTF-8; `ends` are their end offsets."""
@@ -100,7 +83,16 @@ class IriList(LazySequence):
     def __len__(self) -> int:
         return len(self._ends)
 
-    def at(self, row: int) -> str:
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(len(self)))]
+        if not -len(self) <= row < len(self):
+            raise IndexError(row)
+        row %= len(self)
         begin = int(self._ends[row - 1]) if row else 0
         return bytes(self._data[begin : int(self._ends[row])]).decode("utf-8", "surrogatepass")
 
@@ -208,9 +200,4 @@ class Merge:
 
     def iris(self, old: IriList, new: IriList) -> IriList:
         """Merge a list with its inserted entries."""
-        return IriList(*self.texts(*_packed(old), *_packed(new)))
-
-
-def _packed(iris: IriList) -> tuple[NDArray[np.uint8], Ends]:
-    arrays = iris.arrays("iris")
-    return arrays["iris"], arrays["iris_ends"]
+        return IriList(*self.texts(old._data, old._ends, new._data, new._ends))

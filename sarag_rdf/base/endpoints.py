@@ -102,7 +102,9 @@ class SparqlEndpoint(Options):
         """The folder of this endpoint's caches, below SARAG_CACHE_DIR or the user's cache."""
         host = re.sub(r"[^\w.-]", "-", urlsplit(self.query_url).netloc)
         digest = sha256_hex(self.query_url, self.kind, self.graph)[:16]
-        return _cache_root() / "endpoints" / f"{host}-{digest}"
+        named = os.environ.get("SARAG_CACHE_DIR")
+        root = Path(named).expanduser() if named else user_folder("CACHE")
+        return root / "endpoints" / f"{host}-{digest}"
 
 
 def is_http_url(url: str) -> bool:
@@ -136,13 +138,6 @@ def _by_convention(path: str) -> tuple[str, str]:
         if match:
             return match.expand(update), match.expand(store)
     return "", ""
-
-
-def _cache_root() -> Path:
-    named = os.environ.get("SARAG_CACHE_DIR")
-    if named:
-        return Path(named).expanduser()
-    return user_folder("CACHE")
 
 
 _USER_FOLDERS = {"CACHE": ".cache", "CONFIG": ".config", "STATE": ".local/state"}

@@ -170,16 +170,12 @@ class UnparsableReplyError(EndpointError):
 
 log = logging.getLogger(__name__)
 
-_CAUSES = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is exceeded",
-    errno.EFBIG: "the file size limit is exceeded",
+_LACKS_OF_ROOM = {
+    errno.ENOSPC: ("the disk is full", "free some space"),
+    errno.EDQUOT: ("the disk quota is exceeded", "free some space"),
+    errno.EFBIG: ("the file size limit is exceeded", "raise the limit (ulimit -f)"),
 }
-_REMEDIES = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some space",
-    errno.EFBIG: "raise the limit (ulimit -f)",
-}
+"""Number of the error -> the cause and the remedy."""
 
 
 def lack_of_room(error: BaseException) -> tuple[str, str]:
@@ -188,10 +184,10 @@ def lack_of_room(error: BaseException) -> tuple[str, str]:
     The message is searched as well, because storage engines do not pass on `errno`.
     """
     message = str(error).lower()
-    for number, cause in _CAUSES.items():
+    for number, (cause, remedy) in _LACKS_OF_ROOM.items():
         is_named = os.strerror(number).lower() in message or cause.removeprefix("the ") in message
         if is_named or (isinstance(error, OSError) and error.errno == number):
-            return cause, _REMEDIES[number]
+            return cause, remedy
     return "", ""
 
 

@@ -1,7 +1,7 @@
-"""HTTP requests: bounded in time and size, and without secrets in replies.
+"""An HTTP client over httpx: bounded in time and size, and without secrets in replies.
 
-Model endpoints, SPARQL endpoints and downloads all send their requests from here, over httpx. Only
-downloads, which carry no credentials, follow redirects.
+Model endpoints, SPARQL endpoints and downloads use it. Only downloads, which have no credentials,
+follow redirects.
 """
 
 from __future__ import annotations
@@ -29,26 +29,31 @@ for _name in ("httpx", "httpcore.http11", "httpcore.connection", "httpcore.proxy
 
 _CHUNK: Final = 1 << 20
 MAX_REDIRECTS: Final = 5
-"""Redirects of a download that are followed."""
+"""The maximum number of redirects of a download."""
 
 
 class DeadlineError(Exception):
-    """No whole reply before the deadline."""
+    """The reply was not complete before the deadline."""
 
 
 class ReplySizeError(Exception):
-    """A reply of more bytes than the limit."""
+    """A reply that is larger than the limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"more than {limit >> 20} MiB")
         self.limit = limit
 
 
-def retry_after(value: str) -> float | None:
-    """Seconds that a Retry-After header asks to wait: a number or a date (RFC 9110, 10.2.3).
+def reason_of(error: BaseException) -> str:
+    """The innermost cause of an error, in the words of the operating system or of OpenSSL."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
+    return " ".join(str(reason or error).split()) or type(error).__name__
 
-    None for a header that is missing or neither of both.
-    """
+
+def retry_after(value: str) -> float | None:
+    """The seconds in a Retry-After header, a number or a date (RFC 9110, 10.2.3), or None."""
     try:
         seconds = float(value)
     except ValueError:
@@ -77,8 +82,8 @@ def _ssl_context(cert_file: str | None, cert_dir: str | None) -> ssl.SSLContext:
 class BoundedClient(httpx.Client):
     """An HTTP client whose replies are whole, in time, of bounded size, and without secrets.
 
-    Redirects are never followed, since a request may carry credentials: they are replies like any
-    other. Every request has a connection of its own, so that the deadline can close it.
+    Redirects are not followed, because a request may have credentials: they are replies like any
+    other. Each request has its own connection, which is closed at the deadline.
     """
 
     def __init__(
@@ -187,13 +192,13 @@ class _BoundedStream(httpx.SyncByteStream):
 
 
 def _is_framed(response: httpx.Response) -> bool:
-    """Whether the length of the body was announced, so that a cut would have been noticed."""
+    """Whether the length of the body was announced, so that truncation is detected."""
     chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
     return chunked or "Content-Length" in response.headers
 
 
 class _Alarm:
-    """Closes the connection of a request when the deadline is over."""
+    """Closes the connection of a request at the deadline."""
 
     def __init__(self, seconds: float) -> None:
         self.has_expired = False
@@ -211,15 +216,15 @@ class _Alarm:
             self.cancel()
 
     def keep(self) -> None:
-        """Go on after the block, until it is cancelled."""
+        """Stay active after the block, until `cancel`."""
         self._is_kept = True
 
     def cancel(self) -> None:
-        """Let the connection be."""
+        """Stop the timer."""
         self._timer.cancel()
 
     def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Take note of the connection; httpx calls this as the request proceeds."""
+        """Remember the connection; httpx calls this as the request proceeds."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._socket = info["return_value"].get_extra_info("socket")
             if self.has_expired:

@@ -296,7 +296,7 @@ class Minter:
         return f"{self.base}run/{identifier}"
 
     def search(self, digest: str) -> str:
-        """A search or the answering of a question, by a digest of all that is said of it."""
+        """A search or the answering of a question, by a digest of its description."""
         return f"{self.base}search/{digest[:32]}"
 
     def activation_graph(self, digest: str) -> str:

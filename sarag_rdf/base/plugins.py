@@ -1,4 +1,4 @@
-"""What can be plugged in: found by entry points, imported when it is first named.
+"""Plug-ins, which are found by entry points, and imported when they are first used.
 
 A distribution declares its plug-ins in its ``pyproject.toml``, and so does this one::
 
@@ -77,15 +77,15 @@ def _own(group: str) -> Mapping[str, Plugin]:
 @cache
 def _others(group: str) -> Mapping[str, Plugin]:
     """Plug-ins of other distributions, by name; of two with one name the first on the path."""
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     for other in distributions():
         package = other.metadata["Name"]
         if package == _OWN:
             continue
         for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
             plugin = Plugin(group, entry.name, package, other.version, entry)
-            found.setdefault(entry.name, plugin)
-    return dict(sorted(found.items()))
+            plugins.setdefault(entry.name, plugin)
+    return dict(sorted(plugins.items()))
 
 
 def plugins(group: str) -> Mapping[str, Plugin]:

@@ -1,4 +1,4 @@
-"""Tables: for reviewers, as tab- or comma-separated values, and for notebooks, as HTML.
+"""Review tables: rows to edit in a spreadsheet, as tab- or comma-separated values.
 
 A cell that a spreadsheet would compute as a formula is written with an apostrophe in front, which
 reading removes again (`written_cell` and `read_cell`, also for SSSOM). Tables start with a byte
@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from sarag_rdf.base.errors import InputError
@@ -121,38 +120,3 @@ def raise_for_rows(path: Path, errors: Sequence[str]) -> None:
     if errors:
         more = f"; and {len(errors) - _MAX_ERRORS} more" if len(errors) > _MAX_ERRORS else ""
         raise InputError(f"{path}: {'; '.join(errors[:_MAX_ERRORS])}{more}. Nothing was changed")
-
-
-# ------------------------------------------------------------------------- In notebooks
-
-
-SHOWN = 20
-"""Rows of a table that are shown."""
-_CELL = 300
-"""Characters of a cell that are shown."""
-
-
-def table_html(header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
-    """A table; texts are cut and escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows
-    )
-    after = f"<p>{escape(note)}</p>" if note else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
-
-
-def graph_html(title: str, counts: Mapping[str, int]) -> str:
-    """A graph with the counts of its contents."""
-    rows = [(name, f"{count:,}") for name, count in counts.items() if count]
-    return f"<p>{escape(title)}</p>{table_html(('contents', 'count'), rows)}"
-
-
-def more(number: int) -> str:
-    """A note of how many rows are not shown."""
-    return f"and {number:,} more" if number > 0 else ""
-
-
-def _cell(value: object) -> str:
-    text = str(value)
-    return escape(text if len(text) <= _CELL else f"{text[: _CELL - 1]}…")

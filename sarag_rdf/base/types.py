@@ -6,12 +6,12 @@ while answering.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from html import escape
 from itertools import pairwise
+from operator import add
 from typing import Any, Literal
-
-from sarag_rdf.base.tabular import SHOWN, more, table_html
 
 EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
 """The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""
@@ -153,13 +153,7 @@ class Usage:
     cost: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.cached_calls + other.cached_calls,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-            self.cost + other.cost,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +319,7 @@ class RelationPath:
 
     `hops` are the properties and whether they are followed from object to subject. Paths with a
     higher score say better what the question asks. `sparql` and `answers` are empty for a path
-    that was ranked only; `is_cut` tells that there may be more answers.
+    that was ranked only; `is_cut` means that there may be more answers.
     """
 
     topic: str
@@ -558,7 +552,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """What happens while an answer is made.
+    """An event of the answering of a question.
 
     ``call``: a call of the model begins, with the `name` of its prompt. ``step``: a stage is
     complete. ``text``: the next part of the answer, in `text`. ``withdrawn``: what was sent of the
@@ -572,7 +566,7 @@ class AnswerEvent:
 
 
 OnEvent = Callable[[AnswerEvent], None]
-"""Follows an answer while it is made; what it raises ends the work."""
+"""Receives the events of an answer; an exception ends the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -649,3 +643,38 @@ class SchemaUse:
 
     classes: tuple[ClassUse, ...]
     properties: tuple[PropertyUse, ...]
+
+
+# ------------------------------------------------------------------------- HTML for notebooks
+
+
+SHOWN = 20
+"""Rows of a table that are shown."""
+_CELL = 300
+"""Characters of a cell that are shown."""
+
+
+def table_html(header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
+    """A table; texts are cut and escaped."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows
+    )
+    after = f"<p>{escape(note)}</p>" if note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
+
+
+def graph_html(title: str, counts: Mapping[str, int]) -> str:
+    """A graph with the counts of its contents."""
+    rows = [(name, f"{count:,}") for name, count in counts.items() if count]
+    return f"<p>{escape(title)}</p>{table_html(('contents', 'count'), rows)}"
+
+
+def more(number: int) -> str:
+    """A note of how many rows are not shown."""
+    return f"and {number:,} more" if number > 0 else ""
+
+
+def _cell(value: object) -> str:
+    text = str(value)
+    return escape(text if len(text) <= _CELL else f"{text[: _CELL - 1]}…")

@@ -125,8 +125,8 @@ def _show_paths(retrieved: Retrieved, names: dict[str, str]) -> None:
         for line in path.sparql.splitlines():
             click.echo(f"          {line}")
         for answer in path.answers[:_ANSWERS]:
-            nodes = [path.topic_name, *(names.get(node, node) for node in answer.nodes)]
-            click.echo(f"          -> {' -> '.join([*nodes[1:], answer.name])}")
+            nodes = (names.get(node, node) for node in answer.nodes)
+            click.echo(f"          -> {' -> '.join([*nodes, answer.name])}")
         if path.is_cut:
             click.echo(f"          -> {_more_answers(path)}")
         else:

@@ -14,7 +14,7 @@ from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars, usage_line
-from sarag_rdf.documents.reader import ReadOptions
+from sarag_rdf.documents.reading import ReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
@@ -210,7 +210,7 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     if violations:
         note(
             f"{counted(len(violations), 'violation')} of the shapes, such as {violations[0]}: "
-            f"sarag validate --shapes {files[0]}  lists them"
+            f"sarag validate --shapes {files[0]} lists them"
         )
 
 

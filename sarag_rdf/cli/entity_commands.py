@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,12 +89,11 @@ def list_or_undo(kg: KnowledgeGraph, about: Subject, action: str, options: Optio
     return emit(options, {"undone": [*map(str, removed)]}, f"{len(removed)} undone")
 
 
-def show_decisions(kg: KnowledgeGraph, decisions: Iterable[Decision], options: Options) -> int:
+def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Decision], options: Options) -> int:
     """Print decisions, one per line, each with the IRI by which it can be undone."""
-    listed = list(decisions)
-    pairs = [*zip(map(str, listed), kg.decisions.iris(listed), strict=True)]
-    data = [{"decision": text, "iri": iri} for text, iri in pairs]
-    return emit(options, data, *(f"{text}  <{iri}>" for text, iri in pairs))
+    iris = kg.decisions.iris(decisions)
+    data = [{"decision": str(d), "iri": iri} for d, iri in zip(decisions, iris, strict=True)]
+    return emit(options, data, *(f"{each['decision']}  <{each['iri']}>" for each in data))
 
 
 def _write_review(
@@ -151,12 +150,8 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
             accepted = kg.decisions.accept(options["accept"])
         elif action == "--rule":
             with progress_bars() as progress:
-                pairs = kg.decisions.propose_merges(
-                    options["rule"],
-                    least=options["least"],
-                    curate=options["curate"],
-                    progress=progress,
-                )
+                settings = {name: options[name] for name in ("least", "curate")}
+                pairs = kg.decisions.propose_merges(options["rule"], progress=progress, **settings)
             _write_review(kg, "identity", pairs, options)
             if not options["unreviewed"] or options["dry_run"]:
                 return _show_pairs(pairs, options)
@@ -258,14 +253,14 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
             return emit(options, {"retyped": count}, f"{count} retyped{hint}")
         if action == "--rule":
             with progress_bars() as progress:
-                found = kg.decisions.propose_classes(options["rule"], progress)
-            _write_review(kg, "classes", found, options)
-            shown = found if options["dry_run"] else ()
+                proposals = kg.decisions.propose_classes(options["rule"], progress)
+            _write_review(kg, "classes", proposals, options)
+            shown = proposals if options["dry_run"] else ()
             return emit(
                 options,
-                found,
+                proposals,
                 *(f"{each.name}  ->  {each.class_iri}" for each in shown),
-                f"{counted(len(found), 'entity')} would be retyped by {options['rule']}",
+                f"{counted(len(proposals), 'entity')} would be retyped by {options['rule']}",
             )
         decisions = kg.decisions.retype(names[0], *names[1:], note=options["note"])
         return show_decisions(kg, decisions, options)
@@ -314,7 +309,7 @@ def link(**options: Any) -> int:
     if len(actions) != 1:
         raise UsageError("give one of --to NAME|URL, --accept FILE, --undo FILE|IRI, --undo --all")
     if options["every"] and options["undo"] != "":
-        raise UsageError("--all requires --undo without a value:  sarag link --undo --all")
+        raise UsageError("--all requires --undo without a value: sarag link --undo --all")
     other = flags.place_of(options["to"], options)
     if other is not options["to"]:  # the kind of graph is that of the other endpoint
         options |= {"graph_kind": None, "default_graph": None}
@@ -327,21 +322,21 @@ def _find_links(kg: KnowledgeGraph, options: Options) -> int:
     if review is None and auto is None:
         raise UsageError("choose an output: --review FILE, --auto CONFIDENCE, or both")
     settings = {key: options[key] for key in ("per_entity", "min_confidence", "near")}
-    found = kg.links.candidates(to, **settings)
-    proposed = [match for match in found if match.is_link]
-    entities = len({match.subject for match in found})
-    result = {"candidates": len(found), "entities": entities, "proposed": len(proposed)}
-    lines = [f"{len(found)} candidates for {entities} entities, {len(proposed)} of them proposed"]
+    matches = kg.links.candidates(to, **settings)
+    proposed = [match for match in matches if match.is_link]
+    entities = len({match.subject for match in matches})
+    result = {"candidates": len(matches), "entities": entities, "proposed": len(proposed)}
+    lines = [f"{len(matches)} candidates for {entities} entities, {len(proposed)} of them proposed"]
     if auto is not None:
         confident = [match for match in proposed if (match.confidence or 0) >= auto]
         added = kg.links.accept(confident, same_as=options["same_as"]).added
         result["accepted"] = added
         lines.append(f"{counted(added, 'link')} accepted, with a confidence of at least {auto:g}")
         linked = {match.subject for match in confident}
-        found = [match for match in found if match.subject not in linked]
+        matches = [match for match in matches if match.subject not in linked]
     if review is not None:
         name = to if isinstance(to, str) else "endpoint"
-        write_output(review, kg.links.table(found, f"candidates/{name}"))
+        write_output(review, kg.links.table(matches, f"candidates/{name}"))
     return emit(options, result, *lines)
 
 

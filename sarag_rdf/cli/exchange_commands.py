@@ -202,7 +202,7 @@ def _suggest(kg: KnowledgeGraph, file: str, options: dict[str, Any]) -> int:
     if target.exists():
         raise UsageError(f"{target} exists already: give another file")
     write_output(target, kg.suggest_mapping(file, kind))
-    click.echo(f"{target}: check it, and then  sarag import {file} --as table --mapping {target}")
+    click.echo(f"{target}: check it, and then sarag import {file} --as table --mapping {target}")
     return 0
 
 

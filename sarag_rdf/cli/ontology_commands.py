@@ -94,7 +94,7 @@ def echo_added(report: OntologyReport, file: object, *, only_problems: bool = Fa
     for finding in errors:
         problem(one_line(str(finding)))
     if warnings := len(report.findings) - len(errors):
-        problem(f"{counted(warnings, 'warning')}: sarag ontology check {file}  lists them")
+        problem(f"{counted(warnings, 'warning')}: sarag ontology check {file} lists them")
 
 
 @ontology.command(name="list", epilog="Example:  sarag ontology list --kg kg")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TextIO, TypeVar
 
 from sarag_rdf.base.errors import one_line
 from sarag_rdf.base.files import MAX_EXPANSION
@@ -116,3 +119,165 @@ def run_sandboxed(
     except EndedError as error:
         remedy = "leave it out, or raise --max-seconds" if error.by_time else "leave it out"
         raise UnreadableError(f"{error}: {remedy}") from None
+
+
+LONGEST_WORD = 10_000
+"""In characters; anything longer is data (Base64, a list of hashes), not prose."""
+BYTES_PER_CHAR = 4
+"""The maximum in UTF-8, UTF-16 and UTF-32."""
+EMPTY = "is empty: leave it out, or add text"
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_INVALID_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WORD = re.compile(r"[^\s\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]+")
+_SNIFFED_BYTES = 8192
+
+
+def clean(text: str) -> str:
+    """Normalise line ends, and replace each character that XML 1.0 does not allow by a space."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _INVALID_IN_XML.sub(" ", _SURROGATE.sub("\ufffd", text))
+
+
+def clean_line(text: str) -> str:
+    """Clean a text of one line, such as a title: runs of white space become one space."""
+    return " ".join(clean(text).split())
+
+
+def has_undecodable_bytes(text: str) -> bool:
+    """Whether text from `text_stream` contains bytes that are invalid in its encoding."""
+    return _SURROGATE.search(text) is not None
+
+
+def text_problem(text: str, max_chars: int) -> str | None:
+    """The reason why a cleaned text cannot be indexed, or None.
+
+    Words are separated by white space and by the punctuation of Chinese and Japanese.
+    """
+    if not text.strip():
+        return "contains only white space: leave it out, or add text"
+    if len(text) > max_chars:
+        return _too_long_message(f"{len(text):,} characters", max_chars)
+    if len(text) > LONGEST_WORD:
+        for word in _WORD.finditer(text):
+            if word.end() - word.start() > LONGEST_WORD:
+                return (
+                    f"has a word of {word.end() - word.start():,} characters at character "
+                    f"{word.start()}, so it is not prose: remove such data first"
+                )
+    return None
+
+
+def check_size(file: OpenInput, bytes_per_char: int = BYTES_PER_CHAR) -> None:
+    """Raise `UnreadableError` for a file that is too large to be within the limit."""
+    if file.size is not None and file.size > bytes_per_char * file.max_chars:
+        raise UnreadableError(_too_long_message(f"{file.size:,} bytes", file.max_chars))
+
+
+def read_bytes(file: OpenInput) -> bytes:
+    """Read a whole input; raise `UnreadableError` if it is empty or too large."""
+    check_size(file)
+    limit = BYTES_PER_CHAR * file.max_chars
+    data = file.handle.read(limit + 1)
+    if len(data) > limit:
+        raise UnreadableError(_too_long_message(f"more than {limit:,} bytes", file.max_chars))
+    if not data:
+        raise UnreadableError(EMPTY)
+    return data
+
+
+def read_text(file: OpenInput) -> str:
+    """Read a whole input as UTF-8, or by its byte order mark, and clean it."""
+    return clean(read_decoded(file))
+
+
+def read_decoded(file: OpenInput) -> str:
+    """Read a whole input as UTF-8, or by its byte order mark, without cleaning."""
+    return check_length(decode(read_bytes(file)), file.max_chars)
+
+
+def check_length(text: str, max_chars: int) -> str:
+    """Return the text of a whole input; raise `UnreadableError` if it is too long."""
+    if len(text) > max_chars:
+        raise UnreadableError(_too_long_message(f"{len(text):,} characters", max_chars))
+    return text
+
+
+def decode(data: bytes) -> str:
+    """Decode as UTF-8, or by the byte order mark; `UnreadableError` gives the byte offset."""
+    mark, encoding = encoding_of(data)
+    if encoding == "utf-8" and b"\0" in data:
+        raise UnreadableError(_binary_message(data))
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        offset = error.start + len(mark)
+        raise UnreadableError(
+            f"is not {encoding.upper()} text (byte {offset} is 0x{data[offset]:02x}): "
+            "save it as UTF-8"
+        ) from None
+    if "\0" in text:
+        raise UnreadableError(_binary_message(b""))
+    return text
+
+
+def encoding_of(data: bytes) -> tuple[bytes, str]:
+    """The byte order mark at the start of the data (or empty), and the encoding."""
+    return next((bom for bom in _BOMS if data.startswith(bom[0])), (b"", "utf-8"))
+
+
+@contextmanager
+def text_stream(file: OpenInput, newline: str) -> Iterator[TextIO]:
+    """Decode an input for reading line by line; undecodable bytes become lone surrogates."""
+    head = file.handle.peek(_SNIFFED_BYTES)
+    if not head:
+        raise UnreadableError(EMPTY)
+    mark, encoding = encoding_of(head)
+    if encoding == "utf-8" and b"\0" in head:
+        raise UnreadableError(_binary_message(head))
+    file.handle.read(len(mark))
+    stream = io.TextIOWrapper(file.handle, encoding, "surrogateescape", newline=newline)
+    try:
+        yield stream
+    finally:
+        stream.detach()
+
+
+def bounded_lines(stream: TextIO, limit: int) -> Iterator[str | None]:
+    """Yield lines with their line ends; None for a line of more than `limit` characters."""
+    while line := stream.readline(limit):
+        if len(line) < limit or line.endswith("\n"):
+            yield line
+            continue
+        rest = line
+        while rest and not rest.endswith("\n"):
+            rest = stream.readline(limit)
+        yield None
+
+
+def _too_long_message(size: str, max_chars: int) -> str:
+    return (
+        f"is too long ({size}; the limit is {max_chars:,} characters): split it, or raise "
+        "the limit with --max-chars"
+    )
+
+
+def _binary_message(data: bytes) -> str:
+    offset = data.find(b"\0")
+    at = f" (byte {offset} is zero)" if offset >= 0 else ""
+    return f"is not text but binary data{at}: convert it to text in UTF-8 first"
+
+
+def read(file: OpenInput) -> Iterator[Record]:
+    """Yield the text of a plain text file."""
+    yield Record(read_text(file))
+
+
+TEXT = Format(read, "text/plain")

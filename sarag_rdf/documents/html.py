@@ -11,36 +11,26 @@ from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
-from sarag_rdf.documents.format import Format, OpenInput, Record, UnreadableError, run_sandboxed
-from sarag_rdf.documents.text import (
+from sarag_rdf.documents.format import (
+    Format,
+    OpenInput,
+    Record,
+    UnreadableError,
     check_length,
     clean,
     clean_line,
     decode,
     encoding_of,
     read_bytes,
+    run_sandboxed,
 )
 
-_SKIPPED_TAGS = (
-    "script",
-    "style",
-    "nav",
-    "template",
-    "noscript",
-    "svg",
-    "iframe",
-    "object",
-    "title",
-)
-# fmt: off
+_SKIPPED_TAGS = frozenset("script style nav template noscript svg iframe object title".split())
 _BLOCK_TAGS = (
-    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
-    "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1",
-    "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "li", "legend", "main", "menu",
-    "ol", "optgroup", "option", "p", "pre", "search", "section", "summary", "table", "tbody",
-    "tfoot", "thead", "tr", "ul",
-)
-# fmt: on
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset "
+    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr li legend main menu ol "
+    "optgroup option p pre search section summary table tbody tfoot thead tr ul"
+).split()
 _MAX_INLINE_CHARS = 4_096
 """Pages of up to this many characters are parsed in this process: they cannot take long."""
 _LINE_BREAK = "\x1e"
@@ -51,9 +41,8 @@ _SEPARATORS = {**dict.fromkeys(_BLOCK_TAGS, _LINE_BREAK), "br": _LINE_BREAK, "td
 def read(file: OpenInput) -> Iterator[Record]:
     """Yield the page's text, its title (or first h1) and its declared language."""
     source = clean(check_length(_decode(read_bytes(file)), file.max_chars))
-    yield (
-        _parse(source) if len(source) <= _MAX_INLINE_CHARS else run_sandboxed(file, _parse, source)
-    )
+    is_small = len(source) <= _MAX_INLINE_CHARS
+    yield _parse(source) if is_small else run_sandboxed(file, _parse, source)
 
 
 def _parse(source: str) -> Record:

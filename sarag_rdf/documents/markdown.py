@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from sarag_rdf.documents.format import Format, OpenInput, Record
-from sarag_rdf.documents.text import read_text
+from sarag_rdf.documents.format import Format, OpenInput, Record, read_text
 
 _FRONT_MATTER = re.compile(
     r"\A---[ \t]*\n(?P<yaml>[ \t]*\n|(?:[\w\"'#][^\n]*\n).*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)",

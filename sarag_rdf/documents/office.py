@@ -9,9 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.base.files import expands
-from sarag_rdf.documents.format import Format, OpenInput, Record, UnreadableError, run_sandboxed
+from sarag_rdf.documents.format import (
+    EMPTY,
+    Format,
+    OpenInput,
+    Record,
+    UnreadableError,
+    check_length,
+    check_size,
+    clean,
+    clean_line,
+    run_sandboxed,
+)
 from sarag_rdf.documents.markdown import split_title
-from sarag_rdf.documents.text import EMPTY, check_length, check_size, clean, clean_line
 
 _BYTES_PER_CHAR = 40
 """Size limit per character of text: these files also contain pictures and fonts."""

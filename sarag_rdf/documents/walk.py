@@ -72,11 +72,6 @@ _GRAPH_FILES = ("store", "cache", "writer.json")
 """Contents of the folder of a knowledge graph."""
 
 
-def _is_graph_folder(folder: Path) -> bool:
-    """Whether a folder contains a knowledge graph."""
-    return os.path.isfile(folder / "store" / "CURRENT")  # noqa: PTH113 - Path.is_file may raise
-
-
 class _Walk:
     """All files below a folder: first real files and folders, then targets of symbolic links."""
 
@@ -93,30 +88,26 @@ class _Walk:
                 self._follow(link)
 
     def _scan(self, folder: Path) -> None:
-        pending = [folder]
-        while pending:
-            current = pending.pop()
-            real = os.path.realpath(current)
-            if real in self.real_folders:
-                continue
+        for name, folders, files in os.walk(folder, onerror=self._unlisted):
+            current, real = Path(name), os.path.realpath(name)
+            is_graph = os.path.isfile(current / "store" / "CURRENT")  # noqa: PTH113
+            graph = _GRAPH_FILES if is_graph else ()
+            is_known = real in self.real_folders
             self.real_folders.add(real)
-            graph = _GRAPH_FILES if _is_graph_folder(current) else ()
-            try:
-                with os.scandir(current) as entries:
-                    names = sorted(entries, key=lambda entry: entry.name)
-            except OSError as error:
-                self.outcomes[current] = InputProblem(display_path(current), read_error(error))
-                continue
-            for entry in names:
-                path = current / entry.name
-                if entry.name.startswith(".") or entry.name in graph:
-                    continue
-                if entry.is_symlink():
-                    self.links.append(path)
-                elif entry.is_dir(follow_symlinks=False):
-                    pending.append(path)
-                else:
-                    self._add(path)
+            entries = [
+                entry
+                for entry in ([] if is_known else [*folders, *files])
+                if not entry.startswith(".") and entry not in graph
+            ]
+            links = {entry for entry in entries if os.path.islink(current / entry)}  # noqa: PTH114
+            self.links += (current / entry for entry in links)
+            for entry in {*entries} - links - {*folders}:
+                self._add(current / entry)
+            folders[:] = [entry for entry in folders if entry in entries and entry not in links]
+
+    def _unlisted(self, error: OSError) -> None:
+        folder = Path(error.filename)
+        self.outcomes[folder] = InputProblem(display_path(folder), read_error(error))
 
     def _add(self, path: Path) -> None:
         self.outcomes[path] = path

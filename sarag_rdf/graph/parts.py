@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from pyoxigraph import Quad
+from pyoxigraph import Literal, Quad
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS
-from sarag_rdf.base.vocab import OWL, text_of
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID, iri, text_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
+from sarag_rdf.graph.records import by_subject, record_of, stored
 
 ALL = "all"
 """The name that selects all parts."""
@@ -23,30 +24,44 @@ COMPLETE = "complete"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An imported graph as described in the metadata; `state` is `COMPLETE` or its progress."""
+    """The metadata of an imported graph: its origin, how it is read, the progress of its import.
 
-    iri: str
-    name: str
-    kind: str
-    graph: str
-    state: str
-    paths: dict[str, list[str]] = field(default_factory=dict)
+    `state` is `COMPLETE`, or the number of triples up to the last checkpoint; the number of
+    `triples` is known of complete graphs. `label`, `alias` and `description` are the properties for
+    names and descriptions.
+    """
+
+    name: str = stored(DCTERMS.identifier)
+    kind: str = stored(SARAG.kind)
+    graph: str = stored(SARAG.graph, "iri")
+    origin: str = stored(DCTERMS.source)
+    sha256: str = stored(SARAG.sha256)
+    settings: str = stored(SARAG.settings)
+    state: str = stored(SARAG.importState, default="0")
+    triples: int | None = stored(VOID.triples, "integer", None)
+    label: tuple[str, ...] = stored(SARAG.labelProperty, "iri", many=True)
+    alias: tuple[str, ...] = stored(SARAG.aliasProperty, "iri", many=True)
+    description: tuple[str, ...] = stored(SARAG.descriptionProperty, "iri", many=True)
+    iri: str = ""
+    """The node of the metadata."""
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Properties by role, without roles that have none."""
+        roles = {"alias": self.alias, "description": self.description, "label": self.label}
+        return {role: properties for role, properties in roles.items() if properties}
 
 
 def imported_graphs(reader: GraphReader) -> list[Imported]:
     """All imported graphs that may be read, complete or not, ordered by name."""
-    imports: dict[str, Imported] = {}
-    paths: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
-    for node, name, kind, graph, state, path, property_ in reader.select_provenance("imports"):
-        values = (node.value, name.value, kind.value, graph.value, state.value)
-        imports[name.value] = Imported(*values)
-        if path is not None:
-            paths[name.value].setdefault(path.value, []).append(property_.value)
-    return [
-        replace(imports[name], paths={key: sorted(v) for key, v in sorted(paths[name].items())})
-        for name in sorted(imports)
-        if reader.may_read(imports[name].graph)
-    ]
+    nodes = by_subject(reader.store.quads(reader.minter.meta_graph))
+    imports = (
+        record_of(Imported, quads, iri=node)
+        for node, quads in nodes.items()
+        if any(quad.object == SARAG.ImportedGraph for quad in quads)
+    )
+    readable = (i for i in imports if i.name and i.graph and reader.may_read(i.graph))
+    return sorted(readable, key=lambda imported: imported.name)
 
 
 def select_parts(
@@ -111,7 +126,7 @@ def _part(reader: GraphReader, imported: Imported) -> Part:
 
 def _unknown(name: str, imported: dict[str, Imported]) -> str:
     if name in imported:
-        return f"the import of '{name}' is not complete: run the same  sarag import  again"
+        return f"the import of '{name}' is not complete: run the same sarag import again"
     names = [ALL, DOCUMENTS, *imported]
     closest = get_close_matches(name, names, 1)
     hint = f"; did you mean {closest[0]}?" if closest else ""
@@ -171,6 +186,21 @@ def part_graphs(reader: GraphReader, over: Sequence[str] = ()) -> dict[str, froz
         name: documents if name == DOCUMENTS else frozenset({imported[name].graph})
         for name in _part_names(over or [ALL], imported)
     }
+
+
+_GRAPHS = "SELECT ?g WHERE { GRAPH ?g { } FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }"
+_GRAPHS_UNDER = """SELECT ?g WHERE { GRAPH ?g { ?s ?p ?o } FILTER(STRSTARTS(STR(?g), %s)) }
+GROUP BY ?g"""
+"""Slower than `_GRAPHS`, but supported by more servers."""
+
+
+def graph_names(store: GraphStore, under: str = "") -> list[str]:
+    """The IRIs of all named graphs that are not empty, sorted.
+
+    In a store shared with others, only those that start with `under`.
+    """
+    text = _GRAPHS_UNDER % Literal(under) if store.is_shared else _GRAPHS
+    return sorted(iri(row[0]) for row in store.select(text, "g").rows)
 
 
 def dangling_link_subjects(reader: GraphReader) -> list[str]:

@@ -46,11 +46,17 @@ def entity_labels(
     }
 
 
+def _grouped(pairs: Iterable[tuple[Any, Any]]) -> defaultdict[str, list[str]]:
+    """First term -> second terms, as texts."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for first, second in pairs:
+        groups[first.value].append(second.value)
+    return groups
+
+
 def documents_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, list[str]]:
     """Entity -> IRIs of the documents that describe it, ascending."""
-    documents_by_entity: defaultdict[str, list[str]] = defaultdict(list)
-    for entity, document in reader.rows_for("entity-documents", entities):
-        documents_by_entity[entity.value].append(document.value)
+    documents_by_entity = _grouped(reader.rows_for("entity-documents", entities))
     return {entity: sorted(documents) for entity, documents in documents_by_entity.items()}
 
 
@@ -63,12 +69,9 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     for row in reader.imported.rows_for("passages", requested):
         rows[row[0].value].append(row)
     pages = {iri for iri, page_rows in rows.items() if page_rows[0][4] is None}
-    relationships: defaultdict[str, set[str]] = defaultdict(set)
-    for document, *_, text in reader.imported.rows_for("document-relationships", pages):
-        relationships[document.value].add(text.value)
-    values: defaultdict[str, set[str]] = defaultdict(set)
-    for document, text in reader.imported.rows_for("document-values", pages):
-        values[document.value].add(text.value)
+    rows_of_pages = reader.imported.rows_for("document-relationships", pages)
+    relationships = _grouped((row[0], row[-1]) for row in rows_of_pages)
+    values = _grouped(reader.imported.rows_for("document-values", pages))
     return {
         iri: _page(iri, document_rows, relationships[iri], values[iri])
         if iri in pages
@@ -130,9 +133,8 @@ def texts_of(reader: GraphReader, kind: Kind) -> Items:
     """
     rows = reader.rows(f"{kind}-texts")
     if kind == "document":
-        return _titled_texts(
-            rows, _relationships_by_subject(reader.imported), _values_by_page(reader.imported)
-        )
+        values = _grouped(reader.imported.rows("value-texts"))
+        return _titled_texts(rows, _relationships_by_subject(reader.imported), values)
     return _one_text_each(rows)
 
 
@@ -171,14 +173,6 @@ def _titled_texts(
         parts += [page_text(texts[iri], relationships.get(iri, ()), values.get(iri, ()))]
         items.append((iri, "\n".join(part for part in parts if part)))
     return items
-
-
-def _values_by_page(reader: GraphReader) -> dict[str, list[str]]:
-    """Entity -> texts of its literals."""
-    by_page: defaultdict[str, list[str]] = defaultdict(list)
-    for page, text in reader.rows("value-texts"):
-        by_page[page.value].append(text.value)
-    return by_page
 
 
 def _relationships_by_subject(reader: GraphReader) -> dict[str, list[str]]:

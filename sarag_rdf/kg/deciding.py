@@ -17,17 +17,15 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.vocab import PROV, SARAG, iri
-from sarag_rdf.building.derive import decisions as stored
-from sarag_rdf.building.derive.decisions import SUBJECTS, PhraseSignature, read_decisions
-from sarag_rdf.building.derive.decisions import Decision as Decision
-from sarag_rdf.building.derive.decisions import Subject as Subject
-from sarag_rdf.building.derive.incremental import refresh
-from sarag_rdf.building.derive.merge_rules import NEAR
-from sarag_rdf.building.index.sources import IndexedSources
-from sarag_rdf.building.link.match import EXACT, Match
-from sarag_rdf.building.link.sssom import read_table, review_table
+from sarag_rdf.building import decision_records as stored
+from sarag_rdf.building.decision_records import SUBJECTS, PhraseSignature, read_decisions
+from sarag_rdf.building.decision_records import Decision as Decision
+from sarag_rdf.building.decision_records import Subject as Subject
+from sarag_rdf.building.incremental import refresh
+from sarag_rdf.building.link_records import EXACT, Match, following_links, read_table, review_table
+from sarag_rdf.building.merge_rules import NEAR
+from sarag_rdf.building.plan import IndexedSources
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, run_quads, today, with_revision
 from sarag_rdf.kg import proposals as proposing
 from sarag_rdf.kg.lookup import decided_entity, entities_of_name
@@ -99,7 +97,7 @@ class Decisions:
             pair = minter.mention(names[0]), minter.mention(names[1])
             if pair in merges or pair[::-1] in merges:
                 raise UsageError(
-                    f"'{name}' and '{other}' were merged: undo that with  sarag merge --undo "
+                    f"'{name}' and '{other}' were merged: undo that with sarag merge --undo "
                     f"{decision.other!r}"
                 )
             record_decisions(reader, [decision])
@@ -150,7 +148,7 @@ class Decisions:
         and for several entity types.
         """
         if not classes:
-            raise UsageError("give the class of the entity: see  sarag ontology show")
+            raise UsageError("give the class of the entity: see sarag ontology show")
         with self._session.write(create=False) as reader:
             iris = proposing.classes_named(schema_in_force(reader), classes)
             entity = decided_entity(reader, name)
@@ -364,7 +362,7 @@ def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> lis
     ]
     if not undone:
         named = "" if what is None else f" about '{what}'"
-        raise UsageError(f"no decision{named}: see  sarag {_COMMANDS[about]}")
+        raise UsageError(f"no decision{named}: see sarag {_COMMANDS[about]}")
     record_decisions(reader, [], undone)
     return undone
 

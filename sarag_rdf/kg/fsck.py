@@ -1,13 +1,20 @@
-"""Consistency of a whole graph and of its caches: checks, and repair of what is derived."""
+"""Consistency of a graph and its caches: checks, repair of what is derived, SHACL, and counts."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyoxigraph as ox
+from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.base.errors import (
     EntailmentError,
@@ -16,93 +23,75 @@ from sarag_rdf.base.errors import (
     StoreError,
     shown_path,
 )
-from sarag_rdf.base.ports import Change, Progress
-from sarag_rdf.building.check import fsck
-from sarag_rdf.building.check.fsck import Finding, FsckReport, check_arrays, invalid_cache, stats
-from sarag_rdf.building.derive.entailed_graph import ADVICE, entailment_errors, repair_entailment
-from sarag_rdf.building.derive.incremental import rebuild
-from sarag_rdf.building.index.quarantine import read_contents, read_quarantine
-from sarag_rdf.building.index.repair import repair as complete_change
+from sarag_rdf.base.ports import Change, Progress, VectorIndex, VectorStore
+from sarag_rdf.base.resources import ontology_path, query_file
+from sarag_rdf.base.vocab import RDF, RDFS, SARAG
+from sarag_rdf.building.commit import repair as complete_change
+from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_entailment
+from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
+from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, graph_names, imported_graphs
+from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shapes
+from sarag_rdf.graph.store.shacl import validate as validate_data
+from sarag_rdf.graph.stored_ontologies import stored_ontologies
+from sarag_rdf.graph.texts import texts_of
+from sarag_rdf.graph.vectors.graph_vectors import KINDS, Kind, arrays_key, index_key
 from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
 
+DERIVED = "derived"
+"""The check of the traversed graph."""
+CACHES = "caches"
+"""The check of cached indexes and arrays."""
+REPAIR = "sarag fsck --repair"
 _IN_PROGRESS = ("description", "revision", "imports")
 """Checks that fail while an import or a restoration is running."""
+_TOLERANCE = 1e-3
+"""Maximum deviation of the length of a vector from 1."""
+_BLOCK = 8192
 log = logging.getLogger(__name__)
 
 
-def check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[Finding]:
-    """Everything cached that is broken.
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem: the check that detected it, a message, a remedy, and the name of a cache."""
 
-    With `deep`, arrays are also compared with arrays that are rebuilt from the graph, which must be
-    consistent then.
-    """
-    meta = read_meta(reader.store) or Meta("")
-    broken = [invalid_cache(path.name, fault) for path, fault in _broken_databases(session).items()]
-    for scope in session.vectors.scopes(reader) if meta.revision else ():
-        broken += _broken_vectors(session, scope, meta, deep=deep)
-    return broken
+    check: str
+    message: str
+    remedy: str = ""
+    cache: str = ""
 
-
-def discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) -> list[str]:
-    """Delete indexes and arrays, all or only broken ones; returns their names.
-
-    Cache databases are renamed instead: the replies in them were paid for.
-    """
-    meta = read_meta(reader.store) or Meta("")
-    discarded = []
-    for path in _broken_databases(session):
-        session.models.close()
-        try:
-            SqliteCache(path, what="cache").set_aside()
-        except OSError as error:
-            log.warning("%s cannot be renamed: %s", shown_path(path), error.strerror)
-        else:
-            discarded.append(path.name)
-    for scope in session.vectors.scopes(reader) if meta.revision else ():
-        store = session.vectors.store(scope)
-        broken = _broken_vectors(session, scope, meta, deep=True)
-        names = [one.cache for one in broken] if only_broken else store.names()
-        for name in dict.fromkeys(names):
-            store.discard(name)
-            discarded.append(name)
-    return discarded
+    def __str__(self) -> str:
+        text = f"{self.check}: {self.message}"
+        return f"{text} (do: {self.remedy})" if self.remedy else text
 
 
-def _broken_vectors(
-    session: Session, reader: GraphReader, meta: Meta, *, deep: bool
-) -> list[Finding]:
-    """Indexes and arrays of some parts that are broken; the content of sound ones with `deep`."""
-    store = session.vectors.store(reader)
-    broken = fsck.check_caches(reader, store, meta.revision, meta.embedding_model)
-    return _outdated_arrays(session, reader, meta) if deep and not broken else broken
+@dataclass(frozen=True, slots=True)
+class FsckReport:
+    """Remaining findings, notes that are not problems, descriptions of repairs, and counts."""
+
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether there are no findings."""
+        return not self.findings
 
 
-def _outdated_arrays(session: Session, reader: GraphReader, meta: Meta) -> list[Finding]:
-    """Arrays that differ from those built from the graph; none where these cannot be built."""
-    store = session.vectors.store(reader)
-    rebuilt = RecordingVectorStore(store)
-    try:
-        session.vectors.rebuild_arrays(reader, meta, rebuilt)
-    except (ModelError, StoreError, KeyError, ValueError):
-        return []
-    return list(check_arrays(store, rebuilt.arrays, meta.revision, meta.embedding_model))
+@dataclass(frozen=True, slots=True, order=True)
+class _GraphSize:
+    """A named graph, its number of quads, and the number of quads with blank nodes."""
 
-
-def _broken_databases(session: Session) -> dict[Path, str]:
-    """Cache databases that cannot be used, and why; a folder that is a file stands for all."""
-    for name in ("", "vectors"):
-        folder = session.location.cache(name)
-        if folder is None or not os.path.lexists(folder):
-            continue
-        if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir may raise
-            return {folder: "is not a folder"}
-    paths = filter(None, map(session.location.cache, DATABASES))
-    return {path: fault for path in paths if (fault := fault_of(path))}
+    graph: str
+    quads: int
+    blank: int
 
 
 def check(session: Session, progress: Progress) -> FsckReport:
@@ -136,97 +125,181 @@ def repair(session: Session, progress: Progress) -> FsckReport:
         repaired = [] if before.in_order else _repair(session, reader)
         if not repaired:
             return before
-        repaired.append(_build_vectors(session, reader, progress))
-        return replace(_check(session, reader, progress), repaired=tuple(repaired))
+        error = session.vectors.try_build(reader, progress)
+        built = "updated the vectors"
+        if error:
+            built = f"vectors not updated; the next search updates them: {error}"
+        return replace(_check(session, reader, progress), repaired=(*repaired, built))
+
+
+def stats(reader: GraphReader) -> dict[str, int]:
+    """Measure -> count, in the order of ``stats.rq``."""
+    counts = {measure.value: count for measure, count in reader.select_provenance("stats")}
+    measures = re.findall(r'"([^"]+)" AS \?measure', query_file("index", "stats").text)
+    return {measure: int(counts[measure].value) for measure in measures}
+
+
+def validate(reader: GraphReader, engine: ShaclEngine | None = None) -> ValidationReport:
+    """Validate the union of all graphs except imported graphs, ontologies and quarantine.
+
+    `engine` as in `sarag_rdf.graph.store.shacl.validate`, and the same errors.
+    """
+    minter, excluded = reader.minter, ("imported", "ontologies", "quarantine")
+    graphs = (g for g in graph_names(reader.store, minter.graphs) if g.startswith(minter.graphs))
+    own = [graph for graph in graphs if minter.kind_of(graph) not in excluded]
+    quads = (quad for graph in own for quad in reader.store.quads(graph))
+    return validate_data(read_shapes("shapes.ttl"), quads, _subclass_axioms(), engine)
+
+
+@cache
+def _subclass_axioms() -> tuple[ox.Triple, ...]:
+    """The subclasses in the ontology."""
+    quads = ox.parse(path=ontology_path("sarag.ttl"), format=ox.RdfFormat.TURTLE)
+    return tuple(quad.triple for quad in quads if quad.predicate == RDFS.subClassOf)
 
 
 def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckReport:
     advance = progress("checking", 6)
-    graphs = fsck.sizes(reader)
-    findings = [
-        *fsck.check_revision(reader, graphs),
-        *fsck.check_terms(reader, graphs),
-    ]
+    rows = reader.select_provenance("graph-sizes")
+    graphs = sorted(_GraphSize(g.value, int(n.value), int(blank.value)) for g, n, blank in rows)
+    findings = [*_check_revision(reader, graphs), *_check_terms(reader, graphs)]
     advance(1)
-    sources = {source.value for source, *_ in reader.select_provenance("source-states")}
     quarantined = read_quarantine(reader)
-    findings += fsck.check_parts(reader, graphs, sources, quarantined)
+    findings += _check_parts(reader, {size.graph for size in graphs}, quarantined)
     findings += _check_quarantine(reader, quarantined)
     advance(1)
     findings += _check_derived(reader)
     findings += _check_entailment(reader)
     advance(1)
-    findings += fsck.check_shapes(reader)
+    findings += (Finding("shapes", str(violation)) for violation in validate(reader).violations)
     advance(1)
-    findings += check_caches(session, reader, deep=not findings)
+    findings += _check_caches(session, reader, deep=not findings)
     advance(2)
-    counts = stats(reader)
-    return FsckReport(tuple(findings), tuple(fsck.foreign_graphs(reader, graphs)), counts=counts)
+    return FsckReport(tuple(findings), tuple(_foreign(reader, graphs)), counts=stats(reader))
 
 
 def _repair(session: Session, reader: GraphReader) -> list[str]:
     """Rebuild inconsistent derived data and discard broken caches; returns a line for each."""
-    done: list[str] = []
+    lines: list[str] = []
     if read_meta(reader.store) is None:
-        return done
+        return lines
     if complete_change(reader):
-        done.append("rebuilt the traversed graph and set a revision")
-    elif any(finding.check == fsck.DERIVED for finding in _check_derived(reader)):
+        lines.append("rebuilt the traversed graph and set a revision")
+    elif any(finding.check == DERIVED for finding in _check_derived(reader)):
         reader.store.apply(with_revision(reader, rebuild(reader)))
-        done.append("rebuilt the traversed graph")
-    done += _repair_entailment(reader)
-    discarded = discard_caches(session, reader, only_broken=not done)
-    return done + [f"discarded {name}" for name in discarded]
-
-
-def _build_vectors(session: Session, reader: GraphReader, progress: Progress) -> str:
-    error = session.vectors.try_build(reader, progress)
-    return (
-        f"vectors not updated; the next search updates them: {error}"
-        if error
-        else ("updated the vectors")
-    )
-
-
-def _check_derived(reader: GraphReader) -> Iterator[Finding]:
-    try:
-        expected = rebuild(reader).insert
-    except StoreError as error:
-        yield Finding(fsck.DERIVED, f"the evidence cannot be read: {error}")
-        return
-    yield from fsck.check_derived(reader, expected)
-
-
-def _check_entailment(reader: GraphReader) -> Iterator[Finding]:
-    try:
-        missing, surplus = entailment_errors(reader)
-    except (EntailmentError, MissingDependencyError) as error:
-        advice = ADVICE if isinstance(error, EntailmentError) else ""
-        yield Finding("entailment", f"not checked: {error}", advice)
-        return
-    if missing or surplus:
-        yield Finding(
-            "entailment",
-            f"{_are(len(missing))} missing, {_do(len(surplus))} not follow",
-            fsck.REPAIR,
-        )
-
-
-def _repair_entailment(reader: GraphReader) -> list[str]:
+        lines.append("rebuilt the traversed graph")
     with suppress(EntailmentError, MissingDependencyError):  # which the check reports
         change = repair_entailment(reader)
         if change != Change():
             reader.store.apply(with_revision(reader, change))
-            return ["corrected the entailed graph"]
-    return []
+            lines.append("corrected the entailed graph")
+    discarded = _discard_caches(session, reader, only_broken=not lines)
+    return lines + [f"discarded {name}" for name in discarded]
 
 
-def _are(number: int) -> str:
-    return f"{number} entailed triple is" if number == 1 else f"{number} entailed triples are"
+# The graph
 
 
-def _do(number: int) -> str:
-    return f"{number} does" if number == 1 else f"{number} do"
+def _check_revision(reader: GraphReader, graphs: Collection[_GraphSize]) -> Iterator[Finding]:
+    """Check that the graph has metadata, and that its last change was completed."""
+    meta = read_meta(reader.store)
+    if meta is None and graphs and not reader.store.is_shared:
+        yield Finding(
+            "description",
+            "the store has quads, but no metadata of a graph",
+            "restore the graph from an export: sarag import --as sarag",
+        )
+    elif meta is not None and not meta.revision:
+        yield Finding("revision", "missing: the last change was interrupted", REPAIR)
+
+
+def _check_terms(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[Finding]:
+    """Check that there are no blank nodes, and that the default graph is empty."""
+    for size in graphs:
+        if size.blank and size.graph.startswith(reader.minter.graphs):
+            yield Finding(
+                "blank nodes",
+                f"{_count(size.blank, 'quad')} in <{size.graph}>",
+                REPAIR if size.graph == reader.minter.kg_graph else _drop_command(size.graph),
+            )
+    if reader.store.is_shared:
+        return
+    table = reader.store.select("SELECT (COUNT(*) AS ?count) WHERE { ?s ?p ?o }", "count")
+    if count := int(table.rows[0][0].value):
+        yield Finding(
+            "default graph",
+            f"{_count(count, 'quad')}, which sarag does not read",
+            "DELETE WHERE { ?s ?p ?o } through sarag serve --writable",
+        )
+
+
+def _check_parts(
+    reader: GraphReader, existing: set[str], quarantined: Iterable[str]
+) -> Iterator[Finding]:
+    """Check that graphs and their descriptions match, that imports are complete, and links."""
+    minter = reader.minter
+    sources = {source.value for source, *_ in reader.select_provenance("source-states")}
+    source_graphs = {minter.source_graph(source): source for source in sources}
+    imports = imported_graphs(reader)
+    ontologies = {ontology.graph: ontology.name for ontology in stored_ontologies(reader)}
+    described: dict[str | None, tuple[Collection[str], str]] = {
+        "sources": (source_graphs, "has no source"),
+        "quarantine": (set(map(minter.quarantine_graph, quarantined)), "has no quarantined source"),
+        "imported": ({imported.graph for imported in imports}, "is not a known import"),
+        "ontologies": (ontologies, "is not a known ontology"),
+    }
+    for graph in sorted(existing):
+        kind = minter.kind_of(graph)
+        graphs, problem = described.get(kind, (existing, ""))
+        if graph not in graphs:
+            is_source = kind == "sources"
+            remedy = _source_remedy(reader, graph) if is_source else _drop_command(graph)
+            yield Finding("orphans", f"<{graph}> {problem}", remedy)
+    for graph in sorted(source_graphs.keys() - existing):
+        yield from _misplaced(reader, source_graphs[graph])
+    for imported in imports:
+        if imported.state != COMPLETE:
+            yield Finding(
+                "imports",
+                f"'{imported.name}' is not complete",
+                f"the same sarag import again, or sarag import --drop {imported.name}",
+            )
+    for graph in sorted(ontologies.keys() - existing):
+        name = ontologies[graph]
+        remedy = f"sarag ontology remove {name}"
+        yield Finding("ontologies", f"the triples of '{name}' are missing", remedy)
+    for entity in dangling_link_subjects(reader):
+        message = f"dangling link: <{entity}> is not an entity"
+        yield Finding("links", message, f"sarag link --undo {entity}")
+
+
+def _misplaced(reader: GraphReader, source: str) -> Iterator[Finding]:
+    """The graphs that describe a source without a graph of its own."""
+    node = NamedNode(source)
+    where = f"SELECT ?g WHERE {{ GRAPH ?g {{ {node} a {SARAG.Source} }} }}"
+    for (graph,) in reader.store.select(where, "g").rows:
+        remedy = f"{_drop_command(graph.value)}, and sarag index its file again"
+        yield Finding("orphans", f"{node} is in {graph} instead of its own graph", remedy)
+
+
+def _source_remedy(reader: GraphReader, graph: str) -> str:
+    """The remedy for a source graph without its source, which its documents may refer to."""
+    named = f"SELECT ?source WHERE {{ GRAPH {NamedNode(graph)} {{ ?d {SARAG.source} ?source }} }}"
+    rows = reader.store.select(f"{named} GROUP BY ?source", "source").rows
+    keys = [key for row in rows if (key := reader.minter.key_of_source(_value(row[0])))]
+    return f"sarag index the file of {keys[0]} again" if keys else _drop_command(graph)
+
+
+def _value(term: Any) -> str:
+    return term.value if isinstance(term, NamedNode | Literal) else ""
+
+
+def _drop_command(graph: str) -> str:
+    return f"DROP GRAPH <{graph}> through sarag serve --writable"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _check_quarantine(reader: GraphReader, quarantined: Iterable[str]) -> Iterator[Finding]:
@@ -236,3 +309,157 @@ def _check_quarantine(reader: GraphReader, quarantined: Iterable[str]) -> Iterat
                 content.violations  # noqa: B018 - raises for what is damaged
         except StoreError as error:
             yield Finding("quarantine", str(error), f"sarag quarantine drop {source}")
+
+
+def _check_derived(reader: GraphReader) -> Iterator[Finding]:
+    """Check that the traversed graph is the one that follows from the evidence."""
+    try:
+        derived = set(rebuild(reader).insert)
+    except StoreError as error:
+        yield Finding(DERIVED, f"the evidence cannot be read: {error}")
+        return
+    stored = set(reader.store.quads(reader.minter.kg_graph))
+    missing, extra = derived - stored, stored - derived
+    entities = sum(quad.predicate == RDF.type and quad.object == SARAG.Entity for quad in extra)
+    if entities:
+        text = "1 entity" if entities == 1 else f"{entities} entities"
+        yield Finding("orphans", f"{text} without evidence", REPAIR)
+    if missing or extra:
+        text = f"{_count(len(missing), 'quad')} missing, {len(extra)} extra"
+        yield Finding(DERIVED, f"the traversed graph differs from its evidence: {text}", REPAIR)
+
+
+def _check_entailment(reader: GraphReader) -> Iterator[Finding]:
+    try:
+        missing, surplus = map(len, entailment_errors(reader))
+    except (EntailmentError, MissingDependencyError) as error:
+        advice = ADVICE if isinstance(error, EntailmentError) else ""
+        yield Finding("entailment", f"not checked: {error}", advice)
+        return
+    if missing or surplus:
+        are = f"{_count(missing, 'entailed triple')} {'is' if missing == 1 else 'are'} missing"
+        do = f"{surplus} {'does' if surplus == 1 else 'do'} not follow"
+        yield Finding("entailment", f"{are}, {do}", REPAIR)
+
+
+def _foreign(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[str]:
+    """Notes on graphs that sarag does not use; on an endpoint, only on those below its base IRI."""
+    minter = reader.minter
+    for size in graphs:
+        if minter.kind_of(size.graph) is None and (
+            size.graph.startswith(minter.graphs) or not reader.store.is_shared
+        ):
+            yield f"<{size.graph}> is not used by sarag: {_count(size.quads, 'quad')}"
+
+
+# Caches
+
+
+def _check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[Finding]:
+    """Findings about caches, with the names of the broken ones.
+
+    With `deep`, arrays are also compared with arrays that are rebuilt from the graph, which must be
+    consistent then.
+    """
+    meta = read_meta(reader.store) or Meta("")
+    broken = [_invalid(path.name, fault) for path, fault in _broken_databases(session).items()]
+    for scope in session.vectors.scopes(reader) if meta.revision else ():
+        broken += _broken_vectors(session, scope, meta, deep=deep)
+    return broken
+
+
+def _discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) -> list[str]:
+    """Delete indexes and arrays, all or only broken ones; returns their names.
+
+    Cache databases are renamed, not deleted, since the replies in them were paid for.
+    """
+    meta = read_meta(reader.store) or Meta("")
+    discarded = []
+    for path in _broken_databases(session):
+        session.models.close()
+        try:
+            SqliteCache(path, what="cache").set_aside()
+        except OSError as error:
+            log.warning("%s cannot be renamed: %s", shown_path(path), error.strerror)
+        else:
+            discarded.append(path.name)
+    for scope in session.vectors.scopes(reader) if meta.revision else ():
+        store = session.vectors.store(scope)
+        broken = _broken_vectors(session, scope, meta, deep=True)
+        for name in dict.fromkeys(f.cache for f in broken) if only_broken else store.names():
+            store.discard(name)
+            discarded.append(name)
+    return discarded
+
+
+def _invalid(name: str, reason: str) -> Finding:
+    return Finding(CACHES, f"{name}: {reason}", REPAIR, name)
+
+
+def _broken_vectors(
+    session: Session, reader: GraphReader, meta: Meta, *, deep: bool
+) -> list[Finding]:
+    """Invalid indexes and arrays of this revision; the content of sound arrays with `deep`.
+
+    Those of other revisions are not used, and a writer may replace some while they are checked.
+    """
+    store = session.vectors.store(reader)
+    broken: list[Finding] = []
+    for name in store.names():
+        key = store.key_of(name)
+        key_of = index_key if name in KINDS else arrays_key
+        if key in ("", key_of(meta.revision, meta.embedding_model)):
+            findings = [*_check_cache(reader, store, name, key)]
+            broken += findings if store.key_of(name) == key else ()
+    if broken or not deep:
+        return broken
+    rebuilt = RecordingVectorStore(store)
+    try:
+        session.vectors.rebuild_arrays(reader, meta, rebuilt)
+    except (ModelError, StoreError, KeyError, ValueError):
+        return []
+    for name, arrays in rebuilt.arrays.items():
+        cached = store.load_arrays(name, arrays_key(meta.revision, meta.embedding_model))
+        if cached is not None and not (
+            cached.keys() == arrays.keys()
+            and all(np.array_equal(cached[key], arrays[key]) for key in arrays)
+        ):
+            broken.append(_invalid(name, "differs from the graph"))
+    return broken
+
+
+def _check_cache(reader: GraphReader, store: VectorStore, name: str, key: str) -> Iterator[Finding]:
+    is_index = key and name in KINDS
+    index = store.load(name, key) if is_index else None
+    if index is None:
+        if is_index or not key or store.load_arrays(name, key) is None:
+            yield _invalid(name, "cannot be read")
+        return
+    iris = [iri for iri, _ in texts_of(reader, cast("Kind", name))]
+    if list(index.iris) != iris:
+        different = len(set(iris) ^ set(index.iris))
+        yield _invalid(name, f"{_count(different, 'text')} only in the graph or in the index")
+    if wrong := _count_non_unit_rows(index):
+        yield _invalid(name, f"{_count(wrong, 'vector')} not of unit length")
+
+
+def _count_non_unit_rows(index: VectorIndex) -> int:
+    wrong = 0
+    for begin in range(0, len(index), _BLOCK):
+        rows = index.vectors(np.arange(begin, min(begin + _BLOCK, len(index)), dtype=np.int64))
+        with np.errstate(all="ignore"):
+            lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+        wrong += int(np.count_nonzero(~(np.abs(lengths - 1) <= _TOLERANCE)))
+    return wrong
+
+
+def _broken_databases(session: Session) -> dict[Path, str]:
+    """Cache databases that cannot be used, and why; a folder that is a file stands for all."""
+    for name in ("", "vectors"):
+        folder = session.location.cache(name)
+        if folder is None or not os.path.lexists(folder):
+            continue
+        if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir may raise
+            return {folder: "is not a folder"}
+    paths = filter(None, map(session.location.cache, DATABASES))
+    return {path: fault for path in paths if (fault := fault_of(path))}

@@ -32,9 +32,9 @@ from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.sandbox import EndedError
 from sarag_rdf.base.vocab import SARAG, iri, iri_or_literal
-from sarag_rdf.building.derive.decisions import Decision
-from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.quarantine import (
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.decision_records import Decision
+from sarag_rdf.building.evidence_quarantine import (
     QuarantinedContent,
     QuarantinedSource,
     evidence_of,
@@ -45,7 +45,6 @@ from sarag_rdf.building.index.quarantine import (
 )
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, today
-from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.store.shacl import (
     ShaclEngine,
     Shapes,
@@ -54,6 +53,7 @@ from sarag_rdf.graph.store.shacl import (
     parse_shapes,
     validate,
 )
+from sarag_rdf.graph.stored_ontologies import ontology_triples
 from sarag_rdf.kg.deciding import record_decisions
 from sarag_rdf.kg.session import Session
 
@@ -203,7 +203,7 @@ def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:
         )
         iri = next((iri for iri in candidates if iri in quarantined), None)
         if iri is None:
-            raise UsageError(f"no source {source} is in quarantine: see  sarag quarantine list")
+            raise UsageError(f"no source {source} is in quarantine: see sarag quarantine list")
         iris.append(iri)
     return list(dict.fromkeys(iris)) if sources else list(quarantined)
 

@@ -24,12 +24,12 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.base.tabular import graph_html
-from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved
+from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved, graph_html
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.kg import registry
+from sarag_rdf.kg.fsck import FsckReport
 from sarag_rdf.kg.lookup import (
     MAX_NODES,
     MAX_STATEMENTS,
@@ -39,7 +39,6 @@ from sarag_rdf.kg.lookup import (
     neighbourhood,
     to_networkx,
 )
-from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import empty_graph, recorded_model
 from sarag_rdf.retrieval.retriever import question_of
 
@@ -47,10 +46,9 @@ if TYPE_CHECKING:
     import rdflib
     from networkx import MultiDiGraph
 
-    from sarag_rdf.building.check.fsck import FsckReport
-    from sarag_rdf.building.imports.run import ImportReport
-    from sarag_rdf.building.index.plan import Inputs, Mode, Plan
-    from sarag_rdf.building.index.run import IndexReport
+    from sarag_rdf.building.graph_import import ImportReport
+    from sarag_rdf.building.index_run import IndexReport
+    from sarag_rdf.building.plan import Inputs, Mode, Plan
     from sarag_rdf.graph.exporter import Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
@@ -59,6 +57,7 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.linking import Links
     from sarag_rdf.kg.queries import QueryExplanation
     from sarag_rdf.kg.schemas import Ontologies
+    from sarag_rdf.kg.session import Session
 
 # Modules that a search does without are imported where they are used.
 
@@ -121,7 +120,7 @@ class KnowledgeGraph:
         return f"<KnowledgeGraph {self.session.location}>"
 
     def _repr_html_(self) -> str:
-        from sarag_rdf.building.check.fsck import stats
+        from sarag_rdf.kg.fsck import stats
 
         with self.session.read(missing_ok=True) as snapshot:
             counts = {} if snapshot.reader.over is not None else stats(snapshot.own)
@@ -166,7 +165,7 @@ class KnowledgeGraph:
 
         Its `refused` says why it would need `yes`.
         """
-        from sarag_rdf.building.index.plan import Request, plan
+        from sarag_rdf.building.plan import Request, plan
 
         request = Request.of(inputs, _MODES[how], **options)
         method, creates = self.extractor(extractor).method, how != "update"
@@ -215,7 +214,7 @@ class KnowledgeGraph:
         progress: Progress,
         options: Mapping[str, Any],
     ) -> IndexReport:
-        from sarag_rdf.building.index.plan import Request
+        from sarag_rdf.building.plan import Request
 
         request = Request.of(inputs, _MODES[how], **options)
         return self.session.carry_out(request, self.extractor(extractor), progress)
@@ -229,8 +228,8 @@ class KnowledgeGraph:
         ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
         deleted.
         """
-        from sarag_rdf.building.index.commit import remove
-        from sarag_rdf.building.index.sources import IndexedSources
+        from sarag_rdf.building.commit import remove
+        from sarag_rdf.building.plan import IndexedSources
 
         with self.session.write(create=False) as reader:
             indexed = IndexedSources(reader)
@@ -246,7 +245,7 @@ class KnowledgeGraph:
 
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """Keys, or else IRIs, of the sources that `delete` would delete."""
-        from sarag_rdf.building.index.sources import IndexedSources
+        from sarag_rdf.building.plan import IndexedSources
 
         with self.session.read(latest=True) as snapshot:
             indexed = IndexedSources(snapshot.own)
@@ -287,8 +286,8 @@ class KnowledgeGraph:
         permits replacing a graph of that name. `options` are those of the importer (`ImportOptions`
         and its own). With `embed` the vectors are computed at once, else by the first search.
         """
-        from sarag_rdf.building.imports.importer import importer_of
-        from sarag_rdf.building.imports.run import run_import
+        from sarag_rdf.building.graph_import import run_import
+        from sarag_rdf.building.importer import importer_of
 
         chosen = importer_of(kind).options.of(options, kind=kind)
         with self.session.write() as reader:
@@ -306,7 +305,7 @@ class KnowledgeGraph:
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         should be checked by a person. Raises `UsageError` for a kind without mappings.
         """
-        from sarag_rdf.building.imports.importer import importer_of
+        from sarag_rdf.building.importer import importer_of
         from sarag_rdf.graph.store.input_files import input_file
         from sarag_rdf.kg.schemas import phrase_schema
 
@@ -330,7 +329,7 @@ class KnowledgeGraph:
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""
-        from sarag_rdf.building.imports.run import forget_import
+        from sarag_rdf.building.graph_import import forget_import
 
         with self.session.write() as reader:
             forget_import(reader, name)
@@ -343,13 +342,13 @@ class KnowledgeGraph:
         The graph can be indexed further. `options` are those of `RdfReadOptions`: `format` is
         needed where the file name has no suffix for it.
         """
-        from sarag_rdf.building.imports import restore as restoring
+        from sarag_rdf.building import graph_import
         from sarag_rdf.graph.store.input_files import RdfReadOptions
 
         chosen = RdfReadOptions.of(options)
-        exported = restoring.exported_meta(str(where), chosen)
+        exported = graph_import.exported_meta(str(where), chosen)
         with self.session.write() as reader:
-            count = restoring.restore(reader.store, str(where), exported, chosen, progress)
+            count = graph_import.restore(reader.store, str(where), exported, chosen, progress)
         if embed:  # a block of its own: the base of the graph is now that of the export
             with self.session.write() as reader:
                 self.session.vectors.build(reader, progress)
@@ -609,7 +608,7 @@ class KnowledgeGraph:
         Seeds, steps, results, searches and calls are described in PROV-O. The same search gives
         the same bytes; ``ontology/activation-shapes.ttl`` says what they must contain.
         """
-        from sarag_rdf.kg.export.activation import activation_trig
+        from sarag_rdf.kg.activation_export import activation_trig
 
         with self.session.read() as snapshot:
             return activation_trig(found, snapshot.reader.minter)
@@ -619,7 +618,7 @@ class KnowledgeGraph:
 
         Values in `description` are stored first, as `say` does.
         """
-        from sarag_rdf.kg.export import description as void
+        from sarag_rdf.kg import dataset_description as void
 
         files = list(map(void.dump_of, dumps))
         if description:
@@ -629,7 +628,7 @@ class KnowledgeGraph:
 
     def say(self, **description: Any) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
-        from sarag_rdf.kg.export import description as void
+        from sarag_rdf.kg import dataset_description as void
 
         metadata = void.DatasetMetadata.of(description)
         with self.session.write(create=False) as reader:
@@ -646,7 +645,7 @@ class KnowledgeGraph:
         With `shapes`, Turtle files, validate the traversed graph against these instead. `engine` is
         ``shacl``, the default where it is installed, or ``pyshacl``.
         """
-        from sarag_rdf.building.check.validate import validate
+        from sarag_rdf.kg.fsck import validate
         from sarag_rdf.kg.gate import read_shapes_files, validate_statements
 
         with self.session.read() as snapshot:
@@ -667,7 +666,7 @@ class KnowledgeGraph:
 
     def stats(self) -> dict[str, int]:
         """Counts of sources, documents, entities, relationships and quads."""
-        from sarag_rdf.building.check.fsck import stats
+        from sarag_rdf.kg.fsck import stats
 
         with self.session.read() as snapshot:
             return stats(snapshot.own)

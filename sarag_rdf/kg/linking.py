@@ -14,22 +14,25 @@ from pyoxigraph import NamedNode, Quad
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change, Embedder
+from sarag_rdf.base.tabular import raise_for_rows
 from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, iri, text_of
-from sarag_rdf.building.link.candidates import CandidateOptions as CandidateOptions
-from sarag_rdf.building.link.candidates import candidates
-from sarag_rdf.building.link.match import (
+from sarag_rdf.building.link_candidates import CandidateOptions as CandidateOptions
+from sarag_rdf.building.link_candidates import candidates
+from sarag_rdf.building.link_records import (
     EXACT,
     SAME_AS,
-    Match,
+    UNKNOWN_LICENSE,
     identities,
     quads_of,
     quads_of_links,
     read_links,
+    read_table,
+    write_table,
 )
-from sarag_rdf.building.link.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
+from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.location import endpoint_beside
 from sarag_rdf.kg.session import Session, Snapshot
@@ -66,7 +69,7 @@ def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphRead
         if match.pair in seen:
             wrong.append(f"line {match.line}: the same link as in line {seen[match.pair]}")
         seen.setdefault(match.pair, match.line)
-    raise_for_lines(path, wrong)
+    raise_for_rows(path, wrong)
 
 
 def _known(reader: GraphReader, iris: Iterable[str]) -> set[str]:

@@ -21,8 +21,8 @@ from sarag_rdf.base.ports import LLM, Embedder, Progress, silent
 from sarag_rdf.base.tabular import DECISION, TableRow, raise_for_rows, read_table, write_table
 from sarag_rdf.base.types import ENTITY_TYPES
 from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES, iri, text_of
-from sarag_rdf.building.derive.curation import Member, curated, relabelled, remarks
-from sarag_rdf.building.derive.decisions import (
+from sarag_rdf.building.curation import Member, curated, relabelled, remarks
+from sarag_rdf.building.decision_records import (
     ANY_TYPE,
     NO_PROPERTY,
     SUBJECTS,
@@ -33,9 +33,9 @@ from sarag_rdf.building.derive.decisions import (
     PhraseSignature,
     read_decisions,
 )
-from sarag_rdf.building.derive.merge_rules import MergeRule, propose
-from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import Match
+from sarag_rdf.building.merge_rules import MergeRule, propose
+from sarag_rdf.building.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
 from sarag_rdf.graph.graph_reader import GraphReader
@@ -60,21 +60,16 @@ _TEXT = 300
 def propose_merges(snapshot: Snapshot, rule: str, least: float) -> list[Match]:
     """Merges that a rule proposes: the subject of a row would be merged into its object."""
     chosen: MergeRule = load("merge_rules", rule)
-    rows = [
-        Match(
-            proposal.duplicate,
-            EXACT,
-            proposal.target,
-            proposal.justification,
-            proposal.confidence,
+    rows = propose(snapshot.own, chosen, partial(_nearest, snapshot), least)
+    labels = entity_labels(select_parts(snapshot.own), {iri for row in rows for iri in row.pair})
+    return [
+        replace(
+            row,
+            subject_label=labels[row.subject][0],
+            object_label=labels[row.object][0],
             tool=rule,
             date=today(),
         )
-        for proposal in propose(snapshot.own, chosen, partial(_nearest, snapshot), least)
-    ]
-    labels = entity_labels(select_parts(snapshot.own), {iri for row in rows for iri in row.pair})
-    return [
-        replace(row, subject_label=labels[row.subject][0], object_label=labels[row.object][0])
         for row in rows
     ]
 

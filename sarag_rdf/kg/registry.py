@@ -9,9 +9,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.base import plugins
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import PluginError, UsageError
@@ -28,15 +27,16 @@ from sarag_rdf.base.ports import (
 )
 from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
-from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.embedding_names import ModelName, effective_prompts
 from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.retrieval.context import ContextStrategy, approximate_tokens
-from sarag_rdf.retrieval.retriever import RetrieverStrategy
-from sarag_rdf.retrieval.view import Engine, GraphView
+
+if TYPE_CHECKING:
+    from sarag_rdf.answering.conversation import ReasonerStrategy
+    from sarag_rdf.retrieval.context import ContextStrategy
+    from sarag_rdf.retrieval.retriever import RetrieverStrategy
+    from sarag_rdf.retrieval.view import GraphView
 
 GROUPS: Final = {
     "retriever": "retrievers",
@@ -184,18 +184,6 @@ def make_extractor(
     return services.extractor(chosen)
 
 
-def make_view(
-    reader: GraphReader,
-    vectors: GraphVectors,
-    engine: Engine = "auto",
-    facts: GraphView | None = None,
-) -> GraphView:
-    """What retrievers read; see `GraphView`."""
-    from sarag_rdf.graph.vectors.search_indexes import Bm25Index
-
-    return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
-
-
 @dataclass(frozen=True, slots=True)
 class GraphRetriever:
     """A retriever for the questions to one revision of a graph."""
@@ -231,6 +219,8 @@ def ranking_options(chosen: str) -> RetrieverOptions:
 def make_counter(tokenizer: str | None) -> CountTokens:
     """Counts tokens as the named tokenizer does, or approximately."""
     if tokenizer is None:
+        from sarag_rdf.retrieval.context import approximate_tokens
+
         return approximate_tokens
     from sarag_rdf.models.bert import token_counter
 
@@ -286,6 +276,8 @@ class GraphReasoner:
     view: GraphView
 
     def answer(self, query: Query) -> Answer:
+        from sarag_rdf.answering.conversation import Conversation
+
         strategy = self.strategy
         talk = Conversation(query, self.gather, self.llm, self.view, strategy.prompts)
         return strategy.answer(talk)
@@ -294,8 +286,9 @@ class GraphReasoner:
 def prompts_with(name: str) -> Prompts:
     """The prompts of the installed reasoners that have a template of that name, or the core's."""
     for options in strategies("reasoner").values():
-        if issubclass(options, ReasonerStrategy) and options.prompts.has(name):
-            return options.prompts
+        prompts: Prompts | None = getattr(options, "prompts", None)
+        if prompts is not None and prompts.has(name):
+            return prompts
     return CORE_PROMPTS
 
 

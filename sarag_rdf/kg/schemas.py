@@ -16,26 +16,19 @@ from sarag_rdf.base.ports import Change
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import Query, SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG, iri_or_literal
-from sarag_rdf.building.derive.entailed_graph import (
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.entailed_graph import (
     axioms_of,
     entailment_metadata,
     new_metadata,
     recorded_graphs,
 )
-from sarag_rdf.building.derive.incremental import recompute
-from sarag_rdf.building.derive.phrase_uses import summarize_phrases
-from sarag_rdf.building.imports.run import import_name
-from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.graph_import import import_name
+from sarag_rdf.building.incremental import recompute
+from sarag_rdf.building.phrase_uses import summarize_phrases
 from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_turtle
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.ontologies import StoredOntology as StoredOntology
-from sarag_rdf.graph.ontologies import (
-    ontology_added,
-    ontology_removed,
-    ontology_triples,
-    stored_ontologies,
-)
 from sarag_rdf.graph.ontology.check import OntologyFinding, check
 from sarag_rdf.graph.ontology.schema import (
     ANNOTATIONS,
@@ -56,9 +49,16 @@ from sarag_rdf.graph.ontology.schema_reader import (
 from sarag_rdf.graph.parts import imported_graphs, select_parts
 from sarag_rdf.graph.schema_use import labelled_terms, schema_use
 from sarag_rdf.graph.store.input_files import RdfReadOptions
+from sarag_rdf.graph.stored_ontologies import StoredOntology as StoredOntology
+from sarag_rdf.graph.stored_ontologies import (
+    ontology_added,
+    ontology_removed,
+    ontology_triples,
+    stored_ontologies,
+)
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.export.prefixes import ontology_prefixes
 from sarag_rdf.kg.lookup import literals_of
+from sarag_rdf.kg.rdf_export import ontology_prefixes
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import recorded_model
 
@@ -299,7 +299,7 @@ class Ontologies:
             if graphs and not axioms_of(reader, graphs).triples:
                 raise UsageError(
                     "nothing follows from the ontologies of this graph: add one with subclasses, "
-                    "subproperties, domains or inverses, such as  sarag ontology add common"
+                    "subproperties, domains or inverses, such as sarag ontology add common"
                 )
             before = entailment_metadata(reader)
             after = new_metadata(reader.minter, graphs) if graphs else ()
@@ -362,7 +362,7 @@ def _is_stored(
     for other in known.values():
         if other.sha256 == ontology.sha256:
             raise UsageError(
-                f"this file is already stored as '{other.name}': to rename it, run  sarag ontology "
+                f"this file is already stored as '{other.name}': to rename it, run sarag ontology "
                 f"remove {other.name}  first"
             )
     if before is not None and not replace:
@@ -396,7 +396,7 @@ def _refuse_documents(file: OntologyFile) -> None:
         if term.value.startswith(SARAG.base) and term.value not in _OWN_PROPERTIES:
             raise InputError(
                 f"{file.name} has statements about documents or entities of sarag (<{term.value}>):"
-                " restore an export with  sarag import --as sarag"
+                " restore an export with sarag import --as sarag"
             )
 
 

@@ -22,8 +22,8 @@ from sarag_rdf.kg.vectors import Models, Vectors, recorded_model
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 if TYPE_CHECKING:
-    from sarag_rdf.building.index.plan import Request
-    from sarag_rdf.building.index.run import IndexReport
+    from sarag_rdf.building.index_run import IndexReport
+    from sarag_rdf.building.plan import Request
 
 
 class Snapshot:
@@ -108,12 +108,11 @@ class Session:
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors, progress)
-        self._facts: str | Location = ""
-        if isinstance(facts, SparqlEndpoint) or is_url(facts):
-            remote = SparqlEndpoint(facts) if isinstance(facts, str) else facts
-            self._facts = location_of(endpoint_beside(remote, self.location))
-        elif facts:
-            self._facts = facts
+        if isinstance(facts, str) and is_url(facts):
+            facts = SparqlEndpoint(facts)
+        self._facts: str | Location = facts if isinstance(facts, str) else ""
+        if isinstance(facts, SparqlEndpoint):
+            self._facts = location_of(endpoint_beside(facts, self.location))
         self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()
@@ -147,8 +146,8 @@ class Session:
         `EntailingStore.apply` raises.
         """
         # a session that only reads does without these
-        from sarag_rdf.building.derive.entailed_graph import EntailingStore
-        from sarag_rdf.building.index.repair import repair as repair_graph
+        from sarag_rdf.building.commit import repair as repair_graph
+        from sarag_rdf.building.entailed_graph import EntailingStore
 
         if not create:
             with self.read(latest=True):  # raises if there is no graph
@@ -172,8 +171,8 @@ class Session:
 
         A graph that does not exist is created if there is something to index.
         """
-        from sarag_rdf.building.index.plan import plan
-        from sarag_rdf.building.index.run import initial_report, run
+        from sarag_rdf.building.index_run import initial_report, run
+        from sarag_rdf.building.plan import plan
 
         creates, first = request.mode != "update", None
         if creates and not self.location.exists():

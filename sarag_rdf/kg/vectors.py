@@ -21,18 +21,12 @@ from sarag_rdf.base.errors import (
     VectorStoreError,
 )
 from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Matrix, Progress, VectorStore, silent
-from sarag_rdf.graph.delta import Delta
+from sarag_rdf.graph.delta import Delta, Kind
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import is_disjoint_from_imports
-from sarag_rdf.graph.vectors.graph_vectors import (
-    EmbedTexts,
-    GraphVectors,
-    Kind,
-    carry_over,
-    in_blocks,
-)
+from sarag_rdf.graph.vectors.graph_vectors import EmbedTexts, GraphVectors, carry_over, in_blocks
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
@@ -209,7 +203,7 @@ class Vectors:
             )
             if model is None and not len(vectors.nodes("document")):
                 raise empty_graph()
-            return registry.make_view(reader, vectors, self._engine, facts)
+            return make_view(reader, vectors, self._engine, facts)
 
     def elsewhere(self, cache: Callable[[str], Path | None]) -> Vectors:
         """The same for another graph, with its cache and with the same models."""
@@ -224,7 +218,7 @@ class Vectors:
         embedder = self._models.embedder(recorded)
         if tries and embedder.name != recorded:
             embedder.embed(["one two three"])
-        from sarag_rdf.building.index.commit import Writer  # a search does without
+        from sarag_rdf.building.commit import Writer  # a search does without
 
         Writer(reader).write_metadata(embedder.name)
 
@@ -252,7 +246,7 @@ class Vectors:
             reader, embedder, self.store(reader), meta.revision, delta, embed=embed
         )
         vectors.follow()
-        registry.make_view(reader, vectors, self._engine).prepare()
+        make_view(reader, vectors, self._engine).prepare()
         self._models.prepare_questions()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
@@ -285,13 +279,13 @@ class Vectors:
             model = RecordedModel(meta.embedding_model)
             vectors = GraphVectors(reader, model, store, meta.revision, delta)
             if vectors.is_cached():
-                _ = registry.make_view(reader, vectors, "memory").network
+                _ = make_view(reader, vectors, "memory").network
 
     def rebuild_arrays(self, reader: GraphReader, meta: Meta, store: VectorStore) -> None:
         """Build the arrays of a revision into `store`, from the graph; nothing is embedded."""
         model = RecordedModel(meta.embedding_model)
         vectors = GraphVectors(reader, model, store, meta.revision)
-        registry.make_view(reader, vectors, self._engine).prepare()
+        make_view(reader, vectors, self._engine).prepare()
 
     def scopes(self, reader: GraphReader) -> list[GraphReader]:
         """The documents alone, and all parts that are searched by default."""
@@ -306,6 +300,18 @@ class Vectors:
         if folder is not None:
             store = FolderVectors(folder / scope)
         return store if self._choose is None else self._choose(scope or "documents", store)
+
+
+def make_view(
+    reader: GraphReader,
+    vectors: GraphVectors,
+    engine: Engine = "auto",
+    facts: GraphView | None = None,
+) -> GraphView:
+    """What retrievers read; see `GraphView`."""
+    from sarag_rdf.graph.vectors.search_indexes import Bm25Index
+
+    return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 
 
 @dataclass(frozen=True, slots=True)

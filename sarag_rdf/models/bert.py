@@ -2,8 +2,8 @@
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language
 Understanding", NAACL 2019; sentence embeddings as in Reimers and Gurevych, "Sentence-BERT",
-EMNLP 2019. It reads the files that sentence-transformers reads, and gives the same vectors to
-within the rounding of 32-bit floating point. It is slower for many texts, and ready at once.
+EMNLP 2019. It reads the files of sentence-transformers, and its vectors are the same to within
+the rounding of 32-bit floating point. It is slower for many texts, but loads at once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _BERT: Final = {
     "is_decoder": False,
     "add_cross_attention": False,
 }
-"""Settings that a model must have where it has them at all; the first two are required."""
+"""Required settings; a model must have the first two, and no other values of the rest."""
 _MODULES: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 _SQRT_HALF: Final = np.float32(np.sqrt(0.5))
 
@@ -89,7 +89,7 @@ class BertEncoder:
             self._layers = 1 + max(
                 int(name.split(".")[2]) for name in names if name.startswith("encoder.layer.")
             )
-            # Every weight is used once, so that a missing one is noticed here.
+            # This uses every weight, so that a missing one is an error here.
             self._one_at_a_time = threading.Lock()
             self._threads = ThreadpoolController()
             self.embed(["a"])
@@ -108,8 +108,7 @@ class BertEncoder:
 
     def _embed(self, texts: Sequence[str], prompt: str) -> Matrix:
         width = self._weights["embeddings.LayerNorm.bias"].shape[0]
-        # Several threads gain nothing on products this small, and on a busy machine they wait
-        # for each other longer than they compute.
+        # On products this small several threads are no faster, and slower on a busy machine.
         with self._one_at_a_time, self._threads.limit(limits=1, user_api="blas"):
             rows = [self._vector(prompt + text) for text in texts]
         return np.asarray(rows, dtype=np.float32).reshape(len(rows), width)
@@ -215,7 +214,7 @@ def _pooling(config: Mapping[str, Any]) -> str:
 
 
 def _longest(folder: Path) -> int:
-    """Tokens of a text at most, [CLS] and [SEP] included."""
+    """The maximum number of tokens of a text, including [CLS] and [SEP]."""
     config = _json(folder / "sentence_bert_config.json")
     longest = config.get("max_seq_length")
     if longest is None:

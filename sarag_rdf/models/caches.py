@@ -10,14 +10,14 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import astuple, replace
 from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from queue import Empty, Full, Queue
-from threading import Event, Thread
+from threading import Event
 from time import perf_counter
 from typing import Any, Final
 from urllib.parse import quote
@@ -165,40 +165,32 @@ class EmbeddingPrefetcher:
 
     def __init__(self, embed: Callable[[Sequence[str]], object]) -> None:
         self._embed = embed
-        self._batches: Queue[list[str]] = Queue(WAITING)
+        self._thread = ThreadPoolExecutor(1, "embedding ahead")
+        self._pending: list[Future[None]] = []
         self._closed = Event()
-        self._thread: Thread | None = None
 
     def take(self, texts: Iterable[str]) -> None:
         """Add texts to the queue, unless it is full."""
-        if self._thread is None:
-            self._thread = Thread(target=self._work, name="embedding ahead", daemon=True)
-            self._thread.start()
-        try:
-            self._batches.put_nowait(list(dict.fromkeys(texts)))
-        except Full:
+        self._pending = [future for future in self._pending if not future.done()]
+        if len(self._pending) > WAITING:
             log.debug("texts are embedded later: the queue is full")
+        else:
+            self._pending.append(self._thread.submit(self._work, list(dict.fromkeys(texts))))
 
     def close(self) -> None:
         """Empty the queue, and wait for the batch that is being embedded."""
         self._closed.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.shutdown(cancel_futures=True)
 
-    def _work(self) -> None:
-        while not self._closed.is_set():
+    def _work(self, texts: list[str]) -> None:
+        # Texts of similar length in one batch need less padding.
+        pending = iter(sorted(texts, key=lambda text: (-len(text), text)))
+        while not self._closed.is_set() and (batch := list(islice(pending, _AT_ONCE))):
             try:
-                texts = self._batches.get(timeout=0.1)
-            except Empty:
-                continue
-            # Texts of similar length in one batch need less padding.
-            pending = iter(sorted(texts, key=lambda text: (-len(text), text)))
-            while not self._closed.is_set() and (batch := list(islice(pending, _AT_ONCE))):
-                try:
-                    self._embed(batch)
-                except Exception as error:  # noqa: BLE001 - raised where the texts are needed
-                    log.debug("texts are embedded later: %s", error)
-                    return
+                self._embed(batch)
+            except Exception as error:  # noqa: BLE001 - raised where the texts are needed
+                log.debug("texts are embedded later: %s", error)
+                self._closed.set()
 
 
 class CachedLLM:

@@ -28,7 +28,13 @@ from sarag_rdf.base.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.base.http_client import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.http_client import (
+    BoundedClient,
+    DeadlineError,
+    ReplySizeError,
+    reason_of,
+    retry_after,
+)
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.redaction import (
     MASK,
@@ -88,9 +94,9 @@ def endpoint_client(
     max_reply: int = MAX_REPLY,
     loading_wait: float = LOADING_WAIT,
 ) -> openai.OpenAI:
-    """A client of the `openai` package; raises `UsageError` for what is no base URL.
+    """A client of the `openai` package; raises `UsageError` for an invalid base URL.
 
-    `timeout` and `loading_wait` in seconds, `max_reply` in bytes. The key is a secret from now on.
+    `timeout` and `loading_wait` are in seconds, `max_reply` in bytes. The key becomes a secret.
     """
     check_base_url(base_url)
     remember(key)
@@ -108,7 +114,7 @@ def endpoint_client(
 
 
 def check_model(name: str) -> None:
-    """Raise `UsageError` for a model's name with a secret in it: the name is shown and stored."""
+    """Raise `UsageError` for a model name with a secret: names are displayed and stored."""
     if redacted_data(name) != name:
         raise UsageError(
             "the name of the model holds a key, password or token: give the bare name, and the "
@@ -123,10 +129,10 @@ def endpoint_model(
     timeout: float = 30.0,
     loading_wait: float = LOADING_WAIT,
 ) -> str:
-    """Return the name of the only model that the endpoint serves.
+    """The name of the only model that the endpoint serves.
 
-    Raises `UsageError` that lists the names if there are several, or says that there is none, and
-    an `EndpointError` if the endpoint does not tell, or tells a name that repeats a secret.
+    Raises `UsageError` if there are several models or none, and `EndpointError` if the endpoint
+    does not list them, or if the name contains a secret.
     """
     key = endpoint_key(api_key)
     try:
@@ -149,7 +155,7 @@ def endpoint_model(
 
 
 class _ModelClient(BoundedClient):
-    """Sends the requests of the `openai` package, and waits for a server that loads its model."""
+    """Sends the requests of the `openai` package, and waits while a server loads its model."""
 
     def __init__(self, seconds: float, max_reply: int, loading_wait: float) -> None:
         super().__init__(seconds, max_reply, deadline=_DEADLINE * seconds)
@@ -160,8 +166,8 @@ class _ModelClient(BoundedClient):
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send, and read the whole reply. Raises errors of the `openai` package and of httpx.
 
-        While the server says that it is loading its model, the request is sent again, after the
-        time in Retry-After or else a short pause, until `loading_wait` is over.
+        While the server reports that it is loading its model, the request is sent again, after the
+        time in Retry-After or else a short pause, for at most `loading_wait` seconds.
         """
         until = time.monotonic() + self._loading_wait
         while (response := self._send_once(request, options)).status_code == 503:
@@ -177,7 +183,7 @@ class _ModelClient(BoundedClient):
         return response
 
     def _send_once(self, request: httpx.Request, options: dict[str, Any]) -> httpx.Response:
-        """Send; raises what the `openai` package does not send again, a late or too large reply."""
+        """Send; for late and large replies, raises errors that the `openai` package passes on."""
         try:
             return super().send(request, **options)
         except DeadlineError as error:
@@ -186,7 +192,7 @@ class _ModelClient(BoundedClient):
             raise ModelReplySizeError(str(error)) from error
 
     def _warn(self) -> None:
-        """Log once, from whichever thread is first, that requests wait for the server."""
+        """Log once, in the first thread that waits for the server."""
         with self._lock:
             if not self._is_waiting:
                 _LOG.warning(
@@ -218,11 +224,11 @@ _TOLD: Final = 200
 
 
 class ModelReplySizeError(openai.OpenAIError):
-    """A reply of more bytes than the limit."""
+    """A reply that is larger than the limit."""
 
 
 class CutReplyError(openai.OpenAIError):
-    """A stream that ended before the reply did."""
+    """A stream that ended before the reply was complete."""
 
 
 def public_url(url: str) -> str:
@@ -233,12 +239,12 @@ def public_url(url: str) -> str:
 
 
 def is_loading(status: int, body: str) -> bool:
-    """Whether a response says that the server has not loaded its model yet."""
+    """Whether a response reports that the server is still loading its model."""
     return status == 503 and _LOADING.search(body[:2000]) is not None
 
 
 def is_context_error(error: openai.APIStatusError) -> bool:
-    """Whether the endpoint says that the prompt is too long for the model."""
+    """Whether the endpoint reports that the prompt is too long for the model."""
     return error.status_code == 413 or (
         error.status_code in (400, 422, 500)
         and bool(_CONTEXT.search(_words(error)) or error.code == "context_length_exceeded")
@@ -246,7 +252,7 @@ def is_context_error(error: openai.APIStatusError) -> bool:
 
 
 def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
-    """Name the optional part of `request` that the endpoint does not know, or return "".
+    """The optional part of `request` that the endpoint does not support; empty if there is none.
 
     One of ``max_tokens``, ``temperature``, ``seed``, ``stream``, ``stream_options``, ``schema
     bounds``, ``json_schema``.
@@ -270,8 +276,8 @@ def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
 
 
 def typed_error(error: Exception, base_url: str) -> EndpointError:
-    """Return the error of this library that stands for one of the `openai` package."""
-    where = public_url(base_url)
+    """The error of this library for one of the `openai` package."""
+    where, reason = public_url(base_url), redacted_remark(reason_of(error))[:_TOLD]
     if isinstance(error, ModelReplySizeError):
         return EndpointError(
             f"{where} gave an answer of {error}: is it a model's endpoint? Else raise --max-reply"
@@ -282,7 +288,6 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
             "concurrency, or allow a longer timeout"
         )
     if isinstance(error, openai.APIConnectionError):
-        reason = _reason(error)
         return EndpointDownError(
             f"no connection with {where} ({reason}): start the server, or check the base URL"
         )
@@ -290,8 +295,7 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
         return _of_status(error, where)
     if isinstance(error, CutReplyError | openai.APIError):
         return EndpointDownError(
-            f"{where} broke its reply off ({_reason(error)}): look at the server's log, and ask "
-            "again"
+            f"{where} broke its reply off ({reason}): look at the server's log, and ask again"
         )
     return EndpointError(
         f"{where} did not answer like an OpenAI-compatible endpoint "
@@ -355,7 +359,7 @@ def _of_status(error: openai.APIStatusError, where: str) -> EndpointError:
 
 
 def _words(error: openai.APIStatusError) -> str:
-    """What the endpoint said, on one line; error bodies differ between servers."""
+    """The endpoint's message, on one line; error bodies differ between servers."""
     body = error.body
     if isinstance(body, Mapping):
         inner = body.get("error", body)
@@ -365,20 +369,13 @@ def _words(error: openai.APIStatusError) -> str:
     return " ".join(str(body or error.message).split())
 
 
-def _reason(error: BaseException) -> str:
-    """The innermost cause, on one line."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return redacted_remark(" ".join(str(error).split()))[:_TOLD] or type(error).__name__
-
-
 # -------------------------------------------------------------------------------- Embeddings
 
 
 class OpenAIEmbedder:
     """Embeds with ``POST /embeddings``; the arguments are those of `OpenAILLM`.
 
-    The endpoint knows no prompts: they are put before the texts that it is sent.
+    Prompts are put before the texts here, because the endpoint has no parameter for them.
     """
 
     def __init__(
@@ -404,7 +401,7 @@ class OpenAIEmbedder:
 
     @property
     def batch_size(self) -> int:
-        """Texts in one request, each of which is paid for."""
+        """The number of texts in a request."""
         return self._batch_size
 
     @property
@@ -421,7 +418,7 @@ class OpenAIEmbedder:
         return self._prompts
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Raises an `EndpointError`, or `ModelError` for an answer of another shape."""
+        """Raises an `EndpointError`, or `ModelError` for a reply of another shape."""
         return self._embed(texts, self._prompts.passage or "")
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:

@@ -1,9 +1,8 @@
-"""Prompts of embedding models: what is put before a query, and before a passage.
+"""Names of embedding models with their prompts, short texts before queries and passages.
 
-Models such as E5 and BGE were trained with a short text before each question, and some with one
-before each passage too (Wang et al., "Text Embeddings by Weakly-Supervised Contrastive
-Pre-training", 2022, section 3.2). A model may bring its prompts along, as sentence-transformers
-stores them; else they are given behind its name:
+Models such as E5 and BGE were trained with a prompt before each question, and some with one before
+each passage (Wang et al., "Text Embeddings by Weakly-Supervised Contrastive Pre-training", 2022,
+section 3.2). sentence-transformers stores prompts with a model; others are given after its name:
 
 >>> ModelName.parse("intfloat/e5-small-v2?query=query: &passage=passage: ")
 ModelName(model='intfloat/e5-small-v2', prompts=Prompts(query='query: ', passage='passage: '))
@@ -31,9 +30,9 @@ _PASSAGE: Final = ("document", "passage", "corpus")
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What is put before each query and each passage; None leaves that to the model as it is.
+    """The prompts of queries and of passages; None is the default of the model.
 
-    An empty text means none, even if the model has one by default.
+    An empty text means no prompt, even if the model has one by default.
     """
 
     query: str | None = None
@@ -41,7 +40,7 @@ class Prompts:
 
     @property
     def are_given(self) -> bool:
-        """Whether there is a prompt, or an empty text instead of one."""
+        """Whether there is a prompt, even an empty one."""
         return self != Prompts()
 
 
@@ -54,7 +53,7 @@ class ModelName:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read such a name; percent escapes are decoded. Raises `UsageError`."""
+        """Parse a name; percent escapes are decoded. Raises `UsageError`."""
         model, mark, rest = text.partition("?")
         if not mark or Path(text).expanduser().is_dir():
             return cls(text)
@@ -80,10 +79,9 @@ def _escaped(text: str) -> str:
 
 
 def effective_prompts(given: Prompts, config: Mapping[str, Any]) -> Prompts:
-    """The prompts of a model: those that were `given`, else its own.
+    """The prompts of a model: those that were `given`, else its own, else None.
 
-    `config` is what sentence-transformers stores with a model. None stays where the model is used
-    as it is, which is what happens where neither says anything.
+    `config` is the configuration that sentence-transformers stores with the model.
     """
     own = config.get("prompts") or {}
     default = own.get(config.get("default_prompt_name")) or ""

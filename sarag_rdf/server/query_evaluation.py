@@ -13,9 +13,8 @@ from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.vocab import COMMON, PREFIXES
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.graph.store.sparql_syntax import dataset_clauses, inspect_query, refuse_network
-from sarag_rdf.kg.export.prefixes import ontology_prefixes, prefixes_under
-from sarag_rdf.kg.export.rdf import check_rdfxml
 from sarag_rdf.kg.queries import prologue_for
+from sarag_rdf.kg.rdf_export import check_rdfxml, ontology_prefixes, prefixes_under
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import RDF_TYPES, RESULT_TYPES, content_type, negotiate
 from sarag_rdf.server.worker import Worker, evaluation_error

@@ -17,10 +17,10 @@ from sarag_rdf.base.errors import EntailmentError, SaragError
 from sarag_rdf.base.iris import MANAGED_GRAPHS, Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import DEEPEST_TERM, RDF, SARAG, is_deep, text_of
-from sarag_rdf.building.derive.decisions import Decisions, decisions_of
-from sarag_rdf.building.derive.entailed_graph import EntailingStore
-from sarag_rdf.building.derive.incremental import recompute, refresh
-from sarag_rdf.building.index.quarantine import validate_evidence
+from sarag_rdf.building.decision_records import Decisions, decisions_of
+from sarag_rdf.building.entailed_graph import EntailingStore
+from sarag_rdf.building.evidence_quarantine import validate_evidence
+from sarag_rdf.building.incremental import recompute, refresh
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.store.input_files import Skolemizer, has_blank_node

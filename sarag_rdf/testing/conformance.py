@@ -2,7 +2,7 @@
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
->>> from sarag_rdf.documents.text import TEXT
+>>> from sarag_rdf.documents.format import TEXT
 >>> with TemporaryDirectory() as folder:
 ...     check_format(TEXT, b"The Danube flows through Vienna.", Path(folder))
 """

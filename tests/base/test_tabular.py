@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tabular import delimiter_for, read_table, write_table
-from sarag_rdf.building.link import sssom
+from sarag_rdf.building import link_records
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.typed_statements import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
@@ -75,7 +75,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes, complaint: 
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "table": ("a.csv", lambda path: read_table(path, ["a"])),
-    "SSSOM": ("a.tsv", sssom.read_table),
+    "SSSOM": ("a.tsv", link_records.read_table),
     "answers": ("a.csv", lambda path: read_answers(path.with_suffix(".rq"))),
     "gold": ("a.tsv", read_gold),
     "examples": ("a.jsonl", lambda path: read_examples(path, Schema())),

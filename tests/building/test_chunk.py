@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Document, Source
-from sarag_rdf.building.index.plan import chunk
+from sarag_rdf.building.plan import chunk
 
 IRI = "https://example.org/kg/source/a.txt"
 ALPHABET = st.one_of(

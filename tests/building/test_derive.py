@@ -23,9 +23,9 @@ from sarag_rdf.base.types import (
     Value,
 )
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, XSD
-from sarag_rdf.building.derive.derive import resolve
-from sarag_rdf.building.derive.incremental import rebuild, refresh
-from sarag_rdf.building.index.evidence import SourceGraph
+from sarag_rdf.building.derive import resolve
+from sarag_rdf.building.incremental import rebuild, refresh
+from sarag_rdf.building.source_evidence import SourceGraph
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 

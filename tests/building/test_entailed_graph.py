@@ -14,19 +14,19 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.sandbox import Limits
 from sarag_rdf.base.vocab import RDF
-from sarag_rdf.building.derive import entailed_graph, entailment
-from sarag_rdf.building.derive.entailed_graph import (
+from sarag_rdf.building import entailed_graph, entailment
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.entailed_graph import (
     EntailingStore,
     entailment_errors,
     new_metadata,
     recorded_graphs,
 )
-from sarag_rdf.building.derive.entailment import Axioms
-from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.entailment import Axioms
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import with_revision
-from sarag_rdf.graph.ontologies import StoredOntology, ontology_added
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.stored_ontologies import StoredOntology, ontology_added
 
 EX = "https://example.org/x#"
 AXIOMS = f"""
@@ -229,7 +229,7 @@ def test_without_a_reasoner_nothing_is_written(
     apply(reader, [quad("oslo", "a", "City")])
     before = set(reader.store.quads())
     monkeypatch.setitem(__import__("sys").modules, "reasonable", None)
-    words = r"pip install 'sarag-rdf\[entailment\]', or do without:  sarag ontology entail --off"
+    words = r"pip install 'sarag-rdf\[entailment\]', or do without: sarag ontology entail --off"
     for change in (
         Change(insert=(quad("oslo", "other", "rome"),)),  # before documents that may state more
         Change(delete=(quad("oslo", "a", "City"),)),

@@ -13,7 +13,7 @@ from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import OWL, RDF
-from sarag_rdf.building.derive.entailment import Axioms
+from sarag_rdf.building.entailment import Axioms
 
 EX = "https://example.org/x#"
 PREFIXES = f"""

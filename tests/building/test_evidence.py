@@ -11,7 +11,7 @@ from pyoxigraph import Literal
 import sarag_rdf
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.building.index.run import IndexReport
+from sarag_rdf.building.index_run import IndexReport
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 

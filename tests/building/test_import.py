@@ -16,7 +16,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
-from sarag_rdf.building.imports import run
+from sarag_rdf.building import graph_import
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -293,7 +293,7 @@ def test_an_interrupted_import_goes_on(
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     lines = [f'<https://x.example/{n}> {label} "name {n % 90 + 10}" .\n' for n in range(10, 60)]
     path = written(tmp_path / name, "".join(lines))
-    monkeypatch.setattr(run, "BATCH", 8)
+    monkeypatch.setattr(graph_import, "BATCH", 8)
     loads = 0
     really = OxigraphStore.load_ntriples
 
@@ -328,7 +328,7 @@ def test_batches_of_ntriples_give_what_the_whole_gives(
     lines += ["# a comment\n", "\n"]
     path = written(tmp_path / "blank.nt", "".join(lines))
     kg.import_graph(path, "rdf", name="whole")
-    monkeypatch.setattr(run, "BATCH", 7)
+    monkeypatch.setattr(graph_import, "BATCH", 7)
     kg.import_graph(path, "rdf", name="batches")
     assert triples(tmp_path, "batches") == triples(tmp_path, "whole")
     assert len(triples(tmp_path, "whole")) == 49
@@ -376,7 +376,7 @@ def test_nothing_of_an_interrupted_restoring_stays(
 
     with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
         with monkeypatch.context() as patched:
-            patched.setattr("sarag_rdf.building.imports.restore._without_missing", stops)
+            patched.setattr("sarag_rdf.building.graph_import._without_missing", stops)
             with pytest.raises(KeyboardInterrupt):
                 copy.restore(more)
         copy.restore(less)

@@ -20,9 +20,9 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, PROV, SEMAPV, SKOS
-from sarag_rdf.building.link.match import EXACT, NO_MAPPING, SAME_AS, Match
-from sarag_rdf.building.link.sssom import read_table, review_table, write_table
+from sarag_rdf.building.link_records import EXACT, SAME_AS, read_table, review_table, write_table
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.records import NO_MAPPING, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -391,7 +391,7 @@ def test_what_is_wrong_in_a_review_is_told_by_line(
     file = tmp_path / "wrong.tsv"
     file.write_text(table(GOOD, row, head=HEAD), encoding="utf-8")
     sarag("link", "--kg", folder, "--accept", file).fails(
-        1, f"{file}, line 6: ", words, "Nothing was written"
+        1, f"{file}: line 6: ", words, "Nothing was changed"
     )
     assert quads_of(folder) == before
 

@@ -15,12 +15,12 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Advance
 from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.base.vocab import PROV, RDF, SARAG, XSD
-from sarag_rdf.building.derive.incremental import rebuild
-from sarag_rdf.building.index import evidence, run
-from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.plan import Plan, Request, compared
-from sarag_rdf.building.index.run import IndexReport
-from sarag_rdf.documents import Duplicate, InputProblem
+from sarag_rdf.building import index_run, source_evidence
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.incremental import rebuild
+from sarag_rdf.building.index_run import IndexReport
+from sarag_rdf.building.plan import Plan, Request, compared
+from sarag_rdf.documents.format import Duplicate, InputProblem
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
@@ -79,7 +79,7 @@ def planned(reader: GraphReader, inputs: Iterable[Input], words: int = 6, overla
 def index(
     reader: GraphReader, inputs: Iterable[Input], extractor: CapitalExtractor | None = None
 ) -> IndexReport:
-    return run.run(reader, planned(reader, inputs), extractor or CapitalExtractor())
+    return index_run.run(reader, planned(reader, inputs), extractor or CapitalExtractor())
 
 
 def indexed(inputs: Iterable[Input] = SOURCES) -> GraphReader:
@@ -197,7 +197,7 @@ def test_progress_counts_every_document() -> None:
         told.append((what, total))
         return done.append
 
-    run.run(reader, planned(reader, SOURCES), CapitalExtractor(), progress=progress)
+    index_run.run(reader, planned(reader, SOURCES), CapitalExtractor(), progress=progress)
     assert told == [("indexing documents", CHUNKS)]
     assert sum(done) == CHUNKS
 
@@ -276,10 +276,10 @@ def test_another_chunk_size_indexes_anew() -> None:
     reader = indexed()
     made = planned(reader, SOURCES, words=9, overlap=3)
     assert all(source.known for source in made.todo)
-    report = run.run(reader, made, CapitalExtractor())
+    report = index_run.run(reader, made, CapitalExtractor())
     assert (report.added, report.updated, report.unchanged) == (0, 4, 0)
     fresh = empty()
-    run.run(fresh, planned(fresh, SOURCES, words=9, overlap=3), CapitalExtractor())
+    index_run.run(fresh, planned(fresh, SOURCES, words=9, overlap=3), CapitalExtractor())
     assert lasting(reader) == lasting(fresh)
     assert lasting(reader) != lasting(indexed())
 
@@ -288,14 +288,14 @@ def test_what_other_rules_made_evidence_of_is_extracted_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as older:
-        older.setattr(evidence, "EVIDENCE_RULES", "1")
+        older.setattr(source_evidence, "EVIDENCE_RULES", "1")
         reader = indexed()
         assert index(reader, SOURCES).unchanged == 4
     report = index(reader, SOURCES)
     assert (report.added, report.updated, report.unchanged) == (0, 4, 0)
     assert lasting(reader) == lasting(indexed())
     told = {q.object for q in reader.store.quads() if q.predicate == SARAG.settings}
-    assert told == {Literal(f"evidence={evidence.EVIDENCE_RULES}; overlap=2; words=6")}
+    assert told == {Literal(f"evidence={source_evidence.EVIDENCE_RULES}; overlap=2; words=6")}
     assert index(reader, SOURCES).unchanged == 4
 
 
@@ -342,7 +342,7 @@ STOPS: list[BaseException] = [KeyboardInterrupt(), EndpointDownError("refused")]
 def test_a_run_goes_on_where_another_was_interrupted(
     at: int, batch: int, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "COMMIT_DOCUMENTS", batch)
+    monkeypatch.setattr(index_run, "COMMIT_DOCUMENTS", batch)
     reader = empty()
     with pytest.raises(type(error)):
         index(reader, SOURCES, Stopping(at, error))

@@ -20,16 +20,16 @@ from sarag_rdf.base.errors import ExtractionFormatError, NotAGraphError, StoreEr
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG
-from sarag_rdf.building.check.validate import validate
-from sarag_rdf.building.index import quarantine, run
-from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.plan import Request, plan
-from sarag_rdf.building.index.quarantine import QuarantinedSource, read_quarantine
-from sarag_rdf.building.index.run import IndexReport
+from sarag_rdf.building import evidence_quarantine, index_run
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.evidence_quarantine import QuarantinedSource, read_quarantine
+from sarag_rdf.building.index_run import IndexReport
+from sarag_rdf.building.plan import Request, plan
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
+from sarag_rdf.kg.fsck import validate
 from sarag_rdf.kg.gate import retry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -272,7 +272,7 @@ def test_a_record_holds_the_evidence_the_report_and_where_they_are_from() -> Non
         assert lines == sorted(lines)
         evidence = list(ox.parse(kept.content, format=ox.RdfFormat.N_TRIPLES))
         assert (
-            quarantine.validate_evidence(quad.triple for quad in evidence).violations
+            evidence_quarantine.validate_evidence(quad.triple for quad in evidence).violations
             == kept.violations
         )
         assert Literal("D\x00\n\"'\\n é🦀\x85", language="en") in {q.object for q in evidence}
@@ -326,7 +326,7 @@ def test_what_conforms_by_now_joins_without_being_extracted(
         kg.index([BAD, ADA], extractor=extractor)
         assert kg.quarantine.retry().rejected == (IRI,)
         with monkeypatch.context() as patch:
-            patch.setattr(quarantine, "read_shapes", lambda *names: parse_shapes())
+            patch.setattr(evidence_quarantine, "read_shapes", lambda *names: parse_shapes())
             retried = kg.quarantine.retry()
             clean.index([BAD, ADA], extractor=extractor)
         assert (retried.admitted, retried.rejected) == ((IRI,), ())
@@ -345,7 +345,7 @@ def test_a_retry_replaces_the_older_version(monkeypatch: pytest.MonkeyPatch) -> 
         kg.index([BAD], extractor=Meetings())
         kg.index([other], extractor=too_sure())
         with monkeypatch.context() as patch:
-            patch.setattr(quarantine, "read_shapes", lambda *names: parse_shapes())
+            patch.setattr(evidence_quarantine, "read_shapes", lambda *names: parse_shapes())
             assert kg.quarantine.retry(["people/cid.txt"]).admitted == (IRI,)
             clean.index([other], extractor=too_sure())
         assert without_records(quads(kg)) == without_records(quads(clean))
@@ -356,7 +356,7 @@ def test_a_retry_that_finds_other_faults_keeps_the_new_report(
 ) -> None:
     with opened() as kg:
         with monkeypatch.context() as patch:
-            patch.setattr(quarantine, "SHAPES", ("shapes.ttl",))
+            patch.setattr(evidence_quarantine, "SHAPES", ("shapes.ttl",))
             kg.index([BAD], extractor=too_sure())
         many = kg.quarantine.sources()[0].violations
         before = quads(kg)
@@ -456,7 +456,7 @@ def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction])
 
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     sources = [ADA, BAD, Source("Bea met nobody.", "Bea", "bea.txt")]
-    report = run.run(reader, plan(reader, Request.of(sources), Anything.method), Anything())
+    report = index_run.run(reader, plan(reader, Request.of(sources), Anything.method), Anything())
     Writer(reader).write_metadata("none")
     assert report.added + len(report.problems) == 3
     assert report.quarantined == len(read_quarantine(reader)) <= len(report.problems)

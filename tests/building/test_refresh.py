@@ -16,17 +16,17 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.types import Mention, Relation
 from sarag_rdf.base.vocab import PROV, RDFS, SARAG, XSD
-from sarag_rdf.building.derive import retained
-from sarag_rdf.building.derive.decisions import (
+from sarag_rdf.building import retained
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.decision_records import (
     ANY_TYPE,
     NO_PROPERTY,
     VALUE_TYPE,
     Decision,
     read_decisions,
 )
-from sarag_rdf.building.derive.incremental import rebuild, refresh
-from sarag_rdf.building.derive.retained import VoteCounts
-from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.incremental import rebuild, refresh
+from sarag_rdf.building.retained import VoteCounts
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.deciding import record_decisions

@@ -15,10 +15,10 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.building.imports import run
+from sarag_rdf.building import graph_import
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.tables.mapping import MappingFile, TermMap, TriplesMap
-from sarag_rdf.plugins.tables.suggest import content_words
+from sarag_rdf.plugins.tables.table_import import content_words
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
@@ -358,12 +358,12 @@ def test_a_broken_table_does_not_replace_a_graph(
 def test_an_interrupted_import_resumes(
     kg: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "BATCH", 200)
+    monkeypatch.setattr(graph_import, "BATCH", 200)
     rows = "".join(f"{n},name {n}\n" for n in range(500))
     table = written(tmp_path / "t.csv", f"id,name\n{rows}")
     text = small("'https://x.org/$(id)'", "[rdfs:label, $(name)]")
     mapping = written(tmp_path / "m.yml", text)
-    real, calls = run._write, []
+    real, calls = graph_import._write, []
 
     def interrupted(*arguments: object, **named: object) -> None:
         real(*arguments, **named)  # type: ignore[arg-type]
@@ -371,10 +371,10 @@ def test_an_interrupted_import_resumes(
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "_write", interrupted)
+    monkeypatch.setattr(graph_import, "_write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         kg.import_graph(table, "table", mapping=mapping)
-    monkeypatch.setattr(run, "_write", real)
+    monkeypatch.setattr(graph_import, "_write", real)
     (half,) = kg.imports()
     assert 0 < int(half.state) < 500
     assert kg.import_graph(table, "table", mapping=mapping).triples == 500

@@ -13,7 +13,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.base.vocab import SEMAPV
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder

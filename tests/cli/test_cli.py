@@ -27,8 +27,8 @@ from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.cli.main import command_names, summary
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.export.rdf import FORMATS, rdf_bytes
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.rdf_export import FORMATS
 from sarag_rdf.models.client import OpenAIEmbedder
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
@@ -42,6 +42,7 @@ from tests.sample_graph import (
     make_graph,
     nquads,
     quads_of,
+    rdf_bytes,
 )
 
 NAMES = "SELECT ?name { ?e a sarag:MiscEntity ; skos:prefLabel ?name } ORDER BY ?name"

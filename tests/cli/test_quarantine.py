@@ -12,7 +12,7 @@ import rdflib
 
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.index import quarantine
+from sarag_rdf.building import evidence_quarantine
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg import registry
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -133,7 +133,7 @@ def test_retry(sarag: Sarag, indexed: Indexed, monkeypatch: pytest.MonkeyPatch) 
     lenient = ox.parse(path=ontology_path("shapes.ttl"), format=ox.RdfFormat.TURTLE)
     triples = [quad.triple for quad in lenient if "Derived" not in str(quad.subject)]
     evidence_alone = parse_shapes("".join(f"{triple} .\n" for triple in triples).encode())
-    monkeypatch.setattr(quarantine, "read_shapes", lambda *_: evidence_alone)
+    monkeypatch.setattr(evidence_quarantine, "read_shapes", lambda *_: evidence_alone)
     done = sarag("quarantine", "retry", "sub/cid.txt")
     assert (done.code, done.out) == (0, "1 added, 0 still in quarantine\n")
     assert json.loads(sarag("stats", "--json").out)["sources"] == 2

@@ -21,10 +21,11 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import Duplicate, InputProblem, ReadOutcome, language, read_paths, suffixes
+from sarag_rdf.documents import language
+from sarag_rdf.documents.format import Duplicate, InputProblem, clean
 from sarag_rdf.documents.language import detect
 from sarag_rdf.documents.markdown import split_title
-from sarag_rdf.documents.text import clean
+from sarag_rdf.documents.reading import ReadOutcome, read_paths, suffixes
 
 GERMAN = (
     "Die Stadt liegt am Rhein und wurde im Jahre 1288 gegr\u00fcndet; heute leben dort etwa "
@@ -374,7 +375,7 @@ def test_text_without_blanks_between_words_is_prose(tmp_path: Path) -> None:
 
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Path, *args: object, **options: object) -> NoReturn:
-        raise PermissionError(13, "Permission denied")
+        raise PermissionError(13, "Permission denied", str(path))
 
     path = write(tmp_path, "a.txt", "text")
     monkeypatch.setattr(Path, "open", refuse)
@@ -388,7 +389,7 @@ def test_an_unreadable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def refuse(path: Path) -> Any:
         if Path(path).name == "closed":
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)

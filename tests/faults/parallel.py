@@ -13,8 +13,8 @@ import sarag_rdf
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.building.derive.incremental import rebuild
-from sarag_rdf.building.index import run
+from sarag_rdf.building import index_run
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -35,7 +35,7 @@ def source(number: int) -> sarag_rdf.Source:
 
 
 def write(folder: Path, count: int) -> None:
-    run.COMMIT_DOCUMENTS = 1
+    index_run.COMMIT_DOCUMENTS = 1
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         inputs = map(source, range(count))
         report = kg.index(inputs, extractor=CapitalExtractor(), words=6, overlap=0)

@@ -24,8 +24,8 @@ from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.vocab import RDF, SARAG, iri
-from sarag_rdf.building.check.fsck import Finding
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.fsck import Finding
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.results import retrieved_to_dict
 from tests.fault_server import playing

@@ -24,7 +24,7 @@ _MAY_ASK = {
     "graph/metadata.py": "when a run began and ended, and the day of a decision or a link",
     "graph/store/oxigraph.py": "since when a graph is being written",
     "base/http_client.py": "how long it is until the moment that a Retry-After names",
-    "server/audit.py": "when a request was recorded",
+    "server/guard.py": "when a request was recorded",
     "plugins/agents/openai_door.py": "when a reply was made, as OpenAI's clients expect it",
 }
 """Modules that ask what time it is, and for what."""

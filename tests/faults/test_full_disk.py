@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.building.derive.entailed_graph import entailment_errors
+from sarag_rdf.building.entailed_graph import entailment_errors
 from tests.command import Result, run_sarag
 from tests.fault_server import playing
 from tests.faults.corpus import openie_corpus, triples

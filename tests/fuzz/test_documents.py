@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents import Duplicate, InputProblem, read_paths, suffixes
-from sarag_rdf.documents.text import clean
+from sarag_rdf.documents.format import Duplicate, InputProblem, clean
+from sarag_rdf.documents.reading import read_paths, suffixes
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import assert_sound, encoded, evidence, graph, is_line, mutated
 from tests.sample_graph import CapitalExtractor

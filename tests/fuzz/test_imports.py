@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
-from sarag_rdf.building.link.sssom import read_table
+from sarag_rdf.building.link_records import read_table
 from sarag_rdf.graph.vectors import vector_store
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder

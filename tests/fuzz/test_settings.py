@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import SaragError, UsageError
 from sarag_rdf.base.iris import Minter, namespace, normalize_name, statement_iri, statement_of
-from sarag_rdf.building.link.sssom import Curies
+from sarag_rdf.building.link_records import Curies
 from sarag_rdf.cli import main
 from sarag_rdf.cli.settings_files import read_settings
 from sarag_rdf.models.client import endpoint_client, public_url

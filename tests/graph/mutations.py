@@ -11,9 +11,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import RDF, SARAG, SH, SKOS, XSD
-from sarag_rdf.building.index.evidence import SourceGraph
-from sarag_rdf.building.index.plan import chunk
-from sarag_rdf.building.index.quarantine import with_mentions
+from sarag_rdf.building.evidence_quarantine import with_mentions
+from sarag_rdf.building.plan import chunk
+from sarag_rdf.building.source_evidence import SourceGraph
 
 Node = NamedNode | BlankNode | Literal
 

@@ -69,6 +69,9 @@ NEWER = {
     "less and a comment": (
         'VERSION "1.2" SELECT*{VALUES ?x {' + URL + "}{FILTER(1<2)SERVICE?x#>\n{?s?p?o}}}"
     ),
+    "behind a quote in what looks like an IRI": (
+        "SELECT*{VALUES ?x {'a'}FILTER(1<2&&?x!='>')SERVICE" + URL + "{?s?p?o}FILTER(?x='a')}"
+    ),
     "between quotes in comments": f"VERSION '1.2' SELECT * {{ #'''\n {CALL} #'''\n }}",
     "carriage return too": f"VERSION '1.2' SELECT * {{ # nothing\r{CALL}\n }}",
 }

@@ -20,9 +20,9 @@ import sarag_rdf
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
-from sarag_rdf.building.index.commit import Writer
-from sarag_rdf.building.index.evidence import SourceGraph
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.commit import Writer
+from sarag_rdf.building.link_records import EXACT, Match
+from sarag_rdf.building.source_evidence import SourceGraph
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
@@ -30,7 +30,7 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
-from sarag_rdf.kg.registry import make_view
+from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.network import EDGE_KINDS, Iris, arrays_of
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import METHOD, MINTER, WORDS

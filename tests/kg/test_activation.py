@@ -20,7 +20,7 @@ from sarag_rdf.base.types import Answer, Retrieved, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG
 from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.export.activation import activation_trig
+from sarag_rdf.kg.activation_export import activation_trig
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.retriever import question_of

@@ -19,7 +19,7 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.types import Source
-from sarag_rdf.building.derive.entailed_graph import entailment_errors
+from sarag_rdf.building.entailed_graph import entailment_errors
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -181,7 +181,7 @@ def test_what_exceeds_a_limit_is_one_line(
     kg.ontologies.entail()
     kg.close()
     before = set(OxigraphStore.open(tmp_path / "kg" / "store").quads())
-    monkeypatch.setattr("sarag_rdf.building.derive.entailment.MAX_TRIPLES", len(entailed(kg)) - 1)
+    monkeypatch.setattr("sarag_rdf.building.entailment.MAX_TRIPLES", len(entailed(kg)) - 1)
     done = sarag("retype", "Emil Sand", f"{EX}Chemist", "--kg", tmp_path / "kg")
     done.fails(1, "entailed triples, so this change was not made: turn entailment off")
     assert set(OxigraphStore.open(tmp_path / "kg" / "store").quads()) == before

@@ -15,7 +15,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Extraction, Mention, Relation, Source
-from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag

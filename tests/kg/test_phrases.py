@@ -15,8 +15,8 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.tabular import read_table, write_table
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.building.derive.decisions import NO_PROPERTY
-from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.decision_records import NO_PROPERTY
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.proposals import PHRASE_COLUMNS as COLUMNS

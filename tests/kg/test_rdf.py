@@ -16,19 +16,23 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.errors import StoreError, UsageError
+from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES, RDF, SKOS
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.export.rdf import (
+from sarag_rdf.kg.rdf_export import (
     DATASET_FORMATS,
     FORMATS,
-    rdf_bytes,
+    ExportParts,
+    GraphSelection,
+    select_graphs,
     sorted_quads,
     sorted_triples,
-    write_rdf,
+    write_parts,
 )
 from tests.kg.consumers import CONSUMERS
-from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of
+from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of, rdf_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -63,6 +67,14 @@ def quads(tmp_path_factory: pytest.TempPathFactory) -> list[ox.Quad]:
         {*quads_of(make_graph(folder / "plain")), *quads_of(crooked_graph(folder / "crooked"))},
         key=str,
     )
+
+
+def reader_of(store: OxigraphStore) -> GraphReader:
+    return GraphReader(store, Minter(BASE))
+
+
+def everything(store: OxigraphStore) -> GraphSelection:
+    return select_graphs(store, Minter(BASE), ExportParts(imported=True))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +116,7 @@ def test_same_graph_same_bytes(
 
 
 def test_subjects_are_sorted_and_types_come_first(store: OxigraphStore) -> None:
-    triples = list(sorted_triples(store))
+    triples = list(sorted_triples(store, everything(store)))
     subjects = [str(triple.subject)[1:-1] for triple in triples]
     assert subjects == sorted(subjects)
     assert len(set(subjects)) > 100
@@ -120,9 +132,9 @@ def test_every_triple_once(quads: list[ox.Quad]) -> None:
     copies = [ox.Quad(q.subject, q.predicate, q.object, imported) for q in quads[::5]]
     quads = [*quads, *dict.fromkeys(copies)]
     store = filled(quads)
-    triples = list(sorted_triples(store))
+    triples = list(sorted_triples(store, everything(store)))
     assert len(triples) == len(set(triples)) == len(union(quads)) < len(quads)
-    found = list(sorted_quads(store))
+    found = list(sorted_quads(store, everything(store)))
     assert len(found) == len(set(found)) == len(quads)
 
 
@@ -261,9 +273,11 @@ def test_writes_while_it_reads(format_: str) -> None:
     events: list[str] = []
     store = WatchedStore(events)
     store.apply(Change(insert=tuple(many(5_000))))
-    write_rdf(store, format_, WatchedStream(events))  # type: ignore[arg-type]
+    stream = WatchedStream(events)
+    write_parts(reader_of(store), format_, stream, ExportParts())  # type: ignore[arg-type]
     queries = [place for place, event in enumerate(events) if event == "query"]
-    queries = queries[format_ not in ("ntriples", "nquads") :]  # the first one is for prefixes
+    # the first ones are for the graphs and for prefixes
+    queries = queries[1 if format_ in ("ntriples", "nquads") else 3 :]
     assert len(queries) > 10
     assert "write" in events[: queries[3]]
     between = [events[a:b].count("write") for a, b in pairwise(queries[2:])]
@@ -274,18 +288,13 @@ def test_triples_are_made_when_asked_for() -> None:
     events: list[str] = []
     store = WatchedStore(events)
     store.apply(Change(insert=tuple(many(2_000))))
-    triples = sorted_triples(store)
-    assert events == []
+    triples = sorted_triples(store, everything(store))
+    events.clear()
     next(triples)
     assert events == ["query"] * 2
 
 
 # ------------------------------------------------------------------------------ Errors
-
-
-def test_unknown_format(store: OxigraphStore) -> None:
-    with pytest.raises(UsageError, match="unknown format 'n3': use one of turtle, trig"):
-        rdf_bytes(store, "n3")
 
 
 NODE, PROPERTY, GRAPH = (ox.NamedNode(BASE + name) for name in ("node", "p", "graph/kg"))

@@ -17,7 +17,7 @@ from sarag_rdf.base.ports import Reply, Table
 from sarag_rdf.base.tabular import read_table
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Usage
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
@@ -140,7 +140,7 @@ def test_unknown_names_and_classes_are_refused(kg: KnowledgeGraph) -> None:
         kg.decisions.retype("Ulm", "person", "misc")
     with pytest.raises(UsageError, match="give the class"):
         kg.decisions.retype("Ulm")
-    with pytest.raises(UsageError, match="no decision: see  sarag retype --list"):
+    with pytest.raises(UsageError, match="no decision: see sarag retype --list"):
         kg.decisions.undo(None, "classes")
     with pytest.raises(UsageError, match="choose from class-in-name, by-model"):
         kg.decisions.propose_classes("guess")

@@ -17,9 +17,9 @@ from sarag_rdf.base.errors import NotAGraphError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS
-from sarag_rdf.building.check.fsck import FsckReport
-from sarag_rdf.building.link.match import EXACT, Match
-from sarag_rdf.graph.vectors.graph_vectors import KINDS
+from sarag_rdf.building.link_records import EXACT, Match
+from sarag_rdf.graph.delta import KINDS
+from sarag_rdf.kg.fsck import FsckReport
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.building.test_quarantine import BAD, too_sure

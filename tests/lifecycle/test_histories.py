@@ -21,7 +21,7 @@ from pyoxigraph import Quad
 import sarag_rdf
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.ports import Extractor
-from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -119,8 +119,8 @@ class Player:
 @contextmanager
 def commits_of(size: int) -> Iterator[None]:
     with (
-        mock.patch("sarag_rdf.building.index.run.COMMIT_DOCUMENTS", size),
-        mock.patch("sarag_rdf.building.index.commit.COMMIT_REMOVALS", size),
+        mock.patch("sarag_rdf.building.index_run.COMMIT_DOCUMENTS", size),
+        mock.patch("sarag_rdf.building.commit.COMMIT_REMOVALS", size),
     ):
         yield
 

@@ -18,7 +18,8 @@ from sarag_rdf.base.errors import InputError, NotAGraphError, UsageError
 from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import PROV, SARAG, SKOS, text_of
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import EXACT
+from sarag_rdf.graph.records import Match
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.building.test_quarantine import BAD, too_sure

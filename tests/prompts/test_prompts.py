@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
-from sarag_rdf.building.derive.curation import Member
+from sarag_rdf.building.curation import Member
 from sarag_rdf.extraction import llm_statements
 from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.extraction.llm_statements import StatementModel

@@ -13,8 +13,9 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import EXACT
 from sarag_rdf.graph.graph_reader import GraphReader, Part
+from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.testing.fakes import HashEmbedder

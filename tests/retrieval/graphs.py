@@ -12,13 +12,13 @@ import numpy as np
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.building.derive.incremental import refresh
-from sarag_rdf.building.index.evidence import SourceGraph
+from sarag_rdf.building.incremental import refresh
+from sarag_rdf.building.source_evidence import SourceGraph
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import MemoryVectors
-from sarag_rdf.kg.registry import make_view
+from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 

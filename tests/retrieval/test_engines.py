@@ -10,8 +10,9 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Query
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import MemoryVectors
-from sarag_rdf.kg.registry import make_retriever, make_view
+from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval import relevance
 from sarag_rdf.retrieval.network import StoreNetwork
 from sarag_rdf.retrieval.view import Engine, GraphView

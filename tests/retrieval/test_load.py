@@ -20,7 +20,7 @@ from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors import graph_vectors as vectors
 from sarag_rdf.graph.vectors.vector_store import FolderVectors
-from sarag_rdf.kg.registry import make_view
+from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.network import (
     ABOUT,
     DESCRIBES,

@@ -18,7 +18,7 @@ from rdflib.compare import isomorphic
 import sarag_rdf
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import SEMAPV
-from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.server.resource import _merged_into
 from sarag_rdf.server.resource_reader import MAX_STATEMENTS, Resources

@@ -45,7 +45,7 @@ def source_graph(kg: Path, word: str) -> str:
 def is_derived(kg: Path) -> None:
     """The traversed graph is what follows from the evidence, and the graph conforms."""
     from sarag_rdf.base.iris import Minter
-    from sarag_rdf.building.derive.incremental import rebuild
+    from sarag_rdf.building.incremental import rebuild
     from sarag_rdf.graph.graph_reader import GraphReader
     from sarag_rdf.graph.store.oxigraph import OxigraphStore
 

@@ -20,7 +20,7 @@ import sarag_rdf
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import iri
-from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore
 from sarag_rdf.testing.fakes import HashEmbedder

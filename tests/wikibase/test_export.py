@@ -488,7 +488,7 @@ def test_equal_hashes_are_not_equal_descriptions(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = exported(sample, "wikibase-json")
-    monkeypatch.setattr("sarag_rdf.plugins.wikibase.entities.hash", lambda _: 1, raising=False)
+    monkeypatch.setattr("sarag_rdf.plugins.wikibase.items.hash", lambda _: 1, raising=False)
     assert exported(sample, "wikibase-json") == before
 
 

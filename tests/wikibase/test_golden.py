@@ -8,11 +8,11 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.base.vocab import RDF, RDFS, SCHEMA, SKOS
+from sarag_rdf.base.vocab import RDF, RDFS, SCHEMA, SKOS, WIKIBASE_SCHEMA
 from sarag_rdf.plugins.wikibase.dump import DumpFilter
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.rdf import (
-    CC0,
+    FORMAT_VERSION,
     Flavor,
     document_triples,
     dump_header,
@@ -21,7 +21,7 @@ from sarag_rdf.plugins.wikibase.rdf import (
     page_triples,
     text_triples,
 )
-from sarag_rdf.plugins.wikibase.vocabulary import WIKIBASE
+from sarag_rdf.plugins.wikibase.vocabulary import CC, WIKIBASE
 from tests.wikibase.golden import (
     GOLDEN,
     document,
@@ -40,6 +40,7 @@ NOT_COMPARED = {
     "TermsRdfBuilder/predicate.Q2_terms_labels_ru": "a predicate that the file's own test makes up",
     "RdfDumpGenerator/refs": "references to a third Wikibase, which no document of the folder has",
 }
+CC0 = "http://creativecommons.org/publicdomain/zero/1.0/"
 COMPARED: set[str] = set()
 COUNTS = {WIKIBASE.statements, WIKIBASE.identifiers, WIKIBASE.sitelinks}
 FOREIGN = "_foreignsource_properties"
@@ -95,7 +96,10 @@ def item(name: str, *, foreign: bool) -> set[ox.Triple]:
         moved = entity_triples(Entity({"entity": "Q4242", "redirect": "Q42"}), own)
         return {*entity_triples(Entity(data), own, "truthy"), *moved, *stub("Q42", "Item42")}
     found = {*entity_triples(Entity(data), own)}
-    found |= {*document_triples(own, name, data, license_=CC0)}
+    found |= {*document_triples(own, name, data)}
+    page = own.document(name)
+    found.add(ox.Triple(page, CC.license, ox.NamedNode(CC0)))
+    found.add(ox.Triple(page, WIKIBASE_SCHEMA.softwareVersion, ox.Literal(FORMAT_VERSION)))
     if name == "Q4":
         found |= stub("Q42", "Item42")
         for id_, datatype in DATATYPES.items():
@@ -186,7 +190,10 @@ def dumped(id_: str, **more: Any) -> Entity:
 @needs_golden
 @pytest.mark.parametrize("flavor", ["full", "truthy"])
 def test_dumps(flavor: Flavor) -> None:
-    folder, header = f"RdfDumpGenerator/{flavor}-dump", list(dump_header("1970-01-12T13:46:40Z"))
+    folder, header = (
+        f"RdfDumpGenerator/{flavor}-dump",
+        list(dump_header("1970-01-12T13:46:40Z", CC0)),
+    )
     check(header, f"{folder}-empty")
     made = [dumped("P10", datatype="wibblywobbly"), dumped("Q30"), dumped("Q40")]
     check([*header, *dump_triples(made, vocabulary(), flavor)], f"{folder}-entities")
@@ -198,13 +205,13 @@ def test_dumps(flavor: Flavor) -> None:
 def test_a_dump_with_references() -> None:
     revision = {"lastrevid": 12, "modified": "1970-01-12T13:46:40Z"}
     both = [Entity({**document(name), **revision}) for name in ("Q7", "Q9")]
-    made = [*dump_header("1970-01-12T13:46:40Z"), *dump_triples(both, vocabulary())]
+    made = [*dump_header("1970-01-12T13:46:40Z", CC0), *dump_triples(both, vocabulary())]
     check(made, "RdfDumpGenerator/refs_no_prefixed_ids")
 
 
 @needs_golden
 def test_expectations_of_dump_header_alone() -> None:
-    check(dump_header("2015-03-11T21:51:35Z"), "RdfBuilder/dumpheader")
+    check(dump_header("2015-03-11T21:51:35Z", CC0), "RdfBuilder/dumpheader")
 
 
 @needs_golden

@@ -10,8 +10,8 @@ import pytest
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.rdf import entity_triples
-from sarag_rdf.plugins.wikibase.values import date_time
-from sarag_rdf.plugins.wikibase.vocabulary import GREGORIAN, JULIAN, Unit, Vocabulary
+from sarag_rdf.plugins.wikibase.snak_values import date_time
+from sarag_rdf.plugins.wikibase.vocabulary import GREGORIAN, JULIAN, Vocabulary
 
 WD = "http://www.wikidata.org/"
 
@@ -56,23 +56,6 @@ def test_no_value_is_a_class_of_the_statement_and_of_the_item() -> None:
         f"<{WD}entity/Q1>",
         f"<{WD}entity/statement/Q1-s0>",
     }
-
-
-def test_identifiers_and_quantities_are_normalised_where_the_vocabulary_says_how() -> None:
-    knows = Vocabulary(
-        formatters={"P214": "http://viaf.org/viaf/$1"},
-        units={f"{WD}entity/Q100": Unit(f"{WD}entity/Q11573", "0.01")},
-    )
-    named = item(snak("P214", "string", "113 2", datatype="external-id"))
-    assert objects(named, "direct-normalized/P214", knows) == {"<http://viaf.org/viaf/113%202>"}
-    assert objects(named, "value-normalized/P214", knows) == {"<http://viaf.org/viaf/113%202>"}
-    assert objects(named, "normalized/P214") == set()
-    measured = item(snak("P2", "quantity", {"amount": "+250", "unit": f"{WD}entity/Q100"}))
-    (normal,) = objects(measured, "statement/value-normalized/P2", knows)
-    told = {line for line in lines(measured, knows) if line.startswith(normal)}
-    assert any('quantityAmount> "+2.50"' in line for line in told)
-    assert any("quantityUnit> <http://www.wikidata.org/entity/Q11573>" in line for line in told)
-    assert objects(measured, "normalized/P2") == set()
 
 
 @pytest.mark.parametrize(

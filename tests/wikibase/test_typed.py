@@ -14,9 +14,9 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import OWL, PREFIXES, XSD
-from sarag_rdf.plugins.wikibase.literals import literal_datatype, literal_snak
 from sarag_rdf.plugins.wikibase.model import Entity, content_hash
 from sarag_rdf.plugins.wikibase.rdf import entity_triples
+from sarag_rdf.plugins.wikibase.snak_values import literal_datatype, literal_snak
 from sarag_rdf.plugins.wikibase.vocabulary import WIKIDATA, Vocabulary
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import BASE

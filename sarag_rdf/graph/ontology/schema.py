@@ -155,7 +155,7 @@ class TermNames:
         """The IRI of a term; raises `UsageError` for an unknown name, and as `find` does."""
         iri = self.find(name)
         if iri is None:
-            raise UsageError(f"no such {self._kind}: '{name}': sarag ontology show  lists them")
+            raise UsageError(f"no such {self._kind}: '{name}': 'sarag ontology show' lists them")
         return iri
 
     def find(self, name: str) -> str | None:
@@ -265,6 +265,17 @@ _DATATYPES = frozenset(
         ),
     }
 )
+
+
+NUMBERS = frozenset(
+    XSD[name].value
+    for name in (
+        *("decimal", "integer", "double", "float", "long", "int", "short", "byte"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+    )
+)
+"""The numeric datatypes of XSD."""
 
 
 def is_datatype(range_: str) -> bool:

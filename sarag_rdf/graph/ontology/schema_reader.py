@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain
 from typing import Any, Final
 
@@ -344,9 +344,10 @@ class _SchemaReader:
                 self.roles[role][subject] += index.named(term)
         for concept, narrower in index.pairs(SKOS.narrower.value):
             self.roles["parent"][narrower].append(concept)
-        inverses = [(one, other) for one, found in self.roles["inverse"].items() for other in found]
-        for one, other in inverses:
-            self.roles["inverse"][other].append(one)
+        inverses = self.roles["inverse"]
+        for one, other in [(one, o) for one, others in inverses.items() for o in others]:
+            inverses[other].append(one)
+        self._equivalents = set(self._values("equivalent"))
         self._datatypes = self._declared_datatypes()
         ranges = set(self._values("range"))
         declared = index.instances(CLASS_TYPES)
@@ -434,10 +435,6 @@ class _SchemaReader:
         axioms = (*DOMAINS, *RANGES, *LABELS, RDFS.subClassOf.value, RDFS.subPropertyOf.value)
         return iri in self._equivalents and not self.index.objects(iri, *axioms)
 
-    @cached_property
-    def _equivalents(self) -> set[str]:
-        return set(self._values("equivalent"))
-
     def usable(self, iri: str, role: str) -> tuple[str, ...]:
         """The other terms in a role, without those that are left out of a schema."""
         others = {*self.roles[role].get(iri, ())} - {iri}
@@ -446,13 +443,13 @@ class _SchemaReader:
     def texts(self, term: str, role: str) -> tuple[str, ...]:
         """The texts of a term and its shapes."""
         nodes = (term, *self.shapes.get(term, ()))
-        found = (text for node in nodes for text in texts(self.index, node, _TEXTS[role]))
-        return tuple(dict.fromkeys(found))
+        each = (text for node in nodes for text in texts(self.index, node, _TEXTS[role]))
+        return tuple(dict.fromkeys(each))
 
     def admitted(self, iri: str, role: str) -> tuple[str, ...]:
         """Domains or ranges without those that admit everything."""
-        found = self.roles[role].get(iri, ())
-        return tuple(sorted({i for i in found if i not in ANYTHING and not is_skolem_iri(i)}))
+        terms = set(self.roles[role].get(iri, ())) - ANYTHING
+        return tuple(sorted(term for term in terms if not is_skolem_iri(term)))
 
 
 def _is_true(term: Any) -> bool:
@@ -490,13 +487,15 @@ def _property(read: _SchemaReader, iri: str) -> OntologyProperty:
         is_literal = set(kinds) == {SH.Literal.value}
     else:
         is_literal = not (is_symmetric or inverses) and bool(label_datatype(described["label"]))
+    admitted = read.admitted(iri, "range")
     most = [index.objects(shape, SH.maxCount.value) for shape in read.shapes.get(iri, ())]
     return OntologyProperty(
         **described,
         phrases=read.texts(iri, "phrase"),
         inverse_phrases=read.texts(iri, "inverse phrase"),
         domains=read.admitted(iri, "domain"),
-        ranges=_without_literal(read.admitted(iri, "range")),
+        # Beside other ranges, which are narrower, rdfs:Literal says nothing.
+        ranges=tuple(r for r in admitted if r != RDFS.Literal.value) or admitted,
         parents=read.usable(iri, "superproperty"),
         inverse=next((other for other in inverses if other != iri), ""),
         is_literal=is_literal,
@@ -529,11 +528,6 @@ def _completed(properties: Mapping[str, OntologyProperty]) -> Iterator[OntologyP
             is_literal=is_literal,
             is_functional=property_.is_functional or any(other.is_functional for other in above),
         )
-
-
-def _without_literal(ranges: tuple[str, ...]) -> tuple[str, ...]:
-    """The ranges without ``rdfs:Literal``, unless it is the only one: the others are narrower."""
-    return tuple(range_ for range_ in ranges if range_ != RDFS.Literal.value) or ranges
 
 
 def _with_inverse(

@@ -459,19 +459,12 @@ class DefaultGraphUnion:
     def _copy(self, store: ox.Store, graphs: frozenset[str]) -> ox.Store | None:
         """A store with only these graphs, or None if they are too large to be copied."""
         if self._cached is None or self._cached[0] != graphs:
-            self._cached = graphs, _copy_quads(_quads(store, graphs))
+            copy, names = ox.Store(), map(ox.NamedNode, sorted(graphs))
+            each = (store.quads_for_pattern(None, None, None, name) for name in names)
+            quads = chain.from_iterable(each)
+            copy.bulk_extend(islice(quads, MOST_COPIED))
+            self._cached = graphs, None if next(quads, None) is not None else copy
         return self._cached[1]
-
-
-def _quads(store: ox.Store, graphs: frozenset[str]) -> Iterator[ox.Quad]:
-    names = map(ox.NamedNode, sorted(graphs))
-    return chain.from_iterable(store.quads_for_pattern(None, None, None, name) for name in names)
-
-
-def _copy_quads(quads: Iterator[ox.Quad]) -> ox.Store | None:
-    copy = ox.Store()
-    copy.bulk_extend(islice(quads, MOST_COPIED))
-    return None if next(quads, None) is not None else copy
 
 
 # ---------------------------------------------------------------- Queries with a time limit

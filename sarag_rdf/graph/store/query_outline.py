@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Final
 
 import pyoxigraph as ox
@@ -50,13 +51,12 @@ BLANK: Final = "?__blank"
 UNDECLARED: Final = "urn:sarag:undeclared:"
 """The beginning of namespaces of prefixes that a query does not declare."""
 _LIMITS: Final = Limits(seconds=30, memory=2 << 30)
-_FORMS: Final = {"Select": "SELECT", "Ask": "ASK", "Construct": "CONSTRUCT", "Describe": "DESCRIBE"}
 _OPTIONAL: Final = frozenset(
     {"OptionalGraphPattern", "MinusGraphPattern", "Filter", "Bind", "SubSelect"}
 )
 """Elements whose patterns a solution need not match, beside unions of several groups."""
-_MODIFIERS: Final = {"*": "*", "+": "+", "?": "?"}
-_ONE_STEP: Final = {"*": "?", "+": "", "?": "?"}
+_ONE_STEP: Final = {"*": "?", "+": ""}
+"""Modifier of a path -> what one step of the path has instead."""
 _UNION: Final = "GroupOrUnionGraphPattern"
 _IRI: Final = re.compile(r"<([^<>\s]*)>")
 _VARIABLE: Final = re.compile(r"\?\w+")
@@ -264,7 +264,7 @@ def _outline(tree: CompValue, prefixes: Mapping[str, str]) -> QueryOutline:
         walk.add_values(tree.var or ())
     clauses = tree.datasetClause or ()
     return QueryOutline(
-        _FORMS[tree.name.removesuffix("Query")],
+        tree.name.removesuffix("Query").upper(),
         tuple(walk.patterns),
         tuple(str(clause.default) for clause in clauses if clause.default),
         tuple(str(clause.named) for clause in clauses if clause.named),
@@ -344,10 +344,10 @@ class _Walk:
         return str(term.n3())
 
 
-def _path_text(path: Any, steps: Mapping[str, str] = _MODIFIERS) -> str:
+def _path_text(path: Any, steps: Mapping[str, str] = MappingProxyType({})) -> str:
     """A property path, with parentheses where its operators bind less closely.
 
-    `steps` maps the modifiers of repeated paths to those that are written.
+    `steps` replaces modifiers of repeated paths.
     """
     if isinstance(path, SequencePath):
         return "/".join(_operand(part, steps, AlternativePath) for part in path.args)
@@ -356,7 +356,7 @@ def _path_text(path: Any, steps: Mapping[str, str] = _MODIFIERS) -> str:
     if isinstance(path, InvPath):
         return f"^{_operand(path.arg, steps, SequencePath, AlternativePath, InvPath)}"
     if isinstance(path, MulPath):
-        return f"{_operand(path.path, steps, Path)}{steps[str(path.mod)]}"
+        return f"{_operand(path.path, steps, Path)}{steps.get(str(path.mod), path.mod)}"
     if isinstance(path, NegatedPath):
         return f"!({'|'.join(_path_text(part, steps) for part in path.args)})"
     if isinstance(path, CompValue):  # rdflib loses an inverse property in a negated set

@@ -249,16 +249,11 @@ def validate(
     Raises `SaragError` if the shapes are invalid or nested too deeply, or if the engine cannot
     read the data, `MissingDependencyError` without the package of the engine.
     """
-    engine = engine or _installed_engine()
+    engine = engine or ("shacl" if find_spec("shacl") else "pyshacl")
     if engine not in ENGINES:
         raise UsageError(f"unknown engine '{engine}': use one of {', '.join(ENGINES)}")
     text = _ntriples(data)
     return report_of(shapes.validator(engine)(text + _ntriples(axioms)), text.count("\n"))
-
-
-@cache
-def _installed_engine() -> ShaclEngine:
-    return "shacl" if find_spec("shacl") else "pyshacl"
 
 
 def _ntriples(data: Iterable[Triple | Quad]) -> str:

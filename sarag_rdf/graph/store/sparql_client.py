@@ -35,7 +35,13 @@ from sarag_rdf.base.errors import (
     RemoteTruncatedError,
     StoreError,
 )
-from sarag_rdf.base.http_client import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.http_client import (
+    BoundedClient,
+    DeadlineError,
+    ReplySizeError,
+    reason_of,
+    retry_after,
+)
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.redaction import redact_exception, redacted_remark, remember
 from sarag_rdf.base.sandbox import EndedError
@@ -228,7 +234,6 @@ class SparqlClient:
         headers = {"User-Agent": user_agent()}
         if body is not None:
             headers["Content-Type"] = "text/turtle"
-
         request = self._http.build_request(method, url, headers=headers, content=body)
         return self._with_retries(request, idempotent=method != "POST")
 
@@ -242,8 +247,10 @@ class SparqlClient:
                 if retry == RETRIES or not (idempotent and _is_lost(error.__cause__)):
                     raise
             else:
+                if response.status_code < 300:
+                    return response
                 if response.status_code not in _NO_CAPACITY:
-                    return _success(response)
+                    raise error_for_status(response)
                 wait = retry_after(response.headers.get("Retry-After", ""))
                 if retry == RETRIES or (wait or 0.0) > MAX_WAIT:
                     raise error_for_status(response)
@@ -275,8 +282,8 @@ class SparqlClient:
                     f"{url} closed the connection during its response: try again, or request less"
                 ) from error
             raise RemoteDownError(
-                f"cannot connect to {url}: {_reason(error)}: check the URL, and that the server is "
-                "running"
+                f"cannot connect to {url}: {reason_of(error)}: check the URL, and that the server "
+                "is running"
             ) from error
         figures = len(response.content), time.monotonic() - begin
         log.debug("%s %s: %d bytes in %.3f s", request.method, url, *figures)
@@ -317,26 +324,11 @@ def _media_type(response: httpx.Response) -> str:
     return re.split("[;,]", header)[0].strip().lower()
 
 
-def _success(response: httpx.Response) -> httpx.Response:
-    """The response, if its status is 2xx; raises the typed error for any other."""
-    if response.status_code >= 300:
-        raise error_for_status(response)
-    return response
-
-
 def _is_lost(error: BaseException | None) -> bool:
     """Whether the endpoint closed the connection before it answered."""
     if isinstance(error, httpx.RemoteProtocolError):
         return "disconnected" in str(error)
     return isinstance(error, httpx.ReadError)
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause of an error, in the words of the operating system or of OpenSSL."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
-    return str(reason or error or type(error).__name__)
 
 
 _TIMEOUT = re.compile(

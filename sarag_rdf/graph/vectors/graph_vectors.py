@@ -26,8 +26,6 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 
-__all__ = ["KINDS", "READ_BY_DEFAULT", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
-
 _LAYOUT = "5"
 """Version of the cached arrays; arrays of another version are rebuilt."""
 

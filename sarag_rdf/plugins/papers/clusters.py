@@ -10,12 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sarag_rdf.base.vocab import SEMAPV
-from sarag_rdf.building.derive.merge_rules import (
-    MergeContext,
-    MergeProposal,
-    MergeRule,
-    Nearest,
-)
+from sarag_rdf.building.merge_rules import MergeContext, MergeRule, Nearest, proposal
+from sarag_rdf.graph.records import Match
 
 
 def clusters(
@@ -42,7 +38,7 @@ def clusters(
             yield centre, sorted(members, key=lambda member: (-member[1], member[0]))
 
 
-def _propose_cluster(context: MergeContext) -> Iterator[MergeProposal]:
+def _propose_cluster(context: MergeContext) -> Iterator[Match]:
     """The members of each cluster with its centre, the one that most texts describe.
 
     Names with other numbers ("1921", "1922") are left out, however near they are.
@@ -56,8 +52,8 @@ def _propose_cluster(context: MergeContext) -> Iterator[MergeProposal]:
         for member, cosine in members:
             if _numbers(features.names[member]) != numbers:
                 continue
-            justification = SEMAPV.SemanticSimilarityThresholdMatching.value
-            yield MergeProposal(centre, member, justification, min(1.0, round(cosine, 4)))
+            justification = SEMAPV.SemanticSimilarityThresholdMatching
+            yield proposal(centre, member, justification, min(1.0, round(cosine, 4)))
 
 
 def _numbers(name: str) -> list[str]:

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urljoin
 from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import PREFIXES, RDF, WIKIBASE_SCHEMA, XSD
+from sarag_rdf.graph.ontology.schema import NUMBERS
 from sarag_rdf.plugins.tables.mapping import (
     ROW,
     SOURCE_ROW,
@@ -29,6 +30,7 @@ from sarag_rdf.plugins.tables.mapping import (
     TermMap,
     TriplesMap,
     percent_encoded,
+    unpacked_name,
 )
 
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
@@ -59,13 +61,12 @@ _DATATYPES: Final = {
 """Names of datatypes that are not those of XML Schema."""
 _XSD_NAMES: Final = frozenset(
     (
-        *("anyAtomicType", "anyURI", "base64Binary", "boolean", "byte", "date", "dateTime"),
-        *("dateTimeStamp", "dayTimeDuration", "decimal", "double", "duration", "float", "gDay"),
-        *("gMonth", "gMonthDay", "gYear", "gYearMonth", "hexBinary", "int", "integer", "language"),
-        *("long", "Name", "negativeInteger", "NMTOKEN", "nonNegativeInteger", "normalizedString"),
-        *("nonPositiveInteger", "positiveInteger", "QName", "short", "string", "time", "token"),
-        *("unsignedByte", "unsignedInt", "unsignedLong", "unsignedShort", "yearMonthDuration"),
-    )
+        "anyAtomicType anyURI base64Binary boolean byte date dateTime dateTimeStamp "
+        "dayTimeDuration decimal double duration float gDay gMonth gMonthDay gYear gYearMonth "
+        "hexBinary int integer language long Name negativeInteger NMTOKEN nonNegativeInteger "
+        "normalizedString nonPositiveInteger positiveInteger QName short string time token "
+        "unsignedByte unsignedInt unsignedLong unsignedShort yearMonthDuration"
+    ).split()
 )
 _TEXTS: Final = frozenset(
     (
@@ -158,10 +159,13 @@ class _Reader:
         for column in self._columns:
             if column.properties.get("suppressOutput") is True:
                 continue
-            subject = self._subject(column)
-            statements.setdefault(subject, []).append(
-                (self._predicate(column), self._value(column))
-            )
+            about = _text(column.properties, "aboutUrl")
+            property_ = _text(column.properties, "propertyUrl")
+            property_ = property_ or f"#{percent_encoded(column.name)}"
+            row = TermMap(("row ", ROW, ""), "blank")
+            subject = self._iri(column, about, "aboutUrl") if about else row
+            predicate = self._iri(column, property_, "propertyUrl")
+            statements.setdefault(subject, []).append((predicate, self._value(column)))
         if not statements:
             raise self._error("tableSchema", "no columns that state anything: describe columns")
         cells = {c.header: self._rule(c) for c in self._columns if not c.is_virtual}
@@ -169,8 +173,6 @@ class _Reader:
             TriplesMap("tableSchema", subject, tuple(pairs), cells, has_row_numbers=True)
             for subject, pairs in statements.items()
         )
-
-    # ---------------------------------------------------------------------------- The document
 
     def _error(self, location: str, message: str) -> InputError:
         return InputError(f"{self._file}, {location}: {message}")
@@ -235,7 +237,7 @@ class _Reader:
             described_table = self._object(described, "tables")
             url = _text(described_table, "url")
             name = unquote(Path(url.partition("?")[0].partition("#")[0]).name)
-            if table in (name, name.removesuffix(Path(name).suffix) if _packed(name) else name):
+            if table in (name, unpacked_name(name)):
                 if document.get("tableSchema") and "tableSchema" not in described_table:
                     described_table = {**described_table, "tableSchema": document["tableSchema"]}
                 return described_table, inherited
@@ -281,20 +283,6 @@ class _Reader:
                         "order, with these titles",
                     )
             yield _Column(number, name, header, properties)
-
-    # ---------------------------------------------------------------------------- Terms
-
-    def _subject(self, column: _Column) -> TermMap:
-        template = _text(column.properties, "aboutUrl")
-        if not template:
-            return TermMap(("row ", ROW, ""), "blank")
-        return self._iri(column, template, "aboutUrl")
-
-    def _predicate(self, column: _Column) -> TermMap:
-        template = _text(column.properties, "propertyUrl")
-        if not template:
-            template = f"#{percent_encoded(column.name)}"
-        return self._iri(column, template, "propertyUrl")
 
     def _value(self, column: _Column) -> TermMap:
         properties = column.properties
@@ -382,8 +370,6 @@ class _Reader:
             return template
         return _PREFIXES[prefix] + local
 
-    # ---------------------------------------------------------------------------- Cells
-
     def _datatype(self, column: _Column) -> str:
         given = column.properties.get("datatype", "string")
         if isinstance(given, dict):
@@ -421,7 +407,7 @@ class _Reader:
         name = datatype.removeprefix(XSD.base)
         if name in ("date", "dateTime", "dateTimeStamp", "time") and isinstance(format_, str):
             return self._date_format(column, format_, name)
-        if datatype in _NUMBERS:
+        if datatype in NUMBERS:
             return self._number_format(column, format_)
         if datatype in _TEXTS:
             return None  # a regular expression that values match
@@ -463,14 +449,10 @@ class _Reader:
         return lexical
 
     def _number_format(self, column: _Column, format_: Any) -> Callable[[str], str]:
-        number_format = (
-            {"pattern": format_, "groupChar": ","} if isinstance(format_, str) else format_
-        )
-        group = _text(number_format, "groupChar")
-        point = _text(number_format, "decimalChar") or "."
-        if "%" in str(number_format.get("pattern", "")) or "\u2030" in str(
-            number_format.get("pattern", "")
-        ):
+        if isinstance(format_, str):
+            format_ = {"pattern": format_, "groupChar": ","}
+        group, point = _text(format_, "groupChar"), _text(format_, "decimalChar") or "."
+        if not {"%", "\u2030"}.isdisjoint(_text(format_, "pattern")):
             raise self._error(column.location, "numbers in percent are not supported: divide them")
 
         def lexical(text: str) -> str:
@@ -480,14 +462,6 @@ class _Reader:
         return lexical
 
 
-_NUMBERS: Final = frozenset(
-    XSD[name].value
-    for name in (
-        *("decimal", "integer", "double", "float", "long", "int", "short", "byte"),
-        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-    )
-)
 _TOKENS: Final = {
     "yyyy": ("year", r"\d{4}"),
     "MM": ("month", r"\d\d"),
@@ -511,10 +485,6 @@ def _titles(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [title for titles in value.values() for title in _titles(titles)]
     return [str(title) for title in (value if isinstance(value, list) else [value]) if title]
-
-
-def _packed(name: str) -> bool:
-    return Path(name).suffix.lower() in (".gz", ".bz2", ".xz")
 
 
 def _merged(parts: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from sarag_rdf.base.plugins import loadable
 
 MAX_BYTES = 1 << 20
 """Largest mapping in bytes."""
-_COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
+_COMPRESSED = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
 TermKind = Literal["iri", "literal", "blank"]
 ROW: Final = "_row"
 """The column of the number of a row, which templates may use."""
@@ -43,7 +43,7 @@ class MappingLanguage:
 
 def languages() -> list[MappingLanguage]:
     """The mapping languages that are installed."""
-    return [found for _, found in loadable("mapping_languages") if not isinstance(found, Exception)]
+    return [lang for _, lang in loadable("mapping_languages") if not isinstance(lang, Exception)]
 
 
 def described_languages() -> str:
@@ -60,10 +60,6 @@ class MappingFile:
     content: bytes
 
     def __str__(self) -> str:
-        return self.sha256
-
-    @property
-    def sha256(self) -> str:
         """The digest of the content in hexadecimal."""
         return hashlib.sha256(self.content).hexdigest()
 
@@ -166,6 +162,11 @@ def percent_encoded(text: str) -> str:
     )
 
 
+def unpacked_name(path: str) -> str:
+    """The name of a file without a suffix for compression."""
+    return _COMPRESSED.sub("", Path(path).name)
+
+
 def check_source(mapping: str, location: str, source: str, table: str) -> None:
     """Raise `InputError` if the source of a mapping is not the table that is imported.
 
@@ -175,8 +176,7 @@ def check_source(mapping: str, location: str, source: str, table: str) -> None:
         raise InputError(
             f"{mapping}, {location}: {source} is not read: a mapping reads the imported table only"
         )
-    path = Path(source.replace("\\", "/"))
-    if (path.stem if path.suffix.lower() in _COMPRESSED else path.name) != table:
+    if unpacked_name(source.replace("\\", "/")) != table:
         raise InputError(
             f"{mapping}, {location}: the source is '{source}', but the table is '{table}': give "
             "the name of the table as the source"
@@ -193,21 +193,13 @@ def template_parts(text: str, begin: str, end: str) -> tuple[str, ...]:
     >>> template_parts(r"$(a) \$(b)", "$(", ")")
     ('', 'a', ' $(b)')
     """
-    parts: list[str] = []
-    buffer, location = "", 0
-    while location < len(text):
-        if text[location] == "\\" and location + 1 < len(text):
-            buffer += text[location + 1]
-            location += 2
-        elif len(parts) % 2 == 0 and text.startswith(begin, location):
-            parts.append(buffer)
-            buffer, location = "", location + len(begin)
-        elif len(parts) % 2 == 1 and text.startswith(end, location):
-            parts.append(buffer)
-            buffer, location = "", location + len(end)
+    parts = [""]
+    token = re.compile(rf"\\(.)|({re.escape(begin)})|({re.escape(end)})|(.)", re.DOTALL)
+    for escaped, opening, closing, character in token.findall(text):
+        if (opening and len(parts) % 2) or (closing and not len(parts) % 2):
+            parts.append("")
         else:
-            buffer += text[location]
-            location += 1
-    if len(parts) % 2:
+            parts[-1] += escaped or opening or closing or character
+    if not len(parts) % 2:
         raise ValueError(f"a column in '{text}' is not closed with '{end}'")
-    return (*parts, buffer)
+    return tuple(parts)

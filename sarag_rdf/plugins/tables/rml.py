@@ -1,16 +1,18 @@
-"""RML mappings in Turtle, of both generations of its vocabulary: the part for one table."""
+"""RML mappings in Turtle, of both generations of its vocabulary, and YARRRML: for one table."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyoxigraph as ox
+import yaml
 
-from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
-from sarag_rdf.base.vocab import RDF
+from sarag_rdf.base.vocab import PREFIXES, RDF
 from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
     MappingLanguage,
@@ -39,23 +41,16 @@ _UNSUPPORTED = {
     "datatypeMap": "give the datatype with rr:datatype",
     "gather": "collections are not supported",
 }
-_KINDS: dict[str, TermKind] = {
+_TERM_TYPES: dict[str, TermKind] = {
     **dict.fromkeys(("IRI", "URI", "UnsafeIRI"), "iri"),
     "Literal": "literal",
     "BlankNode": "blank",
 }
 
 
-def read_rml(
-    file: MappingFile,
-    table: str,
-    header: Sequence[str] = (),  # noqa: ARG001 - all languages have it
-) -> tuple[TriplesMap, ...]:
-    """The triples maps of a mapping of `table`; raises `InputError`."""
-    return _Reader(file, table).read()
+class _RmlReader:
+    """Reads a mapping of a table; raises `InputError`."""
 
-
-class _Reader:
     def __init__(self, file: MappingFile, table: str) -> None:
         self._name, self._table = file.name, table
         self._values: defaultdict[Any, defaultdict[str, list[Any]]]
@@ -83,9 +78,9 @@ class _Reader:
         return tuple(self._triples_map(node) for node in nodes)
 
     def _error(self, node: Any, message: str) -> InputError:
-        location = (
-            str(node.value).removeprefix("urn:mapping:") if _is_named(node) else "a blank node"
-        )
+        location = "a blank node"
+        if isinstance(node, ox.NamedNode):
+            location = node.value.removeprefix("urn:mapping:")
         return InputError(f"{self._name}, {location}: {message}")
 
     def _one(self, node: Any, name: str) -> Any:
@@ -104,7 +99,7 @@ class _Reader:
             described = (self._one(access, name) for name in ("path", "url"))
             access = next((value for value in described if value is not None), None)
         if access is None:
-            raise self._error(node, "has no source: add  rml:source")
+            raise self._error(node, "has no source: add rml:source")
         check_source(self._name, "a source", access.value, self._table)
 
     def _subject(self, node: Any) -> TermMap:
@@ -112,7 +107,7 @@ class _Reader:
         if constant is not None:
             return self._constant(node, constant)
         if mapped is None:
-            raise self._error(node, "has no subject: add  rr:subjectMap")
+            raise self._error(node, "has no subject: add rr:subjectMap")
         return self._term(mapped, "iri")
 
     def _triples_map(self, node: Any) -> TriplesMap:
@@ -145,43 +140,32 @@ class _Reader:
             raise self._error(node, "has a blank node as a constant")
         return TermMap((term.value,), "iri")
 
+    def _text(self, node: Any, name: str) -> str:
+        value = self._one(node, name)
+        return "" if value is None else str(value.value)
+
     def _term(self, node: Any, default: TermKind) -> TermMap:
         constant = self._one(node, "constant")
         if constant is not None:
             return self._constant(node, constant)
-        reference, template = self._one(node, "reference"), self._one(node, "template")
-        datatype, language = self._one(node, "datatype"), self._one(node, "language")
-        requested = self._one(node, "termType")
-        if requested is not None and _local(requested.value) not in _KINDS:
-            raise self._error(node, f"unknown term type <{requested.value}>")
-        kind: TermKind = _KINDS[_local(requested.value)] if requested is not None else default
-        if requested is None and (datatype is not None or language is not None):
-            kind = "literal"
-        if reference is not None:
-            parts: tuple[str, ...] = ("", reference.value, "")
-        elif template is not None:
-            if requested is None and datatype is None and language is None:
-                kind = "iri"
-            try:
-                parts = template_parts(template.value, "{", "}")
-            except ValueError as error:
-                raise self._error(node, str(error)) from error
-            if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
-                raise self._error(node, f"'{template.value}' is not an IRI")
-        else:
+        reference, template = self._text(node, "reference"), self._text(node, "template")
+        datatype, language = self._text(node, "datatype"), self._text(node, "language")
+        requested = self._text(node, "termType")
+        if requested and _local(requested) not in _TERM_TYPES:
+            raise self._error(node, f"unknown term type <{requested}>")
+        if not (reference or template):
             raise self._error(node, "has no rml:reference, rr:template or rr:constant")
-        is_template = kind == "iri" and template is not None
-        return TermMap(
-            parts,
-            kind,
-            is_template,
-            datatype.value if datatype is not None else "",
-            language.value if language is not None else "",
-        )
-
-
-def _is_named(node: Any) -> bool:
-    return isinstance(node, ox.NamedNode)
+        kind: TermKind = "literal" if datatype or language else "iri" if not reference else default
+        kind = _TERM_TYPES[_local(requested)] if requested else kind
+        if reference:
+            return TermMap(("", reference, ""), kind, False, datatype, language)
+        try:
+            parts = template_parts(template, "{", "}")
+        except ValueError as error:
+            raise self._error(node, str(error)) from error
+        if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
+            raise self._error(node, f"'{template}' is not an IRI")
+        return TermMap(parts, kind, kind == "iri", datatype, language)
 
 
 def _datatype(literal: ox.Literal) -> str:
@@ -194,4 +178,239 @@ def _local(iri: str) -> str:
     return next((iri.removeprefix(base) for base in _NAMESPACES if iri.startswith(base)), iri)
 
 
-LANGUAGE = MappingLanguage("RML (.ttl)", (".ttl", ".turtle", ".rml"), read_rml)
+RML = MappingLanguage(
+    "RML (.ttl)", (".ttl", ".turtle", ".rml"), lambda file, table, _: _RmlReader(file, table).read()
+)
+
+
+_KEYS = {
+    **dict.fromkeys(("mappings", "mapping", "m"), "mappings"),
+    **dict.fromkeys(("sources", "source"), "sources"),
+    **dict.fromkeys(("subjects", "subject", "s"), "subjects"),
+    **dict.fromkeys(("predicateobjects", "predicateobject", "po"), "predicateobjects"),
+    **dict.fromkeys(("predicates", "predicate", "p"), "predicates"),
+    **dict.fromkeys(("objects", "object", "o"), "objects"),
+    **dict.fromkeys(("graphs", "graph", "g"), "graphs"),
+    **dict.fromkeys(("function", "fn", "f"), "function"),
+    **dict.fromkeys(("value", "v"), "value"),
+    **dict.fromkeys(("authors", "author", "a"), "authors"),
+    **{name: name for name in ("prefixes", "base", "access", "referenceFormulation", "condition")},
+    **{name: name for name in ("type", "datatype", "language", "query", "iterator", "targets")},
+}
+"""Key as written -> its long form."""
+_KINDS: dict[str, TermKind] = {"iri": "iri", "literal": "literal", "blanknode": "blank"}
+
+
+_SCHEMES = frozenset({"urn", "mailto", "tel", "geo", "info", "doi", "tag"})
+"""Schemes of IRIs that are not followed by ``//``; other words before a colon are prefixes."""
+
+
+class _Loader(yaml.BaseLoader):
+    """Loads all scalars as texts; refuses aliases, which can expand a file, and repeated keys."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases are not supported", problem_mark=mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for number, key in enumerate(keys):
+            if key in keys[:number]:
+                mark = node.value[number][0].start_mark
+                raise yaml.MarkedYAMLError(problem=f"'{key}' occurs twice", problem_mark=mark)
+        return super().construct_mapping(node, deep)
+
+
+class _YarrrmlReader:
+    """Reads a mapping of a table (https://rml.io/yarrrml/spec/); raises `InputError`."""
+
+    def __init__(self, file: MappingFile, table: str) -> None:
+        self._name, self._table = file.name, table
+        self._document = self._loaded(file)
+        prefixes = self._map(self._document.get("prefixes", {}), "prefixes")
+        self._prefixes = PREFIXES | {k: self._text(v, k) for k, v in prefixes.items()}
+        self._base = self._text(self._document.get("base", ""), "base")
+        self._mappings = self._map(self._document.get("mappings", {}), "mappings")
+        if not self._mappings:
+            raise InputError(f"{file.name} has no mappings: see --suggest-mapping")
+        self._subjects: dict[str, list[TermMap]] = {}
+
+    def read(self) -> tuple[TriplesMap, ...]:
+        named = {name: self._map(m, f"mapping '{name}'") for name, m in self._mappings.items()}
+        for name, mapping in named.items():
+            location = f"mapping '{name}'"
+            self._check_sources(mapping, location)
+            if "subjects" not in mapping:
+                raise self._error(location, "has no subject: add s: https://.../$(id)")
+            subjects = _listed(mapping["subjects"])
+            self._subjects[name] = [self._term(subject, location, "iri") for subject in subjects]
+        return tuple(
+            TriplesMap(name, subject, self._statements(mapping, f"mapping '{name}'"))
+            for name, mapping in named.items()
+            for subject in self._subjects[name]
+        )
+
+    def _loaded(self, file: MappingFile) -> dict[str, Any]:
+        try:
+            document = yaml.load(file.content, _Loader)  # noqa: S506 - texts only
+        except UnicodeDecodeError as error:
+            raise InputError(f"{file.name} is not UTF-8 text: save it as UTF-8") from error
+        except (yaml.YAMLError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            location = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+            reason = getattr(error, "problem", None) or one_line(str(error))
+            raise InputError(f"{file.name}{location}: not valid YAML: {reason}") from error
+        return self._map(document, "the document")
+
+    def _error(self, location: str, message: str) -> InputError:
+        return InputError(f"{self._name}, {location}: {message}")
+
+    def _map(self, value: Any, location: str) -> dict[str, Any]:
+        """A mapping of YAML, with long forms of keys except where they are names."""
+        if value == "":
+            return {}
+        if not isinstance(value, Mapping):
+            raise self._error(location, f"'{_shown(value)}' is not a mapping of YAML")
+        if location in ("prefixes", "mappings", "sources"):
+            return dict(value)
+        unknown = [key for key in value if key not in _KEYS]
+        if unknown and not (location == "the document" and unknown == ["external"]):
+            raise self._error(location, f"unknown key '{_shown(unknown[0])}'")
+        keys = {_KEYS[key]: inner for key, inner in value.items() if key in _KEYS}
+        if not keys.keys().isdisjoint(("function", "condition")):
+            raise self._error(
+                location, "functions and conditions are not supported: change the table first"
+            )
+        return keys
+
+    def _text(self, value: Any, location: str) -> str:
+        if not isinstance(value, str):
+            raise self._error(location, f"'{_shown(value)}' is not a text")
+        return value
+
+    def _check_sources(self, mapping: Mapping[str, Any], location: str) -> None:
+        named = self._map(self._document.get("sources", {}), "sources")
+        if "sources" not in mapping:
+            raise self._error(location, f"has no source: add sources: [['{self._table}~csv']]")
+        for source in _listed(mapping["sources"]):
+            given = named.get(source, source) if isinstance(source, str) else source
+            if isinstance(given, Mapping):
+                given = self._map(given, location)
+                if "query" in given:
+                    raise self._error(location, "queries as sources are not supported")
+                formulation = str(given.get("referenceFormulation", "csv"))
+                access = self._text(given.get("access", ""), location)
+            else:
+                text = given[0] if isinstance(given, list) and given else given
+                access, _, formulation = self._text(text, location).partition("~")
+            if (formulation or "csv").lower() != "csv":
+                problem = f"sources of type {formulation} are not supported: csv is"
+                raise self._error(location, problem)
+            check_source(self._name, location, access, self._table)
+
+    def _statements(
+        self, mapping: Mapping[str, Any], location: str
+    ) -> tuple[tuple[TermMap, TermMap], ...]:
+        pairs = []
+        for number, entry in enumerate(_listed(mapping.get("predicateobjects", [])), 1):
+            where, type_ = f"{location}, statement {number}", ""
+            if isinstance(entry, list):
+                if not 2 <= len(entry) <= 3:
+                    raise self._error(
+                        where, "write [predicate, object] or [predicate, object, datatype]"
+                    )
+                predicates, objects, type_ = [*entry, ""][:3]
+            else:
+                inner = self._map(entry, where)
+                if "predicates" not in inner or "objects" not in inner:
+                    raise self._error(where, "give p and o")
+                predicates, objects = inner["predicates"], inner["objects"]
+            terms = [t for value in _listed(objects) for t in self._object(value, where, type_)]
+            for predicate in _listed(predicates):
+                property_ = self._term(predicate, where, "iri")
+                pairs += [(property_, term) for term in terms]
+        return tuple(pairs)
+
+    def _object(self, value: Any, location: str, type_: Any) -> list[TermMap]:
+        """The terms of an object; `type_` is a datatype, ``en~lang`` or empty."""
+        if isinstance(value, list):  # [value, datatype or language]
+            value, type_ = [*value, type_][:2]
+        if isinstance(value, Mapping) and "mapping" in value:  # its subject for the same row
+            if "condition" in value:
+                raise self._error(
+                    location, "joins are not supported: write the template of the other subject"
+                )
+            name = self._text(value["mapping"], location)
+            if name not in self._subjects:
+                raise self._error(location, f"no such mapping: '{name}'")
+            return self._subjects[name]
+        if isinstance(value, Mapping):
+            inner = self._map(value, location)
+            kind = str(inner.get("type", ""))
+            if kind and kind not in _KINDS:
+                raise self._error(location, f"unknown type '{kind}': use iri, literal or blanknode")
+            value = self._text(inner.get("value", ""), location) + (f"~{kind}" if kind else "")
+            type_ = inner.get("datatype", type_)
+            if "language" in inner:
+                type_ = self._text(inner["language"], location) + "~lang"
+        term = self._term(value, location, "literal")
+        return [self._typed(term, self._text(type_, location), location) if type_ else term]
+
+    def _typed(self, term: TermMap, type_: str, location: str) -> TermMap:
+        if type_.endswith("~lang"):
+            language = type_.removesuffix("~lang")
+            if not language.replace("-", "").isalnum():
+                raise self._error(location, f"'{language}' is not a language tag")
+            return replace(term, kind="literal", is_template=False, language=language)
+        datatype = self._expanded(type_)
+        self._check_prefix(type_, datatype, location)
+        return replace(term, kind="literal", is_template=False, datatype=datatype)
+
+    def _term(self, value: Any, location: str, default: TermKind) -> TermMap:
+        if isinstance(value, Mapping):
+            value = self._map(value, location).get("value", "")
+        text, _, kind = self._text(value, location).rpartition("~")
+        if kind not in _KINDS:
+            text, kind = str(value), ""
+        if text == "a" and default == "iri":
+            return TermMap((RDF.type.value,), "iri")
+        expanded = self._expanded(text)
+        try:
+            parts = template_parts(expanded, "$(", ")")
+        except ValueError as error:
+            raise self._error(location, str(error)) from error
+        is_reference = len(parts) == 3 and not parts[0] and not parts[2]
+        is_absolute = expanded != text or expanded.startswith(("http://", "https://", "urn:"))
+        term_kind = _KINDS[kind] if kind else "iri" if is_absolute else default
+        if term_kind == "iri" and not is_reference and not (parts[0] and is_absolute):
+            parts = (self._base + parts[0], *parts[1:])
+        if term_kind == "iri" and parts[0]:
+            self._check_prefix(text, parts[0], location)
+        return TermMap(parts, term_kind, is_template=term_kind == "iri" and not is_reference)
+
+    def _check_prefix(self, text: str, iri: str, location: str) -> None:
+        """Raise an error if an IRI, or the start of one, begins with a prefix that is unknown."""
+        scheme = iri.partition(":")[0]
+        if not (is_iri(iri) and (scheme in _SCHEMES or iri.startswith(f"{scheme}://"))):
+            raise self._error(location, f"'{text}' is not an IRI: declare its prefix")
+
+    def _expanded(self, text: str) -> str:
+        prefix, colon, local = text.partition(":")
+        if not colon or local.startswith("//") or prefix not in self._prefixes:
+            return text
+        return self._prefixes[prefix] + local
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _shown(value: Any) -> str:
+    return one_line(str(value))[:60]
+
+
+YARRRML = MappingLanguage(
+    "YARRRML (.yml)", (".yml", ".yaml"), lambda file, table, _: _YarrrmlReader(file, table).read()
+)

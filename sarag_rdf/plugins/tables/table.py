@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,7 @@ from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.options import option
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
-from sarag_rdf.building.imports.importer import ImportOptions
+from sarag_rdf.building.importer import ImportOptions
 from sarag_rdf.graph.store.input_files import READ_ERRORS, InputFile, StatementBlock, unpacked
 from sarag_rdf.plugins.tables.mapping import (
     ROW,
@@ -135,7 +136,7 @@ def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]
         if "\0" in first:
             raise InputError(f"{file.name} is not text: save the table as CSV")
         delimiter = "\t" if file.suffix in _TABS else max(_DELIMITERS, key=first.count)
-        reader = csv.reader(_chained(first, text), delimiter=delimiter, strict=True)
+        reader = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
         width = 0
         for row in reader:
             number = reader.line_num
@@ -143,7 +144,9 @@ def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]
                 continue
             if not width:
                 width, row = len(row), [name.strip() for name in row]
-                _check_header(file, row)
+                for name in filter(None, row):
+                    if row.count(name) > 1:
+                        raise InputError(f"{file.name} has two columns '{name}': rename one")
             elif len(row) > width and any(row[width:]):
                 raise InputError(
                     f"{file.name}, line {number}: {len(row)} cells for {width} columns: put "
@@ -163,17 +166,6 @@ def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]
     finally:
         csv.field_size_limit(previous)
         text.detach()
-
-
-def _chained(first: str, text: io.TextIOWrapper) -> Iterator[str]:
-    yield first
-    yield from text
-
-
-def _check_header(file: InputFile, header: Sequence[str]) -> None:
-    twice = [name for name, count in Counter(header).items() if name and count > 1]
-    if twice:
-        raise InputError(f"{file.name} has two columns '{twice[0]}': rename one")
 
 
 class Misfits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -20,14 +20,7 @@ from sarag_rdf.plugins.wikibase.model import (
     mapping,
     statements,
 )
-from sarag_rdf.plugins.wikibase.values import (
-    deep_value,
-    iri_of,
-    normalized_iri,
-    normalized_quantity,
-    simple_value,
-    text_literal,
-)
+from sarag_rdf.plugins.wikibase.snak_values import deep_value, iri_of, simple_value, text_literal
 from sarag_rdf.plugins.wikibase.vocabulary import CC, WIKIBASE, Site, Vocabulary
 
 _INVALID_IN_LOCAL_NAME = re.compile(r"[^\w-]", re.ASCII)
@@ -69,16 +62,16 @@ def _statement(vocabulary: Vocabulary, node: NamedNode, statement: Json) -> Iter
     if rank not in _RANKS:
         raise InputError(f"statement {statement['id']} has an unknown rank '{rank}'")
     yield Triple(node, WIKIBASE.rank, _RANKS[rank])
-    yield from snak_triples(vocabulary, node, statement["mainsnak"], MAIN)
+    yield from snak_triples(vocabulary, node, statement["mainsnak"], _MAIN)
     for snak in grouped_snaks(statement, "qualifiers"):
-        yield from snak_triples(vocabulary, node, snak, QUALIFIER)
+        yield from snak_triples(vocabulary, node, snak, _QUALIFIER)
     sources = [(reference_node(vocabulary, r), r) for r in statement.get("references", ())]
     for source, _ in sources:
         yield Triple(node, PROV.wasDerivedFrom, source)
     for source, reference in sources:
         yield Triple(source, RDF.type, WIKIBASE.Reference)
         for snak in grouped_snaks(reference, "snaks"):
-            yield from snak_triples(vocabulary, source, snak, REFERENCE)
+            yield from snak_triples(vocabulary, source, snak, _REFERENCE)
 
 
 def truthy_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
@@ -87,42 +80,34 @@ def truthy_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Ite
         for statement in best_ranked(group):
             snak = statement["mainsnak"]
             node = statement_node(vocabulary, statement)
-            term = snak_term(vocabulary, node, snak, MAIN.simple)
+            term = snak_term(vocabulary, node, snak, _MAIN[0])
             if term is not None:
                 yield Triple(entity, vocabulary.predicate("wdt", property_id), term)
             if snak["snaktype"] == "novalue":
                 yield Triple(entity, RDF.type, vocabulary.predicate("wdno", property_id))
-            elif snak["snaktype"] == "value":
-                named = normalized_iri(vocabulary, snak)
-                if named is not None:
-                    yield Triple(entity, vocabulary.predicate("wdtn", property_id), named)
 
 
-class Role(NamedTuple):
-    """Prefixes of the predicates of simple, deep and normalised values."""
-
-    simple: str
-    deep: str
-    normalized: str
-
-
-MAIN: Final = Role("ps", "psv", "psn")
-QUALIFIER: Final = Role("pq", "pqv", "pqn")
-REFERENCE: Final = Role("pr", "prv", "prn")
+_Role = tuple[str, str]
+"""Prefixes of the predicates of simple and of deep values."""
+_MAIN: Final[_Role] = ("ps", "psv")
+_QUALIFIER: Final[_Role] = ("pq", "pqv")
+_REFERENCE: Final[_Role] = ("pr", "prv")
 
 
 def snak_triples(
-    vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
+    vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: _Role
 ) -> Iterator[Triple]:
     """All triples of one snak, with the nodes of its values."""
-    property_id = snak["property"]
-    term = snak_term(vocabulary, subject, snak, role.simple)
+    property_id, (simple, deep) = snak["property"], role
+    term = snak_term(vocabulary, subject, snak, simple)
     if term is not None:
-        yield Triple(subject, vocabulary.predicate(role.simple, property_id), term)
+        yield Triple(subject, vocabulary.predicate(simple, property_id), term)
     if snak["snaktype"] == "novalue":
         yield Triple(subject, RDF.type, vocabulary.predicate("wdno", property_id))
-    elif snak["snaktype"] == "value":
-        yield from _deep_triples(vocabulary, subject, snak, role)
+    elif snak["snaktype"] == "value" and (value := deep_value(vocabulary, snak)) is not None:
+        node, triples = value
+        yield Triple(subject, vocabulary.predicate(deep, property_id), node)
+        yield from triples
 
 
 def snak_term(vocabulary: Vocabulary, subject: NamedNode, snak: Json, prefix: str) -> Term | None:
@@ -132,26 +117,6 @@ def snak_term(vocabulary: Vocabulary, subject: NamedNode, snak: Json, prefix: st
     if snak["snaktype"] == "somevalue":
         return vocabulary.skolem_iri(subject.value, prefix, snak["property"])
     return None
-
-
-def _deep_triples(
-    vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
-) -> Iterator[Triple]:
-    property_id = snak["property"]
-    value_node = deep_value(vocabulary, snak)
-    if value_node is not None:
-        node, triples = value_node
-        yield Triple(subject, vocabulary.predicate(role.deep, property_id), node)
-        yield from triples
-    named = normalized_iri(vocabulary, snak)
-    if named is not None:
-        yield Triple(subject, vocabulary.predicate(role.normalized, property_id), named)
-    measured = normalized_quantity(vocabulary, snak)
-    if measured is not None and value_node is not None:
-        normal, parts = measured
-        yield Triple(subject, vocabulary.predicate(role.normalized, property_id), normal)
-        yield from parts
-        yield Triple(value_node[0], WIKIBASE.quantityNormalized, normal)
 
 
 LABELS: Final = (RDFS.label, SKOS.prefLabel, WIKIBASE_SCHEMA.name)
@@ -196,7 +161,6 @@ def _page(vocabulary: Vocabulary, entity: NamedNode, site: Site, link: Json) -> 
 
 Flavor = Choice["full", "truthy"]
 FORMAT_VERSION: Final = "1.0.0"
-CC0: Final = "http://creativecommons.org/publicdomain/zero/1.0/"
 _ONTOLOGY: Final = NamedNode("http://wikiba.se/ontology-1.0.owl")
 _CLASSES: Final = {"item": WIKIBASE.Item, "property": WIKIBASE.Property}
 
@@ -245,15 +209,11 @@ def _triples(entity: Entity, vocabulary: Vocabulary, flavor: Flavor) -> Iterator
         yield from page_triples(vocabulary, node, data)
 
 
-def document_triples(
-    vocabulary: Vocabulary, id_: str, data: Json, *, license_: str = ""
-) -> Iterator[Triple]:
-    """The document about an entity: revision, date, counts, and optionally a licence."""
+def document_triples(vocabulary: Vocabulary, id_: str, data: Json) -> Iterator[Triple]:
+    """The document about an entity: revision, date, counts."""
     node = vocabulary.document(id_)
     yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
     yield Triple(node, WIKIBASE_SCHEMA.about, vocabulary.thing(id_))
-    if license_:
-        yield from _format(node, license_)
     if data.get("lastrevid") is not None:
         yield Triple(node, WIKIBASE_SCHEMA.version, _integer(data["lastrevid"]))
     if data.get("modified"):
@@ -273,22 +233,17 @@ def _integer(value: int) -> Literal:
     return Literal(str(value), datatype=XSD.integer)
 
 
-def _format(node: NamedNode, license_: str) -> Iterator[Triple]:
+def dump_header(modified: str, license_: str, node: NamedNode = WIKIBASE.Dump) -> Iterator[Triple]:
+    """The metadata of a dump at its node, by default the node common to all dumps.
+
+    `license_` is an IRI, or empty.
+    """
+    yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
+    yield Triple(node, RDF.type, OWL.Ontology)
     if license_:
         yield Triple(node, CC.license, NamedNode(license_))
     yield Triple(node, WIKIBASE_SCHEMA.softwareVersion, Literal(FORMAT_VERSION))
-
-
-def dump_header(
-    modified: str, *, license_: str = CC0, dump: NamedNode | None = None
-) -> Iterator[Triple]:
-    """The metadata of a dump; `dump` is its node, by default the node common to all dumps."""
-    node = dump or WIKIBASE.Dump
-    yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
-    yield Triple(node, RDF.type, OWL.Ontology)
-    yield from _format(node, license_)
-    if modified:
-        yield Triple(node, WIKIBASE_SCHEMA.dateModified, Literal(modified, datatype=XSD.dateTime))
+    yield Triple(node, WIKIBASE_SCHEMA.dateModified, Literal(modified, datatype=XSD.dateTime))
     yield Triple(node, OWL.imports, _ONTOLOGY)
 
 

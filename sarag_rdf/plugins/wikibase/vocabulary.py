@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -14,13 +14,13 @@ from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.vocab import WIKIBASE_SCHEMA, Namespace
 
 _GROUPS = {
-    "wikibooks": "wikibooks",
-    "wikinews": "wikinews",
-    "wikiquote": "wikiquote",
-    "wikisource": "wikisource",
-    "wikiversity": "wikiversity",
-    "wikivoyage": "wikivoyage",
-    "wiktionary": "wiktionary",
+    **{
+        name: name
+        for name in (
+            *("wikibooks", "wikinews", "wikiquote", "wikisource", "wikiversity", "wikivoyage"),
+            "wiktionary",
+        )
+    },
     "wiki": "wikipedia",
 }
 _MULTILINGUAL_WIKIS = {
@@ -129,28 +129,16 @@ PREDICATES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """The normalised unit (`iri`), and the factor of the conversion to it."""
-
-    iri: str
-    factor: str
-
-
-@dataclass(frozen=True, slots=True)
 class Vocabulary:
     """The namespaces of a Wikibase whose items have IRIs below `entity`, which ends in ``entity/``.
 
-    `properties` is the corresponding namespace of properties from another Wikibase. `formatters`
-    maps property ids of external identifiers to IRIs with ``$1``, and `units` IRIs of units to
-    `Unit`; other values are not normalised.
+    `properties` is the corresponding namespace of properties from another Wikibase.
     """
 
     entity: str = WIKIDATA
     properties: str = ""
     data: str = ""
     sites: Callable[[str], Site | None] = wikimedia_site
-    formatters: Mapping[str, str] = field(default_factory=dict)
-    units: Mapping[str, Unit] = field(default_factory=dict)
     _nodes: dict[tuple[str, str], NamedNode] = field(default_factory=dict, repr=False)
 
     @property

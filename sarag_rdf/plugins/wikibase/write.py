@@ -1,30 +1,126 @@
-"""Writes Wikibase exports (RDF, JSON, QuickStatements), after assigning ids to new entities."""
+"""QuickStatements (version 1) commands that create the items of a graph in a Wikibase.
+
+QuickStatements cannot create properties, so they must exist. All items are created with their
+texts before any statements, so that the items in statements exist.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Self
 
 import pyoxigraph as ox
 
-from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.vocab import DCTERMS, PREFIXES, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.plugins.wikibase.contents import collect_contents
-from sarag_rdf.plugins.wikibase.entities import Export, equivalences, prepare_export
-from sarag_rdf.plugins.wikibase.numbers import write_numbers
-from sarag_rdf.plugins.wikibase.quickstatements import commands, read_targets
+from sarag_rdf.plugins.wikibase import model
+from sarag_rdf.plugins.wikibase.items import Export, collect_contents, equivalences, prepare_export
+from sarag_rdf.plugins.wikibase.model import Json, grouped_snaks, statements
+from sarag_rdf.plugins.wikibase.numbers import is_id, write_numbers
 from sarag_rdf.plugins.wikibase.rdf import Flavor, dump_header, dump_triples
-from sarag_rdf.plugins.wikibase.vocabulary import CC, GEO, Vocabulary
+from sarag_rdf.plugins.wikibase.vocabulary import CC, GEO
 
-SYNTAXES: Final = {"ntriples": ox.RdfFormat.N_TRIPLES, "turtle": ox.RdfFormat.TURTLE}
+
+def read_targets(file: Path) -> dict[str, str]:
+    """Read a tab-separated table of ids: id in the export, id in the target. ``#`` is a comment."""
+    targets: dict[str, str] = {}
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        own, _, target = (part.strip() for part in line.partition("\t"))
+        if not (is_id(own) and is_id(target) and own[0] == target[0]):
+            raise InputError(
+                f"{file}, line {number}: expected an id, a tab and the id in the target, for "
+                "example P1 and P31"
+            )
+        targets[own] = target
+    return targets
+
+
+def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
+    """Commands, one per line; ids that are not in `targets` are not changed.
+
+    Raises `UsageError` if the target would assign other ids to new items, because the ids of the
+    export have gaps.
+    """
+    new = {export.numbers[name] for name in export.items()} - targets.keys()
+    if new and (len(new) < len(export.items()) or not export.numbers.is_contiguous(export.items())):
+        raise UsageError(
+            f"the target would assign other ids to {len(new)} new items, such as {min(new)}: give "
+            "the ids of all items in the target in the table of --properties"
+        )
+    for entity in export.entities():
+        if entity.id.startswith("Q"):
+            yield from _texts(entity.data, targets)
+    for entity in export.entities():
+        if entity.id.startswith("Q"):
+            yield from _statements(entity.data, targets)
+
+
+def _texts(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
+    subject = targets.get(data["id"], "")
+    if not subject:
+        yield "CREATE"
+        subject = "LAST"
+    for prefix, key in (("L", "labels"), ("D", "descriptions")):
+        for language, text_value in data[key].items():
+            yield "\t".join((subject, prefix + language, _quoted(text_value["value"])))
+    for language, aliases in data["aliases"].items():
+        for text_value in aliases:
+            yield "\t".join((subject, f"A{language}", _quoted(text_value["value"])))
+
+
+def _statements(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
+    subject = targets.get(data["id"], data["id"])
+    for _, group in statements(data):
+        for statement in group:
+            words = [subject, *_pair(statement["mainsnak"], targets)]
+            for snak in grouped_snaks(statement, "qualifiers"):
+                words += _pair(snak, targets)
+            # QuickStatements uses only the last reference of a line, so each gets its own line.
+            for reference in statement.get("references") or [{}]:
+                sources: list[str] = []
+                for snak in grouped_snaks(reference, "snaks"):
+                    property_id, value = _pair(snak, targets)
+                    sources += ["S" + property_id[1:], value]
+                yield "\t".join([*words, *sources])
+
+
+def _pair(snak: Json, targets: Mapping[str, str]) -> tuple[str, str]:
+    property_id = targets.get(snak["property"], snak["property"])
+    return property_id, _value(snak["datavalue"]["value"], targets)
+
+
+def _value(value: Any, targets: Mapping[str, str]) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if "text" in value:
+        return f"{value['language']}:{_quoted(value['text'])}"
+    if "amount" in value:
+        unit = value["unit"].rpartition("/")[2]
+        amount = str(value["amount"]).removeprefix("+")
+        return amount if unit == model.NO_UNIT else f"{amount}U{targets.get(unit, unit)[1:]}"
+    if "time" in value:
+        return f"{value['time']}/{value['precision']}"
+    if "latitude" in value:
+        return f"@{value['latitude']}/{value['longitude']}"
+    return targets.get(value["id"], value["id"])
+
+
+def _quoted(text: str) -> str:
+    """In quotes, on one line and without tabs; quotes inside are not escaped, as in the tool."""
+    return f'"{" ".join(text.split())}"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +144,6 @@ class WikibaseOptions(Options):
         "base of the graph.",
     )
 
-    def vocabulary(self, minter: Minter) -> Vocabulary:
-        """The vocabulary of the export. Raises `UsageError` for an invalid namespace."""
-        top = Minter.for_base(self.namespace).base if self.namespace else f"{minter.base}wikibase/"
-        return Vocabulary(f"{top}entity/")
-
 
 @dataclass(frozen=True, kw_only=True)
 class RdfOptions(WikibaseOptions):
@@ -63,7 +154,7 @@ class RdfOptions(WikibaseOptions):
         "wikibase: full statements, or only their values (truthy).",
         choices=("full", "truthy"),
     )
-    syntax: str = option("ntriples", "RDF syntax.", choices=tuple(SYNTAXES), flag=None)
+    syntax: str = option("ntriples", "RDF syntax.", choices=("ntriples", "turtle"), flag=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,39 +181,21 @@ class QuickStatementsOptions(WikibaseOptions):
             object.__setattr__(self, "targets", read_targets(self.table))
 
 
-def _export_of(graph: ExportedGraph, options: WikibaseOptions) -> tuple[Export, Vocabulary]:
-    export = open_export(
-        lambda: graph.read(options.over or (DOCUMENTS,)), graph.write, typed=options.typed
-    )
-    return export, options.vocabulary(export.reader.minter)
-
-
 def _write_rdf(graph: ExportedGraph, output: IO[bytes], options: RdfOptions) -> None:
-    export, vocabulary = _export_of(graph, options)
+    export = _opened(graph, options)
+    vocabulary = export.vocabulary
     prefixes = {**PREFIXES, "cc": CC.base, "geo": GEO.base, **vocabulary.prefixes()}
-    syntax = SYNTAXES[options.syntax]
-    ox.serialize(triples(export, vocabulary, options.flavor), output, syntax, prefixes=prefixes)
+    format_ = ox.RdfFormat.TURTLE if options.syntax == "turtle" else ox.RdfFormat.N_TRIPLES
+    ox.serialize(_triples(export, options.flavor), output, format_, prefixes=prefixes)
 
 
-def _write_json(graph: ExportedGraph, output: IO[bytes], options: WikibaseOptions) -> None:
-    output.writelines(_json(*_export_of(graph, options)))
-
-
-def _write_commands(
-    graph: ExportedGraph, output: IO[bytes], options: QuickStatementsOptions
-) -> None:
-    for line in commands(*_export_of(graph, options), options.targets):
-        output.write(line.encode() + b"\n")
-
-
-def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> Iterator[ox.Triple]:
+def _triples(export: Export, flavor: Flavor) -> Iterator[ox.Triple]:
     """The header, for the common node of dumps and that of this dump, then every entity."""
     modified, license_ = export.page_info[1], _license(export.reader)
-    yield from dump_header(modified, license_=license_)
-    dump = ox.NamedNode(vocabulary.top + "dump")
-    yield from dump_header(modified, license_=license_, dump=dump)
-    yield from dump_triples(export.entities(vocabulary), vocabulary, flavor)
-    yield from equivalences(export, vocabulary)
+    yield from dump_header(modified, license_)
+    yield from dump_header(modified, license_, ox.NamedNode(export.vocabulary.top + "dump"))
+    yield from dump_triples(export.entities(), export.vocabulary, flavor)
+    yield from equivalences(export)
 
 
 def _license(reader: GraphReader) -> str:
@@ -138,41 +211,43 @@ def _license(reader: GraphReader) -> str:
     return min(licenses, default="")
 
 
-def _json(export: Export, vocabulary: Vocabulary) -> Iterator[bytes]:
-    """A JSON array with one entity per line."""
+def _write_json(graph: ExportedGraph, output: IO[bytes], options: WikibaseOptions) -> None:
+    """Write a JSON array with one entity per line."""
     between = b"[\n"
-    for entity in export.entities(vocabulary):
+    for entity in _opened(graph, options).entities():
         text = json.dumps(entity.data, ensure_ascii=False, separators=(",", ":"))
-        yield between + text.encode()
+        output.write(between + text.encode())
         between = b",\n"
-    yield b"\n]\n"
+    output.write(b"\n]\n")
 
 
-OpenReader = Callable[[], GraphReader]
-OpenWriter = Callable[[], AbstractContextManager[GraphReader]]
+def _write_quickstatements(
+    graph: ExportedGraph, output: IO[bytes], options: QuickStatementsOptions
+) -> None:
+    for line in commands(_opened(graph, options), options.targets):
+        output.write(line.encode() + b"\n")
 
 
-def open_export(read: OpenReader, write: OpenWriter, *, typed: int = 0) -> Export:
-    """Prepare a graph for export, with ids for all entities.
+def _opened(graph: ExportedGraph, options: WikibaseOptions) -> Export:
+    """A graph that is ready for export, with ids for all entities.
 
-    `read` opens the current graph for reading; `write` opens it for writing and is called only if
-    ids are missing. A phrase with at least `typed` statements gets its own property; 0 means none.
-    If others change the graph during preparation, it is read again.
+    The graph is opened for writing only if ids are missing. If others change it meanwhile, it is
+    read again. Raises `UsageError` for an invalid namespace.
     """
     while True:
-        reader = read()
-        contents, before = collect_contents(reader, typed=typed), read_meta(reader.store)
-        export = prepare_export(reader, contents)
+        reader = graph.read(options.over or (DOCUMENTS,))
+        contents, before = collect_contents(reader, typed=options.typed), read_meta(reader.store)
+        export = prepare_export(reader, contents, options.namespace)
         if not export.added:
             return export
-        with write() as writer:
-            write_numbers(writer, prepare_export(writer, contents).added)
-        reader = read()
+        with graph.write() as writer:
+            write_numbers(writer, prepare_export(writer, contents, options.namespace).added)
+        reader = graph.read(options.over or (DOCUMENTS,))
         if read_meta(reader.store) == before:
-            return prepare_export(reader, contents)
+            return prepare_export(reader, contents, options.namespace)
 
 
 _SUFFIXES = {suffix: {"syntax": "turtle"} for suffix in (".ttl", ".turtle")}
 RDF = Exporter(_write_rdf, RdfOptions, _SUFFIXES)
 JSON = Exporter(_write_json, WikibaseOptions)
-QUICKSTATEMENTS = Exporter(_write_commands, QuickStatementsOptions)
+QUICKSTATEMENTS = Exporter(_write_quickstatements, QuickStatementsOptions)

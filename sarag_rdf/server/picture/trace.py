@@ -1,7 +1,7 @@
 """How activation spread in one search: nodes, edges and rounds, read from its chains once.
 
 The picture and the explorer's frames are made of it. A chain is the steps from a seed to a node, as
-`sarag_rdf.kg.export.activation` writes them in RDF.
+`sarag_rdf.kg.activation_export` writes them in RDF.
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-"""Inspection of a graph: consistency checks, SHACL validation, counts."""

@@ -1,0 +1,192 @@
+"""Validation of evidence against the shapes, and the quarantine of invalid sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyoxigraph as ox
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from sarag_rdf.base.errors import StoreError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG, XSD, Term
+from sarag_rdf.documents.format import InputProblem
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.store.shacl import (
+    ValidationReport,
+    Violation,
+    read_shapes,
+    validate,
+    violations_of,
+)
+
+SourceState = tuple[str, str, str, str]
+"""Identifies a version of a source: digest of its text, title, language, extraction."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedSource:
+    """A source in quarantine: its state, the time of its quarantine, and the violation count."""
+
+    source: str
+    title: str
+    language: str
+    sha256: str
+    extraction: str
+    when: str
+    violations: int
+
+    @property
+    def state(self) -> SourceState:
+        """The version of the source that is in quarantine."""
+        return self.sha256, self.title, self.language, self.extraction
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedContent:
+    """The SHACL report (Turtle) and the evidence (N-Triples) of a source in quarantine."""
+
+    report: str
+    content: str
+
+    @property
+    def validated(self) -> str:
+        """The evidence with the classes of its mentions (N-Triples), as it was validated.
+
+        Raises `StoreError` if the content is not valid N-Triples.
+        """
+        return _ntriples(with_mentions(_parse(self.content, "content")))
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """The violations in the report. Raises `StoreError` if it is not valid Turtle."""
+        try:
+            return violations_of(self.report)
+        except SyntaxError as error:
+            raise _damaged("report", error) from error
+
+
+def read_quarantine(reader: GraphReader) -> dict[str, QuarantinedSource]:
+    """The sources in quarantine by IRI, in ascending order."""
+    sources = {
+        source.value: QuarantinedSource(
+            source.value,
+            title.value if title else "",
+            language.value,
+            digest.value,
+            extraction.value,
+            when.value,
+            int(violations.value),
+        )
+        for source, digest, title, language, extraction, when, violations, g in (
+            reader.select_provenance("quarantined")
+        )
+        if g.value == reader.minter.quarantine_graph(source.value)
+    }
+    return dict(sorted(sources.items()))
+
+
+def read_contents(reader: GraphReader, sources: Iterable[str]) -> dict[str, QuarantinedContent]:
+    """Reports and evidence of sources in quarantine. Raises `StoreError` if one is incomplete."""
+    requested = set(sources)
+    contents = {
+        source.value: QuarantinedContent(report.value, content.value)
+        for source, report, content, g in reader.select_provenance_for(
+            "quarantine-contents", requested
+        )
+        if g.value == reader.minter.quarantine_graph(source.value)
+    }
+    for source in sorted(requested - contents.keys()):
+        raise _damaged(f"record of {source}", "report or content is missing")
+    return contents
+
+
+def quarantine_quads(
+    minter: Minter,
+    source: str,
+    state: SourceState,
+    evidence: Iterable[Quad],
+    report: ValidationReport,
+    when: Literal,
+) -> list[Quad]:
+    """The quads of a quarantine record."""
+    digest, title, language, extraction = state
+    node, graph = NamedNode(minter.quarantine(source)), NamedNode(minter.quarantine_graph(source))
+    count = Literal(str(len(report.violations)), datatype=XSD.integer)
+    pairs: list[tuple[NamedNode, Term]] = [
+        (RDF.type, SARAG.Quarantine),
+        (DCTERMS.source, NamedNode(source)),
+        (DCTERMS.language, Literal(language)),
+        (SARAG.sha256, Literal(digest)),
+        (PROV.wasGeneratedBy, NamedNode(extraction)),
+        (PROV.generatedAtTime, when),
+        (SARAG.violations, count),
+        (SARAG.report, Literal(report.turtle)),
+        (SARAG.content, Literal(_ntriples(quad.triple for quad in evidence))),
+    ]
+    if title:
+        pairs.append((DCTERMS.title, Literal(title, language=language)))
+    return [Quad(node, predicate, value, graph) for predicate, value in pairs]
+
+
+def evidence_of(minter: Minter, source: str, content: str) -> list[Quad]:
+    """The evidence in a quarantine record, as quads of the source graph.
+
+    Raises `StoreError` if it is not valid N-Triples.
+    """
+    graph = NamedNode(minter.source_graph(source))
+    return [
+        Quad(triple.subject, triple.predicate, triple.object, graph)
+        for triple in _parse(content, f"content of {source}")
+    ]
+
+
+def _parse(content: str, name: str) -> list[Triple]:
+    try:
+        return [quad.triple for quad in ox.parse(content, format=ox.RdfFormat.N_TRIPLES)]
+    except SyntaxError as error:
+        raise _damaged(name, error) from error
+
+
+def _damaged(what: str, reason: object) -> StoreError:
+    return StoreError(
+        f"the {what} in quarantine is damaged ({reason}): delete it with sarag quarantine drop, "
+        "and index the source again"
+    )
+
+
+def _ntriples(triples: Iterable[Triple]) -> str:
+    return "".join(sorted({f"{triple} .\n" for triple in triples}))
+
+
+SHAPES = ("shapes.ttl", "evidence-shapes.ttl")
+
+
+def validate_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
+    """Validate one source graph on its own, with the mentions that it uses."""
+    return validate(read_shapes(*SHAPES), with_mentions(evidence))
+
+
+def with_mentions(evidence: Iterable[Quad | Triple]) -> list[Triple]:
+    """The triples of a source graph, and the class of each mention that its name uses are of.
+
+    The class is derived into the traversed graph.
+    """
+    triples = [Triple(s.subject, s.predicate, s.object) for s in evidence]
+    mentions = dict.fromkeys(t.object for t in triples if t.predicate == SARAG.useOf)
+    triples += [Triple(m, RDF.type, SARAG.Mention) for m in mentions if isinstance(m, NamedNode)]
+    return triples
+
+
+def quarantine_problem(
+    name: str, source: str, violations: Sequence[Violation], *, known: bool
+) -> InputProblem:
+    """The problem of a source in quarantine; `known` if an older version is in the graph."""
+    more = f" and {len(violations) - 1} more" if len(violations) > 1 else ""
+    older = "; its older version stays in the graph" if known else ""
+    return InputProblem(
+        name,
+        f"does not conform and is in quarantine{older}: {violations[0]}{more} "
+        f"(sarag quarantine show {source})",
+    )

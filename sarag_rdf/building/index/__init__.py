@@ -1,1 +1,0 @@
-"""Indexing: inputs are planned, extracted, validated and committed as evidence."""

@@ -1,1 +1,0 @@
-"""Entity linking: candidate items in other graphs, review tables, accepted links."""

@@ -1,0 +1,357 @@
+"""Candidate links: items of another graph that may be an entity, each with a score in [0, 1]."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pyoxigraph as ox
+from numpy.typing import NDArray
+
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
+from sarag_rdf.building.link_records import EXACT, NO_MAPPING, Match
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.texts import entity_labels
+
+NAME_SIMILARITIES = ("characters", "embedding", "none")
+NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
+ALIAS_SCORE, SIMILAR_FACTOR = 0.95, 0.9
+UNKNOWN_SCORE = 0.5
+TOOL = "sarag link"
+_MEASURES = {
+    "equal": "equal normalized names",
+    "characters": "cosine of character trigrams of names",
+    "embedding": "cosine of embeddings of names",
+}
+_JUSTIFICATIONS = {
+    "equal": SEMAPV.LexicalMatching.value,
+    "characters": SEMAPV.LexicalSimilarityThresholdMatching.value,
+    "embedding": SEMAPV.SemanticSimilarityThresholdMatching.value,
+}
+
+_BLOCK_ROWS = 256
+SimilarNames = Iterator[tuple[int, int, float]]
+"""(index of a name, index of a name in the other graph, cosine)"""
+FindSimilar = Callable[[Sequence[str], Sequence[str], int], SimilarNames]
+MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
+"""Minimum cosines of similar names."""
+MAX_DESCRIPTIONS = 3
+"""Descriptions of an entity that are used, the first in alphabetical order."""
+
+IriPair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch:
+    """The best match of names of a pair: its weighted score, its cosine, and the measure."""
+
+    score: float
+    similarity: float
+    how: str
+
+
+_NO_MATCH = NameMatch(0.0, 0.0, "")
+
+
+@dataclass(frozen=True)
+class CandidateOptions(Options):
+    """Options of the search for candidates.
+
+    With `by_name` the other graph is not read as a whole, but queried for equal names.
+    """
+
+    name = "the search for candidates"
+    per_entity: int = option(3, "Maximum number of candidates.", ge=1)
+    min_confidence: float = option(0.5, "Minimum confidence of a candidate.", ge=0, le=1)
+    near: str = option(
+        "characters", "How to compare names if none are equal.", choices=NAME_SIMILARITIES
+    )
+    date: str = ""
+    by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EntityIndex:
+    """Entities by IRI, with preferred names (`labels`) and kinds.
+
+    `by_name` maps a normalised name to its entities, with true if it is a preferred name.
+    """
+
+    labels: dict[str, str]
+    by_name: dict[str, dict[str, bool]]
+    kinds: dict[str, frozenset[str]]
+
+
+def candidates(
+    own: GraphReader,
+    target: GraphReader,
+    embedder: Callable[[], Embedder],
+    options: CandidateOptions,
+    linked: frozenset[str] = frozenset(),
+) -> list[Match]:
+    """Candidates for all entities that are not `linked`, by entity and descending confidence.
+
+    The predicate of a proposed link is skos:exactMatch: the item has the highest score of the
+    entity, without a tie, and no other entity has the same or a higher score for that item. Other
+    candidates have the predicate sssom:NoMapping, and their comment gives the reason.
+    """
+    entities = index_entities(own, linked)
+    if options.by_name:
+        items = index_entities_named(target, own, entities.labels)
+    else:
+        items = index_entities(target)
+    return _Search(own, target, entities, items, embedder, options).best()
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search for candidates of the entities of `own` among the items of `target`."""
+
+    own: GraphReader
+    target: GraphReader
+    entities: EntityIndex
+    items: EntityIndex
+    embedder: Callable[[], Embedder]
+    options: CandidateOptions
+
+    def best(self) -> list[Match]:
+        """The best candidates of each entity, with the reasons against proposing them."""
+        names = self._equal_names()
+        if self.options.near != "none" and not self.options.by_name:
+            names |= self._similar_names(names)
+        texts = self._text_cosines(list(names))
+        scored = (self._score(pair, names[pair], texts.get(pair)) for pair in names)
+        selected = [m for m in scored if (m.confidence or 0) >= self.options.min_confidence]
+        return _select_best(selected, self.options.per_entity)
+
+    def _equal_names(self) -> dict[IriPair, NameMatch]:
+        result: dict[IriPair, NameMatch] = {}
+        for name, entities in self.entities.by_name.items():
+            for item, item_prefers in self.items.by_name.get(name, {}).items():
+                for entity, prefers in entities.items():
+                    score = 1.0 if prefers and item_prefers else ALIAS_SCORE
+                    if score > result.get((entity, item), _NO_MATCH).score:
+                        result[entity, item] = NameMatch(score, 1.0, "equal")
+        return result
+
+    def _similar_names(self, equal: Iterable[IriPair]) -> dict[IriPair, NameMatch]:
+        """Similar preferred names of items, for entities without an equal name."""
+        matched, near = {entity for entity, _ in equal}, self.options.near
+        own, target = self.entities.by_name, self.items.by_name
+        names = [name for name, bearers in own.items() if not matched.issuperset(bearers)]
+        others = [name for name, bearers in target.items() if any(bearers.values())]
+        result: dict[IriPair, NameMatch] = {}
+        find = by_characters if near == "characters" else by_embedding(self.embedder())
+        for row, column, cosine in find(names, others, self.options.per_entity):
+            for entity in own[names[row]].keys() - matched:
+                for item in target[others[column]]:
+                    score = SIMILAR_FACTOR * cosine
+                    if score > result.get((entity, item), _NO_MATCH).score:
+                        result[entity, item] = NameMatch(score, cosine, near)
+        return result
+
+    def _text_cosines(self, pairs: list[IriPair]) -> dict[IriPair, float]:
+        """Cosines of the descriptions of pairs where both have one."""
+        if not pairs:
+            return {}
+        here = descriptions(self.own, {a for a, _ in pairs}, self.entities.by_name)
+        there = descriptions(self.target, {b for _, b in pairs}, self.items.by_name) if here else {}
+        both = [(a, b) for a, b in pairs if a in here and b in there]
+        if not both:
+            return {}
+        texts = sorted({here[a] for a, _ in both} | {there[b] for _, b in both})
+        columns = {text: column for column, text in enumerate(texts)}
+        vectors = self.embedder().embed(texts)
+        left = vectors[[columns[here[a]] for a, _ in both]]
+        right = vectors[[columns[there[b]] for _, b in both]]
+        cosines = np.einsum("ij,ij->i", left, right)
+        return {pair: max(0.0, min(1.0, float(c))) for pair, c in zip(both, cosines, strict=True)}
+
+    def _score(self, pair: IriPair, names: NameMatch, text: float | None) -> Match:
+        """The candidate of a pair; `text` is the cosine of the descriptions, if both have one."""
+        entity, item = pair
+        here, there = self.entities.kinds.get(entity), self.items.kinds.get(item)
+        kinds = UNKNOWN_SCORE if not here or not there else float(bool(here & there))
+        text_score = UNKNOWN_SCORE if text is None else text
+        score = NAME_WEIGHT * names.score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text_score
+        kind = "unknown" if kinds == UNKNOWN_SCORE else "same" if kinds else "different"
+        texts = "unknown" if text is None else f"{text:.2f}"
+        return Match(
+            entity,
+            EXACT,
+            item,
+            _JUSTIFICATIONS[names.how] if text is None else SEMAPV.CompositeMatching.value,
+            round(score, 4),
+            self.entities.labels[entity],
+            self.items.labels[item],
+            TOOL,
+            self.options.date,
+            f"names {names.score:.2f}, kinds {kind}, texts {texts}",
+            similarity=round(names.similarity, 4),
+            measure=_MEASURES[names.how],
+        )
+
+
+def _select_best(scored: Iterable[Match], per_entity: int) -> list[Match]:
+    of_entity: defaultdict[str, list[Match]] = defaultdict(list)
+    of_item: defaultdict[str, list[float]] = defaultdict(list)
+    for match in scored:
+        of_entity[match.subject].append(match)
+        of_item[match.object].append(match.confidence or 0.0)
+    result: list[Match] = []
+    for entity in sorted(of_entity):
+        listed = sorted(of_entity[entity], key=lambda m: (-(m.confidence or 0.0), m.object))
+        best = listed[0].confidence or 0.0
+        ties = sum(match.confidence == best for match in listed)
+        result += [_with_decision(m, best, ties, of_item[m.object]) for m in listed[:per_entity]]
+    return result
+
+
+def _with_decision(match: Match, best: float, ties: int, rivals: list[float]) -> Match:
+    """The candidate as proposed, or with the reason against it."""
+    confidence = match.confidence or 0.0
+    if confidence < best:
+        reason = "another item fits better"
+    elif ties > 1:
+        reason = f"ambiguous: {ties} items fit equally well"
+    elif max(rivals) > confidence:
+        reason = "another entity fits this item better"
+    elif rivals.count(confidence) > 1:
+        reason = f"ambiguous: {rivals.count(confidence)} entities fit this item equally well"
+    else:
+        return match
+    return replace(match, predicate=NO_MAPPING, comment=f"{reason}; {match.comment}")
+
+
+def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
+    """At most `k` others for each name, by the cosine of TF-IDF vectors of character trigrams.
+
+    A trigram that no other name has counts as one that one of them has.
+    """
+    if not names or not others:
+        return
+    from scipy import sparse
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
+
+    tfidf = TfidfVectorizer(analyzer=_trigrams, norm=None)
+    right = normalize(tfidf.fit_transform(others)).T.tocsc()
+    left = tfidf.transform(names)
+    unknown = np.array([sum(g not in tfidf.vocabulary_ for g in _trigrams(n)) for n in names])
+    rarest = np.log(1 + len(others)) + 1
+    lengths = np.sqrt(np.asarray(left.power(2).sum(axis=1)).ravel() + unknown * rarest**2)
+    left = sparse.diags(1 / lengths) @ left
+    for start in range(0, len(names), _BLOCK_ROWS):
+        block = (left[start : start + _BLOCK_ROWS] @ right).tocsr()
+        for row, (begin, end) in enumerate(pairwise(block.indptr)):
+            columns, values = block.indices[begin:end], block.data[begin:end]
+            yield from _best(start + row, columns, values, k, MIN_CHARACTER_COSINE)
+
+
+def _trigrams(name: str) -> list[str]:
+    padded = f" {name} "
+    return [padded[n : n + 3] for n in range(max(1, len(padded) - 2))]
+
+
+def by_embedding(embedder: Embedder) -> FindSimilar:
+    """At most `k` others for each name, by the cosine of their embeddings."""
+
+    def find(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
+        if not names or not others:
+            return
+        left, right = embedder.embed(names), embedder.embed(others)
+        every = np.arange(len(others))
+        for start in range(0, len(names), _BLOCK_ROWS):
+            block = left[start : start + _BLOCK_ROWS] @ right.T
+            for row, values in enumerate(block):
+                yield from _best(start + row, every, values, k, MIN_EMBEDDING_COSINE)
+
+    return find
+
+
+def _best(
+    row: int, columns: NDArray[np.int64], values: NDArray[np.float32], k: int, floor: float
+) -> SimilarNames:
+    """The k highest values of a row that are at least `floor`; ties by column."""
+    selected = np.flatnonzero(values >= floor)
+    order = selected[np.lexsort((columns[selected], -np.round(values[selected], 6)))][:k]
+    for column in order:
+        yield row, int(columns[column]), min(1.0, float(values[column]))
+
+
+def index_entities(reader: GraphReader, without: Iterable[str] = ()) -> EntityIndex:
+    """All entities of a graph except those in `without`."""
+    excluded = set(without)
+    labels: dict[str, str] = {}
+    for item, text, *_ in reader.rows("entity-texts"):
+        if item.value not in excluded:
+            labels[item.value] = min(labels.get(item.value, text.value), text.value)
+    return _build_index(reader, labels)
+
+
+def index_entities_named(
+    reader: GraphReader, own: GraphReader, entities: Iterable[str]
+) -> EntityIndex:
+    """Entities of a graph that have the same name as one of `entities` in `own`.
+
+    Names are queried with the same spelling, with their language, English, `mul` and no language.
+    """
+    literals: set[ox.Literal] = set()
+    for _, name, *_ in own.rows_for("entity-names", entities):
+        for language in {name.language or "", "en", "mul"}:
+            literals.add(ox.Literal(name.value, language=language or None))
+        literals.add(ox.Literal(name.value))
+    named = {entity.value for _, entity in reader.rows_named(literals)}
+    labels = {entity: name for entity, (name, _) in entity_labels(reader, named).items()}
+    return _build_index(reader, labels)
+
+
+def _build_index(reader: GraphReader, labels: dict[str, str]) -> EntityIndex:
+    by_name: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for entity, name, *_ in reader.rows_for("entity-names", labels):
+        by_name[normalize_name(name.value)].setdefault(entity.value, False)
+    classes: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, name, class_ in reader.rows_for("entity-labels", labels):
+        by_name[normalize_name(name.value)][entity.value] = True
+        if class_ is not None:
+            classes[entity.value].add(class_.value)
+    for iri, label in labels.items():
+        by_name[normalize_name(label)][iri] = True
+    known = _kinds()
+    kinds = {
+        iri: frozenset(known[c] for c in result if c in known) for iri, result in classes.items()
+    }
+    return EntityIndex(labels, dict(by_name), kinds)
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """Class -> kind, from the alignments in the ontology; misc is not a kind."""
+    own = {node: kind for kind, node in TYPE_CLASSES.items() if kind != "misc"}
+    result = {node.value: kind for node, kind in own.items()}
+    matching = (RDFS.subClassOf, SKOS.exactMatch, SKOS.closeMatch)
+    for quad in ox.parse(path=str(ontology_path("sarag.ttl")), format=ox.RdfFormat.TURTLE):
+        kind = own.get(quad.subject) if isinstance(quad.subject, ox.NamedNode) else None
+        if kind and quad.predicate in matching and quad.object != SARAG.Entity:
+            result[str(quad.object)[1:-1]] = kind
+    return result
+
+
+def descriptions(
+    reader: GraphReader, entities: Iterable[str], names: Iterable[str]
+) -> dict[str, str]:
+    """Entity -> its first `MAX_DESCRIPTIONS` descriptions, without those that are only a name."""
+    name_set = set(names)
+    result: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, text in reader.rows_for("entity-descriptions", entities):
+        if normalize_name(text.value) not in name_set:
+            result[entity.value].add(text.value)
+    return {iri: " ".join(sorted(several)[:MAX_DESCRIPTIONS]) for iri, several in result.items()}

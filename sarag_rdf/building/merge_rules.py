@@ -1,0 +1,258 @@
+"""Entity resolution rules: each proposes pairs of entities to merge.
+
+A rule looks at two entities on their own: a proposal never follows from other proposals, nor from
+earlier merges. Decisions record the name of their rule.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from pyoxigraph import NamedNode, Quad
+
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS, iri, text_of
+from sarag_rdf.building.decision_records import Decisions
+from sarag_rdf.building.incremental import rebuild
+from sarag_rdf.building.link_records import EXACT, Match
+from sarag_rdf.graph.graph_reader import GraphReader
+
+NEAR = 0.9
+"""Minimum cosine of the names of two entities, by default."""
+SHARED, CHAINED = 0.7, 0.4
+"""Confidence in a shared alias, and in a chain of them."""
+_MAX_GROUP = 50
+"""Groups with more entities than this are skipped: their names are too common."""
+
+
+@dataclass(slots=True)
+class EntityFeatures:
+    """Names, classes, texts and neighbours of entities, and the entities of some mentions."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    """Entity -> its preferred name, normalised."""
+    every_name: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Entity -> all its names and aliases, normalised."""
+    persons: set[str] = field(default_factory=set)
+    texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    neighbours: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    referents: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @classmethod
+    def of(cls, quads: Iterable[Quad], mentions: Set[str]) -> EntityFeatures:
+        """From the quads of a traversed graph; `referents` are read only for `mentions`."""
+        features = cls()
+        for quad in quads:
+            subject, value = iri(quad.subject), quad.object
+            if quad.predicate == SKOS.prefLabel:
+                name = normalize_name(text_of(value))
+                features.names[subject] = min(features.names.get(subject, name), name)
+                features.every_name[subject].add(name)
+            elif quad.predicate == SKOS.altLabel:
+                features.every_name[subject].add(normalize_name(text_of(value)))
+            elif quad.predicate == RDF.type and value == SARAG.Person:
+                features.persons.add(subject)
+            elif quad.predicate == SARAG.refersTo and subject in mentions:
+                features.referents[subject].add(text_of(value))
+            elif quad.predicate == SARAG.describes:
+                features.texts[text_of(value)].add(subject)
+            elif quad.predicate == SARAG.relatedTo and subject != text_of(value):
+                features.neighbours[subject].add(text_of(value))
+                features.neighbours[text_of(value)].add(subject)
+        return features
+
+    def share_neighbour(self, one: str, other: str) -> bool:
+        """Whether a third entity is related to both."""
+        return bool(self.neighbours[one] & self.neighbours[other] - {one, other})
+
+    def merge_order(self, one: str, other: str) -> tuple[str, str]:
+        """(target, duplicate): the target is described in more texts, or has the longer name."""
+        first, second = sorted(
+            (one, other), key=lambda e: (-len(self.texts[e]), -len(self.names[e]), e)
+        )
+        return first, second
+
+
+def proposal(target: str, duplicate: str, justification: NamedNode, confidence: float) -> Match:
+    """The proposal to merge the entity `duplicate` into `target`.
+
+    `justification` is a term of SEMAPV; `confidence` is in [0, 1].
+    """
+    return Match(duplicate, EXACT, target, justification.value, confidence)
+
+
+Nearest = Callable[[str, float], list[tuple[str, float]]]
+"""(entity, minimum cosine) -> the entities with at least that cosine, with their cosines."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeContext:
+    """What a rule may look at.
+
+    `nearest` compares the embeddings of names; `minimum_cosine` is that of the user. `targets` and
+    `merged` are the entities of earlier merges.
+    """
+
+    features: EntityFeatures
+    nearest: Nearest
+    minimum_cosine: float
+    targets: frozenset[str] = frozenset()
+    merged: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """A rule: an entry point of the group ``sarag_rdf.merge_rules``.
+
+    The pairs of a rule that `needs_review` are not merged before a person has accepted them.
+    """
+
+    propose: Callable[[MergeContext], Iterator[Match]]
+    needs_review: bool = False
+
+
+def propose(
+    reader: GraphReader, rule: MergeRule, nearest: Nearest, minimum_cosine: float
+) -> list[Match]:
+    """The proposals of a rule, by descending confidence; no entity is both target and duplicate.
+
+    A pair is omitted if its duplicate is the target of an earlier pair, or if one of its entities
+    has been merged by an earlier pair. Previous merges count as earlier pairs, so that a rule whose
+    proposals were accepted proposes nothing more for the same documents. Pairs that were decided to
+    be different are omitted too.
+    """
+    minter = reader.minter
+    decisions = Decisions.read(reader)
+    graph: Iterable[Quad] = reader.store.quads(minter.kg_graph)
+    if decisions.merges:
+        graph = rebuild(reader, replace(decisions, merges=frozenset())).insert
+    features = EntityFeatures.of(graph, decisions.names)
+    for mention in decisions.names:
+        features.referents[mention].add(minter.entity_of_mention(mention))
+    merged = {entity for name, _ in decisions.merges for entity in features.referents[name]}
+    targets = {entity for _, name in decisions.merges for entity in features.referents[name]}
+    variants = {minter.entity_of_mention(variant) for variant in decisions.bases}
+    context = MergeContext(features, nearest, minimum_cosine, frozenset(targets), frozenset(merged))
+    accepted = []
+    proposals = rule.propose(context)
+    for match in sorted(proposals, key=lambda p: (-(p.confidence or 0), p.object, p.subject)):
+        duplicate, target = match.pair
+        names = minter.mention_of_entity(duplicate), minter.mention_of_entity(target)
+        if (
+            duplicate not in targets
+            and duplicate not in merged
+            and target not in merged
+            and names not in decisions.different
+            and variants.isdisjoint(match.pair)
+        ):
+            targets.add(target)
+            merged.add(duplicate)
+            accepted.append(match)
+    return accepted
+
+
+def _propose_same_words(context: MergeContext) -> Iterator[Match]:
+    """Names with the same words in any order, ignoring a plural s."""
+    features = context.features
+    groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for entity, name in sorted(features.names.items()):
+        groups[tuple(sorted(map(_strip_plural, name.split())))].append(entity)
+    for entities in groups.values():
+        if len(entities) > _MAX_GROUP:
+            continue
+        for one, other in combinations(entities, 2):
+            if features.names[one] != features.names[other]:
+                target, duplicate = features.merge_order(one, other)
+                yield proposal(target, duplicate, SEMAPV.LexicalMatching, 0.9)
+
+
+def _strip_plural(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _propose_initials(context: MergeContext) -> Iterator[Match]:
+    """Persons given by initials and surname, if only one person matches and has a neighbour with
+    them in common.
+    """
+    features = context.features
+    by_surname: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in sorted(features.persons & features.names.keys()):
+        words = features.names[entity].split()
+        if len(words) > 1:
+            by_surname[words[-1]].append(entity)
+    for entities in by_surname.values():
+        for short in entities:
+            first, *middle, _ = features.names[short].split()
+            fits = [
+                e for e in entities if e != short and _matches_initials(first, features.names[e])
+            ]
+            if len(first) > 3 or middle or len(fits) != 1:
+                continue
+            if features.share_neighbour(short, fits[0]):
+                yield proposal(fits[0], short, SEMAPV.LexicalMatching, 0.8)
+
+
+def _matches_initials(initials: str, name: str) -> bool:
+    first_names = name.split()[:-1]
+    return len(first_names[0]) > 1 and "".join(word[0] for word in first_names).startswith(initials)
+
+
+def _propose_near(context: MergeContext) -> Iterator[Match]:
+    """Entities that share a neighbour and whose names have similar embeddings."""
+    features = context.features
+    for entity in sorted(features.names):
+        if not features.neighbours[entity]:
+            continue
+        for other, cosine in context.nearest(entity, context.minimum_cosine):
+            if (
+                other > entity
+                and other in features.names
+                and features.share_neighbour(entity, other)
+            ):
+                target, duplicate = features.merge_order(entity, other)
+                justification = SEMAPV.SemanticSimilarityThresholdMatching
+                yield proposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
+
+
+def _propose_shared_alias(context: MergeContext) -> Iterator[Match]:
+    """Entities of which one has a name or alias of the other, and those of which this leads on.
+
+    With N(e) the names and aliases of an entity, e and f are one if N(e) and N(f) overlap, or if a
+    chain of overlaps leads from e to f: what comes of adding entities one by one to those with
+    which their names overlap (SA-RAG paper, section 5.3), whatever their order. Each group has one
+    target, so that it is merged as a whole.
+    """
+    features = context.features
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in sorted(features.names):
+        for name in features.every_name[entity] - {""}:
+            owners[name].append(entity)
+    group = {entity: [entity] for entity in features.names}
+    for sharing in owners.values():
+        for other in sharing[1:]:
+            one, two = group[sharing[0]], group[other]
+            if one is not two:
+                large, small = (one, two) if len(one) >= len(two) else (two, one)
+                large += small
+                group |= dict.fromkeys(small, large)
+    for members in {id(members): members for members in group.values()}.values():
+        target = min(
+            members,
+            key=lambda e: (
+                *(e not in context.targets, e in context.merged),
+                *(-len(features.texts[e]), -len(features.names[e]), e),
+            ),
+        )
+        for duplicate in sorted(set(members) - {target}):
+            overlap = features.every_name[target] & features.every_name[duplicate]
+            confidence = SHARED if overlap else CHAINED
+            yield proposal(target, duplicate, SEMAPV.LexicalMatching, confidence)
+
+
+SAME_WORDS = MergeRule(_propose_same_words)
+INITIALS = MergeRule(_propose_initials)
+NEAR_NAMES = MergeRule(_propose_near)
+SHARED_ALIAS = MergeRule(_propose_shared_alias)

@@ -1,0 +1,264 @@
+"""The evidence of one source, as the quads of its source graph.
+
+Evidence is about mentions (names); the entity that a name refers to is derived (`derive`). The
+quads are a function of source and method, independent of time, run and order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Container, Iterable
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from sarag_rdf.base.iris import Minter, normalize_name, use_of
+from sarag_rdf.base.redaction import redacted
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
+from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD, Term
+from sarag_rdf.extraction.names import names_in_title, strip_disambiguation, topic_name
+from sarag_rdf.extraction.text_values import parse_value
+from sarag_rdf.graph.records import decimal
+
+EVIDENCE_RULES = "6"
+"""Version of the rules that turn extractions into evidence: normalisation of names, names in
+titles, topics of documents, identity of relationships. It is part of every method, so that sources
+are extracted again when the rules change."""
+
+MAX_LABEL = 100
+"""Characters of a label of a document, description or relationship."""
+
+Pair = tuple[NamedNode, Term]
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _literal(value: Value) -> Literal:
+    return Literal(value.lexical, datatype=NamedNode(value.datatype))
+
+
+def shortened(text: str) -> str:
+    """A text on one line with at most `MAX_LABEL` characters, cut between words if possible."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_LABEL:
+        return line
+    head, _, _ = line[:MAX_LABEL].rpartition(" ")
+    return (head if len(head) > MAX_LABEL // 2 else line[: MAX_LABEL - 1]) + "\u2026"
+
+
+class SourceGraph:
+    """The quads of the graph of one source, with the extractions of its documents.
+
+    `relationships` is the number of recorded relationships; `discarded` counts the extracted items
+    that are not recorded, by reason.
+    """
+
+    def __init__(
+        self,
+        minter: Minter,
+        source: Source,
+        source_iri: str,
+        method: Method,
+        extractions: Iterable[tuple[Document, Extraction]],
+    ) -> None:
+        self._minter = minter
+        self._source = source
+        self._iri = NamedNode(source_iri)
+        self._graph = NamedNode(minter.source_graph(source_iri))
+        self._extraction = NamedNode(extraction_iri(minter, source_iri, method))
+        self._language = source.language
+        self.relationships = 0
+        self.discarded: Counter[str] = Counter()
+        self._quads: dict[Quad, None] = {}
+        self._add_source()
+        self._add_method(method)
+        for document, extraction in extractions:
+            self._add_document(document, extraction)
+        self.discarded = +self.discarded
+
+    @property
+    def quads(self) -> list[Quad]:
+        """The quads so far, without duplicates, in the order of addition."""
+        return list(self._quads)
+
+    def _add(self, subject: NamedNode, *pairs: Pair) -> None:
+        for predicate, value in pairs:
+            self._quads[Quad(subject, predicate, value, self._graph)] = None
+
+    def _text(self, value: str) -> Literal:
+        return Literal(value, language=self._language)
+
+    def _label(self, value: str) -> Pair:
+        return RDFS.label, self._text(shortened(value))
+
+    def _add_source(self) -> None:
+        source = self._source
+        self._add(
+            self._iri,
+            (RDF.type, SARAG.Source),
+            (SARAG.sha256, Literal(text_digest(source.text))),
+            (DCTERMS.language, Literal(source.language)),
+            (DCTERMS["format"], Literal(source.media_type)),
+            (SARAG.extractedBy, self._extraction),
+        )
+        if source.title:
+            self._add(self._iri, (DCTERMS.title, self._text(source.title)))
+
+    def _add_method(self, method: Method) -> None:
+        self._add(
+            self._extraction,
+            (RDF.type, SARAG.Extraction),
+            (RDF.type, PROV.Activity),
+            (SARAG.extractor, Literal(method.extractor)),
+            (SARAG.model, Literal(redacted(method.model))),
+            (SARAG.settings, Literal(redacted(_settings_text(method)))),
+        )
+        if method.prompt_hash:
+            self._add(self._extraction, (SARAG.promptHash, Literal(method.prompt_hash)))
+
+    def _add_document(self, document: Document, extraction: Extraction) -> None:
+        node = NamedNode(document.iri)
+        self._add(
+            node,
+            (RDF.type, SARAG.Document),
+            (SARAG.source, self._iri),
+            (SARAG.text, self._text(document.text)),
+            (SARAG.sha256, Literal(text_digest(document.text))),
+            (SARAG.beginIndex, Literal(str(document.begin), datatype=XSD.integer)),
+            (SARAG.endIndex, Literal(str(document.end), datatype=XSD.integer)),
+            (DCTERMS.language, Literal(document.language)),
+        )
+        if document.title:
+            self._add(node, (DCTERMS.title, self._text(document.title)))
+        self._add(node, self._label(document.titled_text))
+        for name in map(normalize_name, names_in_title(document.title)):
+            if name:
+                self._add(node, (SARAG.titleMention, self._mention(name)))
+        for mention in extraction.mentions:
+            self._add_mention(node, mention)
+        topic = topic_of(document, extraction)
+        if topic:
+            self._add(node, (SARAG.topicMention, self._mention(topic)))
+        names = {normalize_name(m.name) for m in extraction.mentions} - {""}
+        relations: dict[str, Relation] = {}
+        for relation in extraction.relations:
+            if not _mentioned_ends(relation) <= names:
+                self.discarded["relationships between names that were not extracted"] += 1
+                continue
+            iri = self._relationship(node, relation)
+            other = relations.setdefault(iri, relation)
+            self.discarded["repeated relationships"] += other is not relation
+            if relation.confidence > other.confidence:
+                relations[iri] = relation
+        for iri, relation in relations.items():
+            self._add_relation(NamedNode(iri), node, relation, names)
+        self.relationships += len(relations)
+
+    def _mention(self, normalized: str) -> NamedNode:
+        return NamedNode(self._minter.mention(normalized))
+
+    def _add_mention(self, document: NamedNode, mention: Mention) -> None:
+        normalized = normalize_name(mention.name)
+        if not normalized:
+            self.discarded["mentions without a name"] += 1
+            return
+        iri = self._minter.mention(normalized)
+        node, use = NamedNode(iri), NamedNode(use_of(document.value, iri))
+        self._add(document, (SARAG.mentions, node))
+        self._add(
+            use,
+            (RDF.type, SARAG.NameUse),
+            (SARAG.useOf, node),
+            (PROV.wasDerivedFrom, document),
+            (SARAG.name, self._text(mention.name)),
+            (SARAG.normalizedName, Literal(normalized)),
+            (SARAG.entityType, Literal(mention.type)),
+            *((SARAG.entityClass, NamedNode(class_)) for class_ in mention.classes),
+        )
+        date = parse_value(mention.name, "date") if mention.type == "time" else None
+        if date is not None:
+            self._add(use, (SARAG.value, _literal(date)))
+        for alias in mention.aliases:
+            other = normalize_name(alias)
+            if other:
+                self._add(use, (SARAG.alias, self._text(alias)))
+            if other and other != normalized:
+                self._add(use, (SARAG.aliasMention, self._mention(other)))
+        for text in mention.descriptions or (mention.name,):
+            description = NamedNode(self._minter.description(iri, text, document.value))
+            self._add(
+                description,
+                (RDF.type, SARAG.Description),
+                self._label(text if text.startswith(mention.name) else f"{mention.name}: {text}"),
+                (SARAG.text, self._text(text)),
+                (SARAG.descriptionOf, node),
+                (PROV.wasDerivedFrom, document),
+                (PROV.wasGeneratedBy, self._extraction),
+            )
+
+    def _relationship(self, document: NamedNode, relation: Relation) -> str:
+        subject, object_ = map(normalize_name, (relation.subject, relation.object))
+        return self._minter.relationship(
+            self._minter.mention(subject), relation.phrase, self._minter.mention(object_),
+            relation.sentence, document.value,
+        )  # fmt: skip
+
+    def _add_relation(
+        self, node: NamedNode, document: NamedNode, relation: Relation, names: Container[str]
+    ) -> None:
+        self._add(
+            node,
+            (RDF.type, SARAG.Relationship),
+            self._label(f"{relation.subject} {relation.phrase} {relation.object}"),
+            (SARAG.subjectMention, self._mention(normalize_name(relation.subject))),
+            (SARAG.text, self._text(relation.sentence)),
+            (SARAG.phrase, self._text(relation.phrase)),
+            (SARAG.confidence, decimal(relation.confidence)),
+            (PROV.wasDerivedFrom, document),
+            (PROV.wasGeneratedBy, self._extraction),
+        )
+        object_ = normalize_name(relation.object)
+        if object_ in names:
+            self._add(node, (SARAG.objectMention, self._mention(object_)))
+        if relation.predicate:
+            stated = SARAG.statedInverseProperty if relation.inverse else SARAG.statedProperty
+            self._add(node, (stated, NamedNode(relation.predicate)))
+        if relation.value is not None:
+            self._add_value(node, relation.value)
+
+    def _add_value(self, node: NamedNode, value: Value) -> None:
+        self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, self._text(value.text)))
+        if value.unit:
+            self._add(node, (SARAG.unit, NamedNode(value.unit)))
+
+
+def _mentioned_ends(relation: Relation) -> set[str]:
+    """The normalised names of a relation that must be among the mentions."""
+    ends = (relation.subject,) if relation.value else (relation.subject, relation.object)
+    return set(map(normalize_name, ends))
+
+
+def topic_of(document: Document, extraction: Extraction) -> str:
+    """The normalised name of the topic of a document, or empty if it has no such mention.
+
+    The topic is the title, with or without its disambiguation in brackets, else as `topic_name`.
+    """
+    names = {normalize_name(mention.name) for mention in extraction.mentions}
+    topic = topic_name(document.title, document.text, [m.name for m in extraction.mentions])
+    titles = map(normalize_name, (topic, strip_disambiguation(topic)))
+    return next((title for title in titles if title in names), "")
+
+
+def _settings_text(method: Method) -> str:
+    settings = {**method.settings, "evidence": EVIDENCE_RULES}
+    return "; ".join(f"{key}={value}" for key, value in sorted(settings.items()))
+
+
+def extraction_iri(minter: Minter, source_iri: str, method: Method) -> str:
+    """IRI of the extraction of a source, from its method (with the version of the rules)."""
+    return minter.extraction(
+        source_iri, method.extractor, method.model, method.prompt_hash, _settings_text(method)
+    )

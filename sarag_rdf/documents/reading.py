@@ -1,0 +1,334 @@
+"""From paths to sources: one outcome per file and record; bad input never raises an exception.
+
+`ReadOptions` says how documents are read and cut into chunks.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import stat
+import string
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.options import Options, max_expansion_option, max_seconds_option, option
+from sarag_rdf.base.plugins import find, loadable, plugins
+from sarag_rdf.base.types import Source
+from sarag_rdf.documents.format import (
+    Duplicate,
+    Format,
+    InputProblem,
+    InvalidRecord,
+    OpenInput,
+    Record,
+    UnreadableError,
+    clean,
+    clean_line,
+    text_problem,
+)
+from sarag_rdf.documents.language import AUTO, is_tag, language_of, parse_language
+from sarag_rdf.documents.walk import (
+    display_path,
+    files_under,
+    path_of_key,
+    read_error,
+    relative_key,
+)
+
+WORDS = 500
+OVERLAP = 200
+MAX_CHARS = 5_000_000
+
+
+@dataclass(frozen=True)
+class ReadOptions(Options):
+    """How files are read and cut.
+
+    Without `root` a folder is its own root, and the root of a file is its folder. `max_chars` is
+    for one text, and for the whole file in formats that are not read line by line, `max_file` for
+    files that are. `stdin` is a stream to read instead of standard input. Raises `UsageError`.
+    """
+
+    name = "reading"
+    words: int = option(WORDS, "Words per chunk.", ge=1, harmless=True)
+    overlap: int = option(OVERLAP, "Words shared by consecutive chunks.", ge=0, harmless=True)
+    root: Path | None = option(None, "Folder that source IRIs are relative to.")
+    language: str = option(AUTO, "BCP 47 tag of the documents, or auto.", harmless=True)
+    max_chars: int = option(MAX_CHARS, "Maximum document size, in characters.", ge=1)
+    max_file: int = option(
+        512, "Maximum size of a file of records (.jsonl, .csv, .tsv), in MiB.", ge=1
+    )
+    max_expansion: int = max_expansion_option()
+    max_seconds: float = max_seconds_option()
+    stdin_format: str = option(
+        "txt", "Format of standard input: txt, md, html, json, jsonl, csv or tsv.", harmless=True
+    )
+    stdin: BinaryIO | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "language", parse_language(self.language))
+
+
+ReadOutcome = Source | InputProblem | Duplicate
+
+
+STDIN = Path("-")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An outcome and its origin: a file, a folder that cannot be listed, or a text.
+
+    A text that the caller gave has no `path`. `key` is that of the file or text, empty for standard
+    input and for the root itself. `is_explicit` is true for what the caller named, and false for
+    files from a folder.
+    """
+
+    outcome: ReadOutcome
+    path: Path | None
+    key: str
+    is_explicit: bool = True
+
+
+def read_paths(paths: Iterable[Path], **options: Any) -> Iterator[ReadOutcome]:
+    """The outcomes of `read`, without their origins; `options` are the fields of `ReadOptions`."""
+    return (item.outcome for item in read(paths, ReadOptions(**options)))
+
+
+def read(inputs: Iterable[Path | Source], options: ReadOptions) -> Iterator[Read]:
+    """Read texts, files, folders and standard input (``-``), lazily and in a fixed order.
+
+    Texts come first, and are cleaned as files are. Paths are read in the order given, the files of
+    a folder in the order of their keys. Unreadable input yields an `InputProblem`, repeated input a
+    `Duplicate`; reading continues after both. Before offsets are counted, line ends become line
+    feeds, and characters that XML 1.0 does not allow become spaces (`sarag_rdf.documents.format`).
+
+    Raises `UsageError` immediately for a path outside the root.
+    """
+    _stdin_format(options.stdin_format)
+    items = list(inputs)
+    paths = [item for item in items if not isinstance(item, Source)]
+    if sum(path == STDIN for path in paths) > 1:
+        raise UsageError("standard input (-) can be read only once: give it once")
+    located = [(path, key_prefix(path, options.root)) for path in paths]
+    texts = (item for item in items if isinstance(item, Source))
+    cleaned = (Read(_cleaned(text, options.max_chars), None, text.key) for text in texts)
+    return chain(cleaned, _PathReader(options).read(located))
+
+
+def _cleaned(source: Source, max_chars: int) -> Source | InputProblem:
+    text = clean(source.text)
+    message = text_problem(text, max_chars)
+    if clean(source.key) != source.key:
+        message = "has a key that is not valid Unicode text: use another key"
+    if not message and not is_tag(source.language):
+        message = f"'{source.language}' is not a language: give a BCP 47 tag such as en or pt-BR"
+    if message:
+        return InputProblem(source.key or "text", message)
+    return replace(source, text=text, title=clean_line(source.title))
+
+
+def key_prefix(path: Path, root: Path | None) -> str | None:
+    """The start of the keys of all files under a path: its path below `root`; None without one."""
+    if root is None or path == STDIN:
+        return None
+    if not root.is_dir():
+        raise UsageError(
+            f"the root {display_path(root)} is not a folder: give the folder of the files"
+        )
+    for resolve in (os.path.abspath, os.path.realpath):
+        top, place = Path(resolve(root)), Path(resolve(path))
+        if place.is_relative_to(top):
+            key = relative_key(place, top)
+            return "" if key == "." else key
+    raise UsageError(
+        f"{display_path(path)} is not in the root {display_path(root)}: "
+        "give a root that contains all paths"
+    )
+
+
+@dataclass(slots=True)
+class _PathReader:
+    """One call of `read`: its options, and the keys and files read so far.
+
+    `contents` maps a key to the digest of its text and the displayed path of its file;
+    `real_paths` are those of all files read.
+    """
+
+    options: ReadOptions
+    contents: dict[str, tuple[str, str]] = field(default_factory=dict)
+    real_paths: set[str] = field(default_factory=set)
+
+    def read(self, paths: Iterable[tuple[Path, str | None]]) -> Iterator[Read]:
+        for path, prefix in paths:
+            if path == STDIN:
+                yield from (Read(outcome, path, "") for outcome in self._stdin())
+                continue
+            absolute = Path.cwd() / os.path.normpath(path)
+            key = relative_key(absolute, absolute.parent) if prefix is None else prefix
+            try:
+                is_folder = stat.S_ISDIR(path.stat().st_mode)
+            except OSError as error:
+                yield Read(InputProblem(display_path(path), read_error(error)), path, key)
+                continue
+            except ValueError:
+                problem = InputProblem(display_path(path), "is not a valid path: correct it")
+                yield Read(problem, path, key)
+                continue
+            if is_folder:
+                yield from self._folder(path, prefix or "")
+            else:
+                yield from (Read(o, path, key) for o in self._file(path, key))
+
+    def _folder(self, folder: Path, prefix: str) -> Iterator[Read]:
+        for relative, item in files_under(folder):
+            key = "/".join(part for part in (prefix, relative) if part not in ("", "."))
+            if isinstance(item, Path):
+                yield from (Read(o, item, key, False) for o in self._file(item, key))
+            else:
+                yield Read(item, folder / relative, key, False)
+
+    def _stdin(self) -> Iterator[ReadOutcome]:
+        stream = self.options.stdin or sys.stdin.buffer
+        handle = stream
+        if not isinstance(handle, io.BufferedReader):
+            handle = io.BufferedReader(cast("io.RawIOBase", stream))
+        try:
+            form = _stdin_format(self.options.stdin_format)
+            yield from self._records(self._opened(handle), form, "standard input", "")
+        finally:
+            if handle is not stream:
+                handle.detach()
+
+    def _opened(
+        self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
+    ) -> OpenInput:
+        """An input with the limits of the options."""
+        limits = (self.options.max_expansion, self.options.max_seconds)
+        return OpenInput(handle, self.options.max_chars, path, size, *limits)
+
+    def _file(self, path: Path, key: str) -> Iterator[ReadOutcome]:
+        name = display_path(path)
+        try:
+            yield from self._outcomes(path, key, name)
+        except UnreadableError as error:
+            yield InputProblem(name, str(error))
+        except OSError as error:
+            yield InputProblem(name, read_error(error))
+
+    def _outcomes(self, path: Path, key: str, name: str) -> Iterator[ReadOutcome]:
+        form = _format_of(path, name)
+        if clean(key) != key:
+            raise UnreadableError("has a name that is not valid Unicode text: rename it")
+        real_path = os.path.realpath(path)
+        if real_path in self.real_paths:
+            yield Duplicate(name)
+            return
+        self.real_paths.add(real_path)
+        status, limit = path.stat(), self.options.max_file
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableError("is not a regular file: pipe it to standard input (-)")
+        if form.is_streamed and status.st_size > limit << 20:
+            raise UnreadableError(f"is larger than {limit} MiB: split it, or raise --max-file")
+        with path.open("rb") as handle:
+            yield from self._records(self._opened(handle, path, status.st_size), form, name, key)
+
+    def _records(self, file: OpenInput, form: Format, name: str, key: str) -> Iterator[ReadOutcome]:
+        count = 0
+        try:
+            for record in form.read(file):
+                count += 1
+                if isinstance(record, InvalidRecord):
+                    yield InputProblem(name, record.message)
+                else:
+                    yield self._outcome(record, form, name, key)
+            if not count:
+                yield InputProblem(name, "contains no records: leave it out, or add some")
+        except UnreadableError as error:
+            yield InputProblem(name, str(error))
+        except UnicodeDecodeError as error:
+            yield InputProblem(name, f"is not {error.encoding.upper()} text: save it as UTF-8")
+        except RecursionError:
+            yield InputProblem(name, "is nested too deeply: simplify it")
+
+    def _outcome(self, record: Record, form: Format, name: str, path_key: str) -> ReadOutcome:
+        text, title = clean(record.text), clean_line(record.title)
+        if message := text_problem(text, self.options.max_chars):
+            return InputProblem(name, f"{record.where}: {message}" if record.where else message)
+        key, content = path_key, sha256_hex(title, text)
+        if record.identifier is None:
+            title = title or _title_of(path_key)
+        elif path_key and (record.identifier or not record.is_sole):
+            key = f"{path_key}#{clean_line(record.identifier) or content[:16]}"
+        entry = (content, name)
+        first = self.contents.setdefault(key or f"#{content}", entry)
+        if first is entry:
+            language = language_of(text, record.language, self.options.language)
+            return Source(text, title, key, language, form.media_type)
+        if first[0] == content:
+            return Duplicate(name + key[len(path_key) :] if key else name)
+        return InputProblem(name, self._conflict_message(record, key, first[1], name))
+
+    def _conflict_message(self, record: Record, key: str, other: str, name: str) -> str:
+        """The message for a text whose key already has another text, from the file `other`."""
+        if other == name:
+            return f"{record.where}: the id of '{key}' is used twice: give each record its own id"
+        conflict = f"has the same key '{key}' as {other}, but another text"
+        if self.options.root is None and Path(other).parent != Path(name).parent:
+            return f"{conflict}: give --root a folder that contains both"
+        return f"{conflict}: rename one of them"
+
+
+def _title_of(key: str) -> str:
+    """A title from a file name: '-' and '_' become spaces, lower-case names are capitalised."""
+    stem = Path(path_of_key(key)).stem.replace("-", " ").replace("_", " ").strip()
+    return string.capwords(stem) if stem.islower() else clean_line(stem)
+
+
+def suffixes() -> tuple[str, ...]:
+    """The suffixes of the files that can be read, such as ``.txt``."""
+    return tuple(f".{name}" for name in plugins("formats"))
+
+
+RDF_SUFFIXES = frozenset(
+    {".jsonld", ".ttl", ".turtle", ".nt", ".nq", ".n3", ".trig", ".rdf", ".owl", ".xml"}
+)
+"""Suffixes of RDF files, which are imported with ``sarag import``."""
+
+
+def _format_of(path: Path, name: str) -> Format:
+    """The format of a file by its suffix; raises `UnreadableError`."""
+    suffix = path.suffix.lower()
+    if suffix in RDF_SUFFIXES:
+        command = f"sarag import {shlex.quote(name)} --as rdf"
+        raise UnreadableError(f"is a graph rather than a document: import it with {command}")
+    plugin = find("formats", suffix.removeprefix("."))
+    if plugin is None:
+        shown = display_path(Path(path.suffix)) if suffix else "no suffix"
+        raise UnreadableError(
+            f"unknown file type ({shown}): convert it to one of {' '.join(suffixes())}"
+        )
+    form: Format = plugin.load()
+    return form
+
+
+def _stdin_format(name: str) -> Format:
+    """The format with this name or suffix; raises `UsageError` if standard input cannot have it."""
+    name = name.removeprefix(".").lower()
+    plugin = find("formats", name)
+    form: Format | None = plugin.load() if plugin else None
+    if form is None or not form.is_text:
+        names = [p.name for p, f in loadable("formats") if isinstance(f, Format) and f.is_text]
+        raise UsageError(
+            f"'{name}' is not a format of standard input: use one of {', '.join(names)}"
+        )
+    return form

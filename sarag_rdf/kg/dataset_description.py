@@ -1,0 +1,448 @@
+"""The description of the data set in VoID, DCAT and PROV, without blank nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pyoxigraph as ox
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import namespace, sha256_hex
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.redaction import holds_password
+from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD, Term
+from sarag_rdf.building.link_records import read_links
+from sarag_rdf.graph.graph_reader import GraphReader, Part
+from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
+from sarag_rdf.graph.parts import COMPLETE, Imported, imported_graphs
+from sarag_rdf.graph.schema_use import schema_use
+from sarag_rdf.graph.stored_ontologies import stored_ontologies
+from sarag_rdf.kg.rdf_export import (
+    FORMATS,
+    ExportParts,
+    prefixes_under,
+    select_graphs,
+    sorted_triples,
+)
+
+_MEDIA_TYPE = "https://www.iana.org/assignments/media-types/"
+_PROTOCOL = NamedNode("https://www.w3.org/TR/sparql11-protocol/")
+PropertyValue = tuple[NamedNode, Term]
+
+
+def describe(reader: GraphReader, dumps: Sequence[Dump] = (), endpoint: str = "") -> bytes:
+    """The description as Turtle; equal graphs, dumps and endpoints have equal bytes."""
+    description = Description(reader)
+    description.general()
+    description.subsets()
+    description.linksets()
+    description.provenance()
+    for dump in dumps:
+        description.dump(dump)
+    if holds_password(endpoint):
+        raise UsageError("the URL of the endpoint is published: remove the password from it")
+    if endpoint:
+        description.endpoint(endpoint)
+    prefixes = prefixes_under(reader.minter.base) | {"spdx": SPDX.base}
+    data = ox.serialize(description.triples(), format=ox.RdfFormat.TURTLE, prefixes=prefixes)
+    return data or b""
+
+
+class Description:
+    """Collects the triples of the description of one data set."""
+
+    def __init__(self, reader: GraphReader) -> None:
+        self._reader = reader
+        self._triples: set[Triple] = set()
+        self.node = NamedNode(reader.minter.knowledge_graph)
+
+    def triples(self) -> list[Triple]:
+        """All triples, ordered by subject; the data set and rdf:type come first."""
+        return sorted(self._triples, key=self._order)
+
+    def _order(self, triple: Triple) -> tuple[bool, str, bool, str]:
+        subject, type_first = str(triple.subject), triple.predicate != RDF.type
+        return triple.subject != self.node, subject, type_first, str(triple)
+
+    def _add(self, subject: NamedNode, *pairs: PropertyValue) -> None:
+        self._triples |= {Triple(subject, predicate, value) for predicate, value in pairs}
+
+    def _part(self, *path: str) -> NamedNode:
+        """A node below that of the data set; IRIs in the path are replaced by digests."""
+        digests = (sha256_hex(part)[:16] if ":" in part else part for part in path)
+        return NamedNode(f"{self.node.value}/{'-'.join(digests)}")
+
+    def general(self) -> None:
+        """Metadata set by the user, IRI space, vocabularies, all counts."""
+        base = self._reader.minter.base
+        self._add(
+            self.node,
+            *((RDF.type, c) for c in (SARAG.KnowledgeGraph, DCAT.Dataset, VOID.Dataset)),
+            (VOID.uriSpace, Literal(base)),
+            (VOID.uriRegexPattern, Literal(f"^{re.escape(base)}")),
+        )
+        statements = [
+            quad.triple
+            for quad in self._reader.store.quads(self._reader.minter.meta_graph)
+            if quad.predicate in CURATED_PROPERTIES or quad.object == FOAF.Agent
+        ]
+        self._triples.update(statements)
+        if not any(triple.predicate == DCTERMS.title for triple in statements):
+            self._add(self.node, (DCTERMS.title, Literal(f"Knowledge graph {base}")))
+        figures = self._count(ExportParts())
+        self._add_figures(self.node, figures)
+        self._add(self.node, *((VOID.exampleResource, NamedNode(e)) for e in figures.examples))
+        for vocabulary in sorted({namespace(i) for i in (*figures.properties, *figures.classes)}):
+            self._add(self.node, (VOID.vocabulary, NamedNode(vocabulary)))
+
+    def _count(self, parts: ExportParts) -> DatasetFigures:
+        store = self._reader.store
+        return count(sorted_triples(store, select_graphs(store, self._reader.minter, parts)))
+
+    def _add_figures(self, node: NamedNode, figures: DatasetFigures) -> None:
+        self._add(
+            node,
+            (VOID.triples, _count(figures.triples)),
+            (VOID.distinctSubjects, _count(figures.subjects)),
+            (VOID.distinctObjects, _count(len(figures.objects))),
+            (VOID.properties, _count(len(figures.properties))),
+            (VOID.classes, _count(len(figures.classes))),
+        )
+        if figures.entities:
+            self._add(node, (VOID.entities, _count(figures.entities)))
+        if node != self.node:
+            return
+        for name, instances in figures.classes.items():
+            self._class_partition(node, self._part("class", name), name, instances)
+        for name, partition in figures.properties.items():
+            counts = (partition.triples, partition.subjects, len(partition.objects))
+            self._property_partition(node, self._part("property", name), name, counts)
+
+    def subsets(self) -> None:
+        """Subsets: evidence, traversed graph, links, each ontology, each imported graph."""
+        minter = self._reader.minter
+        subsets = {
+            "evidence": ("Evidence: what the sources say", ExportParts(documents=True)),
+            "traversed": ("The traversed graph", ExportParts(graphs=(minter.kg_graph,))),
+            "links": ("Links to other data sets", ExportParts(graphs=(minter.links_graph,))),
+        }
+        names = select_graphs(self._reader.store, minter, ExportParts()).names
+        for name, (title, parts) in subsets.items():
+            if names.issuperset(parts.graphs):
+                node = self._subset(self._part("subset", name), title)
+                self._add_figures(node, self._count(parts))
+        for ontology in stored_ontologies(self._reader):
+            node = self._subset(NamedNode(ontology.graph), f"Ontology: {ontology.name}")
+            self._add(node, (VOID.triples, _count(ontology.triples)))
+        for imported in imported_graphs(self._reader):
+            if imported.state == COMPLETE:
+                node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")
+                self._imported(node, imported)
+
+    def _imported(self, node: NamedNode, imported: Imported) -> None:
+        """Triples, class and property partitions of an imported graph, counted by SPARQL."""
+        use = schema_use(self._reader, imported.graph, with_ends=False)
+        triples = sum(property_.statements for property_ in use.properties)
+        self._add(
+            node,
+            (VOID.triples, _count(triples)),
+            (VOID.properties, _count(len(use.properties))),
+            (VOID.classes, _count(len(use.classes))),
+        )
+        for class_ in use.classes:
+            part = self._part("imported", imported.name, "class", class_.iri)
+            self._class_partition(node, part, class_.iri, class_.instances)
+        for property_ in use.properties:
+            part = self._part("imported", imported.name, "property", property_.iri)
+            counts = (property_.statements, property_.subjects, property_.objects)
+            self._property_partition(node, part, property_.iri, counts)
+
+    def _class_partition(self, node: NamedNode, part: NamedNode, name: str, size: int) -> None:
+        self._add(node, (VOID.classPartition, part))
+        self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(size)))
+
+    def _property_partition(
+        self, node: NamedNode, part: NamedNode, name: str, counts: tuple[int, int, int]
+    ) -> None:
+        """`counts` are those of triples, distinct subjects and distinct objects."""
+        self._add(node, (VOID.propertyPartition, part))
+        self._add(
+            part,
+            (VOID.property, NamedNode(name)),
+            (VOID.triples, _count(counts[0])),
+            (VOID.distinctSubjects, _count(counts[1])),
+            (VOID.distinctObjects, _count(counts[2])),
+        )
+
+    def _subset(self, node: NamedNode, title: str) -> NamedNode:
+        self._add(self.node, (VOID.subset, node))
+        self._add(node, (RDF.type, VOID.Dataset), (DCTERMS.title, Literal(title, language="en")))
+        return node
+
+    def linksets(self) -> None:
+        """Linksets: one for each namespace of linked items and each property of links."""
+        links = read_links(self._reader)
+        counts = Counter((namespace(match.object), match.predicate) for match in links)
+        for (space, link), number in counts.items():
+            target = self._part("target", space)
+            node = self._part("linkset", space, link)
+            self._add(target, (RDF.type, VOID.Dataset), (VOID.uriSpace, Literal(space)))
+            self._add(self.node, (VOID.subset, node))
+            self._add(
+                node,
+                (RDF.type, VOID.Linkset),
+                (VOID.linkPredicate, NamedNode(link)),
+                (VOID.subjectsTarget, self.node),
+                (VOID.objectsTarget, target),
+                (VOID.triples, _count(number)),
+            )
+
+    def provenance(self) -> None:
+        """Runs and extractions; the data set was modified at the end of the last run."""
+        times, reader = [], self._reader
+        graphs = {"runs": reader.minter.runs_graph}
+        reader = replace(reader, over=(Part("describe", "describe", graphs, reader.store),))
+        for run, started, ended in reader.rows("runs"):
+            self._activity(run, [(RDF.type, SARAG.Run), (PROV.startedAtTime, started)])
+            if ended is not None:
+                self._add(run, (PROV.endedAtTime, ended))
+            times.append((ended or started).value)
+        for extraction, property_, value in reader.rows("extractions"):
+            self._activity(extraction, [(property_, value)])
+        if times:
+            modified = Literal(max(times), datatype=XSD.dateTime)
+            self._add(self.node, (DCTERMS.modified, modified))
+
+    def _activity(self, node: NamedNode, statements: Iterable[PropertyValue]) -> None:
+        self._add(self.node, (PROV.wasGeneratedBy, node))
+        self._add(node, (RDF.type, PROV.Activity), *statements)
+
+    def dump(self, dump: Dump) -> None:
+        """A downloadable file."""
+        node, url = self._part("distribution", dump.url), checked_iri(dump.url)
+        self._add(self.node, (DCAT.distribution, node), (VOID.dataDump, url))
+        self._add(node, *_distribution(dump, url))
+        if dump.sha256:
+            checksum = self._part("checksum", dump.url)
+            self._add(node, (SPDX.checksum, checksum))
+            self._add(
+                checksum,
+                (RDF.type, SPDX.Checksum),
+                (SPDX.algorithm, SPDX.checksumAlgorithm_sha256),
+                (SPDX.checksumValue, Literal(dump.sha256, datatype=XSD.hexBinary)),
+            )
+
+    def endpoint(self, url: str) -> None:
+        """The SPARQL endpoint of the data set."""
+        node, address = self._part("sparql"), checked_iri(url)
+        distribution = self._part("distribution", url)
+        self._add(self.node, (VOID.sparqlEndpoint, address), (DCAT.distribution, distribution))
+        self._add(
+            distribution,
+            (RDF.type, DCAT.Distribution),
+            (DCAT.accessURL, address),
+            (DCAT.accessService, node),
+        )
+        self._add(
+            node,
+            (RDF.type, DCAT.DataService),
+            (DCAT.endpointURL, address),
+            (DCAT.servesDataset, self.node),
+            (DCTERMS.conformsTo, _PROTOCOL),
+        )
+
+
+def _distribution(dump: Dump, url: NamedNode) -> Iterator[PropertyValue]:
+    yield RDF.type, DCAT.Distribution
+    yield DCAT.downloadURL, url
+    yield DCAT.accessURL, url
+    yield DCAT.mediaType, NamedNode(_MEDIA_TYPE + dump.media_type)
+    if dump.size is not None:
+        # DCAT 3 requires xsd:nonNegativeInteger.
+        yield DCAT.byteSize, Literal(str(dump.size), datatype=XSD.nonNegativeInteger)
+
+
+def _count(number: int) -> Literal:
+    return Literal(str(number), datatype=XSD.integer)
+
+
+_EXAMPLES = 3
+
+
+@dataclass(slots=True)
+class PartitionFigures:
+    """Counts of the triples with one property, and their distinct subjects and objects."""
+
+    triples: int = 0
+    subjects: int = 0
+    objects: set[bytes] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class DatasetFigures:
+    """Counts of distinct triples; `examples` are the entities with the most links."""
+
+    triples: int = 0
+    subjects: int = 0
+    entities: int = 0
+    objects: set[bytes] = field(default_factory=set)
+    properties: dict[str, PartitionFigures] = field(default_factory=dict)
+    classes: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+
+
+def count(triples: Iterable[ox.Triple]) -> DatasetFigures:
+    """Count unique triples that are sorted by subject."""
+    figures = DatasetFigures()
+    best: list[tuple[int, str]] = []
+    for subject, group in groupby(triples, key=lambda triple: triple.subject):
+        listed = list(group)
+        figures.subjects += 1
+        figures.triples += len(listed)
+        links = _count_subject(figures, listed)
+        if links is not None:
+            figures.entities += 1
+            best = sorted([*best, (-links, str(subject)[1:-1])])[:_EXAMPLES]
+    figures.examples = [name for _, name in best]
+    return figures
+
+
+def _count_subject(figures: DatasetFigures, triples: Iterable[ox.Triple]) -> int | None:
+    """Count the triples of one subject; returns its number of links if it is an entity."""
+    predicates: set[str] = set()
+    links, is_entity = 0, False
+    for triple in triples:
+        name, mark = triple.predicate.value, _term_digest(triple.object)
+        partition = figures.properties.setdefault(name, PartitionFigures())
+        partition.triples += 1
+        partition.subjects += name not in predicates
+        partition.objects.add(mark)
+        predicates.add(name)
+        figures.objects.add(mark)
+        links += triple.predicate == SARAG.relatedTo
+        if triple.predicate == RDF.type and isinstance(triple.object, ox.NamedNode):
+            figures.classes[triple.object.value] += 1
+            is_entity = is_entity or triple.object == SARAG.Entity
+    return links if is_entity else None
+
+
+def _term_digest(term: object) -> bytes:
+    """A digest of a term, which takes less memory than the term."""
+    return hashlib.blake2b(str(term).encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+MEDIA_TYPES = {name: format_.media_type for name, format_ in FORMATS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A file for download; `size` (bytes) and `sha256` are known for local files."""
+
+    url: str
+    media_type: str
+    size: int | None = None
+    sha256: str = ""
+
+
+def dump_of(text: str) -> Dump:
+    """Parse ``URL=FORMAT`` or ``PATH=FORMAT``; FORMAT may be a media type.
+
+    Raises `UsageError` for another text, and `InputError` for a file that cannot be read.
+    """
+    where, equals, format_ = text.rpartition("=")
+    media_type = MEDIA_TYPES.get(format_, format_)
+    if not equals or not where or "/" not in media_type:
+        raise UsageError(
+            f"'{text}' is not a distribution: give URL=FORMAT or FILE=FORMAT, where FORMAT is one "
+            f"of {', '.join(MEDIA_TYPES)}, or a media type"
+        )
+    parts = urlsplit(where)
+    if parts.scheme in ("http", "https", "ftp"):
+        return Dump(where, media_type)
+    path = Path(unquote(parts.path) if parts.scheme == "file" else where)
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return Dump(path.resolve().as_uri(), media_type, path.stat().st_size, digest)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+@dataclass(frozen=True)
+class DatasetMetadata(Options):
+    """Metadata that users set; None leaves a value unchanged, and an empty text removes it."""
+
+    name = "a description"
+    title: str | None = option(None, "Title of the dataset.")
+    description: str | None = option(None, "Description of the dataset, in a sentence or two.")
+    license: str | None = option(None, "IRI of the licence.")
+    publisher: str | None = option(None, "IRI or name of the publisher.")
+    homepage: str | None = option(None, "IRI of the home page.")
+
+
+_METADATA = {
+    **{name: DCTERMS[name] for name in ("title", "description", "license", "publisher")},
+    "homepage": FOAF.homepage,
+}
+"""Field of `DatasetMetadata` -> its property."""
+
+
+def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:
+    """Replace metadata of the data set. Raises `UsageError` for a value that must be an IRI."""
+    graph = NamedNode(reader.minter.meta_graph)
+    node = NamedNode(reader.minter.knowledge_graph)
+    stored_quads = set(reader.store.quads(reader.minter.meta_graph))
+    old: set[Quad] = set()
+    new: set[Quad] = set()
+    for name, predicate in _METADATA.items():
+        value = getattr(metadata, name)
+        if value is None:
+            continue
+        before = {q for q in stored_quads if q.subject == node and q.predicate == predicate}
+        old |= before | {q for q in stored_quads for b in before if q.subject == b.object}
+        if not value:
+            continue
+        term = _value_term(predicate, value, reader)
+        new.add(Quad(node, predicate, term, graph))
+        if predicate == DCTERMS.publisher and not _is_iri(value):
+            assert isinstance(term, NamedNode)  # noqa: S101 - a publisher is a node
+            new.add(Quad(term, RDF.type, FOAF.Agent, graph))
+            new.add(Quad(term, FOAF.name, Literal(value), graph))
+    if old != new:
+        deleted, inserted = (tuple(sorted(quads, key=str)) for quads in (old - new, new - old))
+        change = Change((), deleted, inserted)
+        reader.store.apply(with_curated_revision(reader, change))
+
+
+def _value_term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:
+    if predicate in (DCTERMS.title, DCTERMS.description):
+        return Literal(value)
+    if predicate == DCTERMS.publisher and not _is_iri(value):
+        return NamedNode(f"{reader.minter.knowledge_graph}/publisher")
+    return checked_iri(value)
+
+
+def _is_iri(value: str) -> bool:
+    """Whether a publisher is given by its IRI, and not by its name, which may have a colon."""
+    return "://" in value
+
+
+def checked_iri(text: str) -> NamedNode:
+    """The IRI for a text; raises `UsageError` if it is not an absolute IRI."""
+    if "://" in text:
+        with suppress(ValueError):
+            return NamedNode(text)
+    raise UsageError(
+        f"'{text}' is not an absolute IRI: give one such as "
+        "https://creativecommons.org/licenses/by/4.0/"
+    )

@@ -1,1 +1,0 @@
-"""Exports: RDF serialisations, and the description of the data set."""

@@ -1,0 +1,599 @@
+"""Converts a knowledge graph to entity documents: properties, then items, ordered by number."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from sarag_rdf.base.iris import Minter, local_name
+from sarag_rdf.base.vocab import OWL, RDFS, iri
+from sarag_rdf.building.link_records import identities
+from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.plugins.wikibase import model
+from sarag_rdf.plugins.wikibase.model import Entity
+from sarag_rdf.plugins.wikibase.numbers import WikibaseIds, number
+from sarag_rdf.plugins.wikibase.own_properties import (
+    CLASS_LABELS,
+    CLOSE_MATCH,
+    CONFIDENCE,
+    DIGEST,
+    DOCUMENT,
+    DOMAIN,
+    EQUIVALENT_CLASS,
+    EQUIVALENT_PROPERTY,
+    EXACT_MATCH,
+    INSTANCE_OF,
+    ONTOLOGY_PROPERTIES,
+    ORIGINAL,
+    OWN_PROPERTIES,
+    PHRASE,
+    RANGE,
+    RELATED_TO,
+    STATED_IN,
+    SUBCLASS_OF,
+    TEXT,
+    OwnProperty,
+    canonical_phrase,
+    phrase_key,
+)
+from sarag_rdf.plugins.wikibase.snak_values import literal_snak
+from sarag_rdf.plugins.wikibase.typed_properties import (
+    ITEM,
+    Ontologies,
+    TypedProperty,
+    datatype_of,
+    unit_texts,
+)
+from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary
+
+SolutionRow = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSource:
+    """A source of statements, with `title` and `digest` if known."""
+
+    title: Literal | None = None
+    digest: str = ""
+
+
+@dataclass(slots=True)
+class ExportContents:
+    """IRIs of all items and properties of an export.
+
+    `documents` maps documents to their sources, `properties` the properties of imported graphs to
+    their labels, and `phrases` canonical phrases to their most frequent spellings. `typed` are the
+    properties of typed statements by their keys, `units` the IRIs of their units.
+    """
+
+    entities: list[str] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
+    sources: dict[str, CitedSource] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, Literal | None] = field(default_factory=dict)
+    phrases: dict[str, Literal] = field(default_factory=dict)
+    typed: dict[str, TypedProperty] = field(default_factory=dict)
+    units: set[str] = field(default_factory=set)
+    ontologies: Ontologies = field(default_factory=Ontologies)
+
+    @property
+    def own_properties(self) -> tuple[OwnProperty, ...]:
+        """The properties that are not those of statements in the graph."""
+        return (*OWN_PROPERTIES, *(ONTOLOGY_PROPERTIES if self.ontologies.triples else ()))
+
+
+def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
+    """Collect the contents of an export, with phrases of at least `typed` statements (0: none)."""
+    contents = ExportContents()
+    entities = {iri(row[0]) for row in reader.rows("entity-texts")}
+    for _, _, class_ in reader.rows_for("entity-labels", entities):
+        if class_ is not None:
+            contents.classes.add(iri(class_))
+    cited, objects, phrases = set(), set(), _Phrases()
+    for row in reader.rows_for("statements", entities):
+        _, entity, object_, property_, phrase, _, _, document = row
+        objects.add(iri(object_))
+        if document is not None and document != entity:  # else it is the page of the entity
+            cited.add(iri(document))
+        if property_ is not None:
+            _add_property(contents, iri(property_), phrase)
+        elif phrase is not None and typed:
+            phrases.add(row)
+    if any(part.name == DOCUMENTS for part in reader.parts):
+        _add_typed(reader, contents, entities, cited)
+    contents.entities = sorted(entities | objects)
+    contents.classes -= set(contents.entities)
+    contents.units -= {*contents.entities, *contents.classes}
+    contents.phrases = phrases.frequent(typed)
+    _add_sources(reader, contents, cited)
+    return contents
+
+
+def _add_typed(
+    reader: GraphReader, contents: ExportContents, entities: set[str], cited: set[str]
+) -> None:
+    """Add the properties and units of typed statements, and what ontologies say about them."""
+    stated: set[tuple[str, str]] = set()
+    for row in reader.select_provenance_for("typed-statements", entities):
+        _, _, property_, object_, unit, _, _, document = row
+        datatype = datatype_of(object_)
+        stated.add((iri(property_), datatype))
+        cited.add(iri(document))
+        if unit is not None and datatype == "quantity":
+            contents.units.add(iri(unit))
+    ontologies = Ontologies.read(reader, {*contents.classes, *(name for name, _ in stated)})
+    typed = {ontologies.typed_property(*pair) for pair in stated}
+    if typed or not contents.classes.isdisjoint(ontologies.schema.classes):
+        contents.ontologies = ontologies
+        contents.typed = {property_.key(reader.minter): property_ for property_ in typed}
+        contents.classes.update(ontologies.classes_around(contents.classes, typed))
+
+
+def _add_property(contents: ExportContents, name: str, label: Literal | None) -> None:
+    """Add a property; of several labels the first one is used."""
+    labels = [text for text in (contents.properties.get(name), label) if text is not None]
+    contents.properties[name] = min(labels, key=str, default=None)
+
+
+class _Phrases:
+    """Counts the statements of each canonical phrase, and its spellings."""
+
+    def __init__(self) -> None:
+        self._statements: defaultdict[str, set[str]] = defaultdict(set)
+        self._spellings: defaultdict[str, Counter[Literal]] = defaultdict(Counter)
+
+    def add(self, row: SolutionRow) -> None:
+        canonical = canonical_phrase(row[4].value)
+        self._statements[canonical].add(iri(row[0]))
+        self._spellings[canonical][row[4]] += 1
+
+    def frequent(self, count: int) -> dict[str, Literal]:
+        """Canonical phrase -> its most frequent spelling, with at least `count` statements."""
+        return {
+            canonical: min(spellings, key=lambda s: (-spellings[s], str(s)))
+            for canonical, spellings in sorted(self._spellings.items())
+            if canonical and len(self._statements[canonical]) >= count
+        }
+
+
+def _add_sources(reader: GraphReader, contents: ExportContents, cited: set[str]) -> None:
+    """Add all sources of documents, and the sources of statements in imported graphs."""
+    contents.documents = {name: name for name in cited}
+    titles: dict[str, Literal] = {}
+    for document, source, title, _, begin, *_ in reader.rows_for("documents", cited):
+        contents.documents[iri(document)] = name = iri(source)
+        if title is not None and begin is not None:  # a chunk has the title of its source
+            titles.setdefault(name, title)
+    contents.sources = {
+        name: CitedSource(titles.get(name)) for name in set(contents.documents.values())
+    }
+    if any(part.name == DOCUMENTS for part in reader.parts):
+        for source, digest, title, *_ in reader.select_provenance("source-states"):
+            name = iri(source)
+            contents.sources[name] = CitedSource(titles.get(name, title), digest.value)
+
+
+_NEVER = "1970-01-01T00:00:00Z"
+
+
+@dataclass(slots=True)
+class EntityRows:
+    """The rows of the queries about one entity."""
+
+    labels: list[SolutionRow] = field(default_factory=list)
+    names: list[Literal] = field(default_factory=list)
+    descriptions: list[Literal] = field(default_factory=list)
+    statements: list[SolutionRow] = field(default_factory=list)
+    typed: list[SolutionRow] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A graph that is ready for export.
+
+    `added` are (IRI, id) pairs that are not yet stored. `page_info` is the revision of all
+    documents, which is the number of runs of the indexer, and the end of the last run.
+    """
+
+    reader: GraphReader
+    contents: ExportContents
+    numbers: WikibaseIds
+    added: tuple[tuple[str, str], ...]
+    page_info: tuple[int, str]
+    vocabulary: Vocabulary
+
+    def entities(self) -> Iterator[Entity]:
+        """All entity documents, read in batches; may be called repeatedly."""
+        links: defaultdict[str, list[str]] = defaultdict(list)
+        for name, target in identities(self.reader):
+            links[name].append(target)
+        minter = self.reader.minter
+        builder = EntityBuilder(minter, self.contents, self.numbers, links, self.vocabulary)
+        for id_, content in builder.properties():
+            yield Entity(model.entity(id_, self.page_info, content))
+        names = iter(sorted(self.items(), key=lambda name: number(self.numbers[name])))
+        while batch := list(islice(names, BATCH)):
+            rows = self._entity_rows(batch)
+            for name in batch:
+                content = builder.item(name, rows[name])
+                yield Entity(model.entity(self.numbers[name], self.page_info, content))
+
+    def items(self) -> set[str]:
+        """IRIs of all items."""
+        contents = self.contents
+        return {*contents.entities, *contents.classes, *contents.sources, *contents.units}
+
+    def _entity_rows(self, batch: list[str]) -> dict[str, EntityRows]:
+        rows = {name: EntityRows() for name in batch}
+        for row in self.reader.rows_for("entity-labels", batch):
+            rows[iri(row[0])].labels.append(row)
+        for entity, name in self.reader.rows_for("entity-names", batch):
+            rows[iri(entity)].names.append(name)
+        for entity, text in self.reader.rows_for("entity-descriptions", batch):
+            rows[iri(entity)].descriptions.append(text)
+        for row in self.reader.rows_for("statements", batch):
+            rows[iri(row[1])].statements.append(row)
+        if self.contents.typed:
+            for row in self.reader.select_provenance_for("typed-statements", batch):
+                rows[iri(row[1])].typed.append(row)
+        return rows
+
+
+def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str) -> Export:
+    """Assign ids to all entities and properties in `contents` that have none.
+
+    The ids in `added` must be stored (`write_numbers`) before the export is written. `namespace` is
+    the base of ``entity/``, ``prop/`` and so on, by default ``wikibase/`` below the base of the
+    graph. Raises `UsageError` for an invalid one.
+    """
+    top = Minter.for_base(namespace).base if namespace else f"{reader.minter.base}wikibase/"
+    numbers, minter = WikibaseIds.read(reader), reader.minter
+    added = numbers.add("P", [own.key(minter) for own in contents.own_properties])
+    added += numbers.add("P", sorted(contents.properties))
+    added += numbers.add("P", sorted(contents.typed, key=lambda key: _order(contents.typed[key])))
+    added += numbers.add("P", [phrase_key(minter, canonical) for canonical in contents.phrases])
+    for group in (contents.classes, contents.sources, contents.entities, contents.units):
+        added += numbers.add("Q", sorted(group))
+    ((runs, ended),) = reader.select_provenance("last-run")
+    page_info = (max(1, int(runs.value)), ended.value if ended is not None else _NEVER)
+    vocabulary = Vocabulary(f"{top}entity/")
+    return Export(reader, contents, numbers, tuple(added), page_info, vocabulary)
+
+
+def _order(typed: TypedProperty) -> tuple[str, str]:
+    return typed.iri, typed.datatype
+
+
+def equivalences(export: Export) -> Iterator[Triple]:
+    """Equivalent properties of other vocabularies, which a Wikibase cannot express."""
+    minter, numbers, vocabulary = export.reader.minter, export.numbers, export.vocabulary
+    for own in export.contents.own_properties:
+        if own.term is not None:
+            id_ = numbers[own.key(minter)]
+            yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, own.term)
+            if own.predicate:
+                predicate = vocabulary.predicate(own.predicate, id_)
+                yield Triple(predicate, OWL.equivalentProperty, own.term)
+    contents = export.contents
+    same = [(name, name, name) for name in contents.properties]
+    for key, stated in contents.typed.items():
+        equal = equal_predicates(contents.ontologies, stated)
+        same += [(key, term, direct) for term, direct in ((stated.iri, stated.iri), *equal)]
+    for key, term, direct in sorted(same):
+        id_ = numbers[key]
+        yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, NamedNode(term))
+        yield Triple(vocabulary.predicate("wdt", id_), OWL.equivalentProperty, NamedNode(direct))
+    related = vocabulary.predicate("wdt", numbers[RELATED_TO.key(minter)])
+    for canonical in export.contents.phrases:
+        typed = vocabulary.predicate("wdt", numbers[phrase_key(minter, canonical)])
+        yield Triple(typed, RDFS.subPropertyOf, related)
+
+
+@dataclass(slots=True)
+class EntityBuilder:
+    """Builds properties with unique labels, and items with unique labels and descriptions."""
+
+    minter: Minter
+    contents: ExportContents
+    numbers: WikibaseIds
+    links: Mapping[str, list[str]]
+    vocabulary: Vocabulary
+    _described: set[tuple[str, str | None, str]] = field(default_factory=set)
+
+    def properties(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(id, content) by number; ids are added to equal labels, which Wikibase does not allow."""
+        contents: dict[str, dict[str, Any]] = {}
+        for own in self.contents.own_properties:
+            contents[own.key(self.minter)] = self._own_property(own)
+        for name, label in self.contents.properties.items():
+            contents[name] = self._relation_property(name, label, target=name)
+        for canonical, label in self.contents.phrases.items():
+            name = phrase_key(self.minter, canonical)
+            contents[name] = self._relation_property(name, label)
+        for name, typed in self.contents.typed.items():
+            contents[name] = self._typed_property(name, typed)
+        used_labels: set[tuple[str, str]] = set()
+        for name in sorted(contents, key=lambda name: number(self.numbers[name])):
+            id_, content = self.numbers[name], contents[name]
+            for language, label in content["labels"].items():
+                if (language, label["value"]) in used_labels:
+                    label["value"] = f"{label['value'][: model.TEXT_LIMIT - len(id_) - 3]} ({id_})"
+                used_labels.add((language, label["value"]))
+            yield id_, content
+
+    def _own_property(self, own: OwnProperty) -> dict[str, Any]:
+        key = own.key(self.minter)
+        targets = [own.term.value] if own.term else []
+        return {
+            "datatype": own.datatype,
+            "labels": model.texts({"en": own.label}),
+            "descriptions": model.texts({"en": own.description}),
+            "claims": model.claims(self._url(key, EXACT_MATCH, target) for target in targets),
+        }
+
+    def _relation_property(
+        self, key: str, label: Literal | None, *, target: str = ""
+    ) -> dict[str, Any]:
+        """A property of an imported graph, or of a frequent phrase."""
+        words = {} if label is None else {label.language or model.NO_LANGUAGE: label.value}
+        words = words or {model.NO_LANGUAGE: target.rpartition("/")[2].rpartition("#")[2]}
+        about = (
+            f"property {target}" if target else f"relationship in these words ({self.numbers[key]})"
+        )
+        return {
+            "datatype": ITEM,
+            "labels": model.texts(words),
+            "descriptions": model.texts({"en": about}),
+            "claims": model.claims([self._url(key, EXACT_MATCH, target)] if target else []),
+        }
+
+    def _typed_property(self, key: str, typed: TypedProperty) -> dict[str, Any]:
+        """A property of an ontology, with its domain, range, and equal properties."""
+        ontologies = self.contents.ontologies
+        labels = ontologies.labels(typed.iri)
+        descriptions = {"en": f"property {typed.iri}", **ontologies.descriptions(typed.iri)}
+        if not ontologies.is_declared(typed):
+            labels = {code: f"{label} ({typed.datatype})" for code, label in labels.items()}
+        equal, close = equal_predicates(ontologies, typed), ontologies.close_terms(typed.iri)
+        ranges = ontologies.ranges(typed.iri) if typed.datatype == ITEM else ()
+        claims = [self._url(key, EXACT_MATCH, typed.iri)]
+        claims += [self._url(key, EQUIVALENT_PROPERTY, other) for other, _ in equal]
+        claims += [self._url(key, CLOSE_MATCH, other) for other in close]
+        claims += [self._item(key, DOMAIN, class_) for class_ in ontologies.domains(typed.iri)]
+        claims += [self._item(key, RANGE, class_) for class_ in ranges]
+        return {
+            "datatype": typed.datatype,
+            "labels": model.texts(labels),
+            "descriptions": model.texts(descriptions),
+            "aliases": model.aliases(labels, ontologies.aliases(typed.iri)),
+            "claims": model.claims(claims),
+        }
+
+    def item(self, name: str, rows: EntityRows) -> dict[str, Any]:
+        """The content of the item of an entity, class or source."""
+        labels, aliases = _names(rows)
+        statements = [self._url(name, ORIGINAL, name)]
+        statements += [self._url(name, EXACT_MATCH, t) for t in self.links.get(name, ())]
+        descriptions = _descriptions(rows)
+        if name in self.contents.sources:
+            statements += self._source(name)
+            labels = labels or self._title(name)
+            descriptions = descriptions or {"en": f"source: {local_name(name)}"}
+        if name in self.contents.classes:
+            labels = labels or self._class_labels(name)
+            descriptions = self.contents.ontologies.descriptions(name) or {"en": "kind of thing"}
+            statements += self._class_axioms(name)
+        if name in self.contents.units:
+            labels, descriptions, names = unit_texts(name)
+            aliases = model.aliases(labels, names)
+        statements += self._classes(name, rows)
+        statements += self._relations(name, rows.statements)
+        statements += self._typed_statements(name, rows.typed)
+        return {
+            "labels": model.texts(labels),
+            "descriptions": self._distinct_descriptions(name, labels, model.texts(descriptions)),
+            "aliases": aliases,
+            "claims": model.claims(statements),
+        }
+
+    def _id(self, own: OwnProperty) -> str:
+        return self.numbers[own.key(self.minter)]
+
+    def _url(self, name: str, own: OwnProperty, target: str) -> model.Statement:
+        snak = model.string_snak(self._id(own), target, "url")
+        return model.statement(self.numbers[name], (name, target), snak)
+
+    def _item(self, name: str, own: OwnProperty, target: str) -> model.Statement:
+        snak = model.item_snak(self._id(own), self.numbers[target])
+        return model.statement(self.numbers[name], (name, target), snak)
+
+    def _class_labels(self, name: str) -> dict[str, str]:
+        if name in self.contents.ontologies.schema.classes:
+            return self.contents.ontologies.labels(name)
+        return {"en": CLASS_LABELS.get(name, local_name(name))}
+
+    def _class_axioms(self, name: str) -> Iterator[model.Statement]:
+        """Superclasses of a class of an ontology, and classes of others that are the same."""
+        ontologies = self.contents.ontologies
+        if name not in ontologies.schema.classes:
+            return
+        for parent in ontologies.parents(name):
+            yield self._item(name, SUBCLASS_OF, parent)
+        for other in ontologies.equal_terms(name):
+            yield self._url(name, EQUIVALENT_CLASS, other)
+        for other in ontologies.close_terms(name):
+            yield self._url(name, CLOSE_MATCH, other)
+
+    def _source(self, name: str) -> Iterator[model.Statement]:
+        digest = self.contents.sources[name].digest
+        if digest:
+            snak = model.string_snak(self._id(DIGEST), digest)
+            yield model.statement(self.numbers[name], (name, digest), snak)
+
+    def _title(self, name: str) -> dict[str, str]:
+        title = self.contents.sources[name].title
+        if title is None or not title.value.strip():
+            return {model.NO_LANGUAGE: local_name(name)}
+        return {title.language or model.NO_LANGUAGE: title.value}
+
+    def _classes(self, name: str, rows: EntityRows) -> Iterator[model.Statement]:
+        for class_ in sorted({iri(row[2]) for row in rows.labels if row[2] is not None}):
+            yield self._item(name, INSTANCE_OF, class_)
+
+    def _relations(self, name: str, rows: Iterable[SolutionRow]) -> Iterator[model.Statement]:
+        groups: defaultdict[tuple[str, str, str], list[SolutionRow]] = defaultdict(list)
+        for row in rows:
+            relationship, _, object_, property_, *_ = row
+            target = iri(object_)
+            for key in self._properties(row):
+                groups[key, target, iri(relationship)].append(row)
+            if property_ is None:
+                generic = RELATED_TO.key(self.minter)
+                groups[generic, target, iri(relationship)].append(row)
+        order = sorted(groups, key=lambda k: (number(self.numbers[k[1]]), k[2], k[0]))
+        for key, target, relationship in order:
+            yield self._relation(name, key, target, relationship, groups[key, target, relationship])
+
+    def _properties(self, row: SolutionRow) -> Iterator[str]:
+        """Keys of the specific properties of a statement."""
+        if row[3] is not None:
+            yield iri(row[3])
+        elif row[4] is not None:
+            canonical = canonical_phrase(row[4].value)
+            if canonical in self.contents.phrases:
+                yield phrase_key(self.minter, canonical)
+
+    def _relation(
+        self, name: str, key: str, target: str, relationship: str, rows: list[SolutionRow]
+    ) -> model.Statement:
+        qualifiers: list[model.Snak] = []
+        references = []
+        for _, _, _, property_, phrase, text, confidence, document in sorted(rows, key=str):
+            if text is not None:
+                qualifiers.append(_text_snak(self._id(TEXT), text))
+            if phrase is not None and property_ is None:
+                qualifiers.append(_text_snak(self._id(PHRASE), phrase))
+            if confidence is not None:
+                qualifiers.append(model.quantity_snak(self._id(CONFIDENCE), confidence.value))
+            if document is not None and iri(document) != name:
+                references.append(self._reference(iri(document)))
+        snak = model.item_snak(self.numbers[key], self.numbers[target])
+        return model.statement(
+            self.numbers[name], (relationship, name, target), snak, qualifiers, references
+        )
+
+    def _typed_statements(
+        self, name: str, rows: Iterable[SolutionRow]
+    ) -> Iterator[model.Statement]:
+        """One statement for each property and value, with all sentences that make it."""
+        groups: dict[str, tuple[model.Snak, list[SolutionRow]]] = {}
+        for row in sorted(rows, key=str):
+            snak = self._typed_snak(row)
+            if snak["datavalue"]["value"] != "":  # which Wikibase does not take
+                groups.setdefault(snak["hash"], (snak, []))[1].append(row)
+        order = sorted(
+            groups.values(), key=lambda group: (number(group[0]["property"]), *_seed(group[1]))
+        )
+        for snak, group in order:
+            yield self._typed_statement(name, snak, group)
+
+    def _typed_snak(self, row: SolutionRow) -> model.Snak:
+        _, _, property_, object_, unit, *_ = row
+        typed = self.contents.ontologies.typed_property(iri(property_), datatype_of(object_))
+        property_id = self.numbers[typed.key(self.minter)]
+        if not isinstance(object_, Literal):
+            return model.item_snak(property_id, self.numbers[iri(object_)])
+        item = model.NO_UNIT
+        if unit is not None and typed.datatype == "quantity":
+            item = self.vocabulary.thing(self.numbers[iri(unit)]).value
+        return literal_snak(property_id, object_, typed.datatype, item)
+
+    def _typed_statement(
+        self, name: str, snak: model.Snak, rows: list[SolutionRow]
+    ) -> model.Statement:
+        sentences = sorted({row[5] for row in rows}, key=str)
+        qualifiers = [_text_snak(self._id(TEXT), sentence) for sentence in sentences]
+        surest = max((row[6] for row in rows), key=lambda term: (float(term.value), str(term)))
+        qualifiers.append(model.quantity_snak(self._id(CONFIDENCE), surest.value))
+        references = [self._reference(document) for document in {iri(row[7]) for row in rows}]
+        seed = (name, *_seed(rows))
+        return model.statement(self.numbers[name], seed, snak, qualifiers, references)
+
+    def _reference(self, document: str) -> dict[str, Any]:
+        source = self.numbers[self.contents.documents[document]]
+        return model.reference(
+            [
+                model.item_snak(self._id(STATED_IN), source),
+                model.string_snak(self._id(DOCUMENT), document, "url"),
+            ]
+        )
+
+    def _distinct_descriptions(
+        self, name: str, labels: dict[str, str], descriptions: model.Texts
+    ) -> model.Texts:
+        """Add the id to a description if another item has the same label and description.
+
+        Wikibase does not allow two such items.
+        """
+        for language, text_value in descriptions.items():
+            key = (language, labels.get(language), text_value["value"])
+            if language in labels and key in self._described:
+                suffix = f" ({self.numbers[name]})"
+                text_value["value"] = text_value["value"][: model.TEXT_LIMIT - len(suffix)] + suffix
+            self._described.add(key)
+        return descriptions
+
+
+def _seed(rows: list[SolutionRow]) -> tuple[str, str]:
+    """Value and unit of a statement as text; of several spellings, the first one."""
+    return min((str(row[3]), str(row[4] or "")) for row in rows)
+
+
+def _text_snak(property_id: str, text: Literal) -> model.Snak:
+    return model.text_snak(property_id, text.value, text.language or "")
+
+
+def _names(rows: EntityRows) -> tuple[dict[str, str], dict[str, Any]]:
+    """Labels, one per language, and all other names as aliases."""
+    labels: dict[str, str] = {}
+    for name in sorted({row[1] for row in rows.labels if row[1] is not None}, key=str):
+        labels.setdefault(name.language or model.NO_LANGUAGE, name.value)
+    return labels, model.aliases(labels, sorted(set(rows.names), key=str))
+
+
+def _descriptions(rows: EntityRows) -> dict[str, str]:
+    """The shortest description of each language; the English one starts with the class."""
+    result: dict[str, str] = {}
+    for text in sorted(set(rows.descriptions), key=lambda t: (len(t.value), str(t))):
+        result.setdefault(text.language or model.NO_LANGUAGE, text.value)
+    classes = sorted({iri(row[2]) for row in rows.labels if row[2] is not None})
+    words = ", ".join(CLASS_LABELS[class_] for class_ in classes if class_ in CLASS_LABELS)
+    if words:
+        result["en"] = f"{words}: {result['en']}" if "en" in result else words
+    return result
+
+
+_WIKIDATA_PROPERTY = re.compile(re.escape(WIKIDATA) + r"(P[1-9]\d*)")
+
+
+def equal_predicates(ontologies: Ontologies, typed: TypedProperty) -> list[tuple[str, str]]:
+    """Properties that ontologies declare equal, each with the predicate of its triples.
+
+    A property of Wikidata has direct values with the predicate ``wdt:``. Values of another datatype
+    than the ontology declares do not belong to the equal properties.
+    """
+    if not ontologies.is_declared(typed):
+        return []
+    return [(other, _predicate(other)) for other in ontologies.equal_terms(typed.iri)]
+
+
+def _predicate(property_: str) -> str:
+    match = _WIKIDATA_PROPERTY.fullmatch(property_)
+    base = WIKIDATA.removesuffix("entity/") + PREDICATES["wdt"]
+    return base + match[1] if match else property_

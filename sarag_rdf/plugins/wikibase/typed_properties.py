@@ -1,0 +1,209 @@
+"""Typed statements in an export: their properties, classes and units, as ontologies declare them.
+
+Wikibase gives a property one datatype. A property of an ontology therefore becomes one property of
+the export for each datatype that its values have: "date of birth" for dates, and "date of birth
+(string)" for values that are not dates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyoxigraph as ox
+from pyoxigraph import Literal, Triple
+
+from sarag_rdf.base.iris import Minter, local_name, sha256_hex
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
+from sarag_rdf.extraction.text_values import CURRENCY, unit_names
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema import Schema, split_words, value_datatype
+from sarag_rdf.graph.ontology.schema_reader import (
+    ALTERNATIVES,
+    DEFINITIONS,
+    LABELS,
+    TripleIndex,
+    schema_of,
+    schema_org,
+)
+from sarag_rdf.graph.stored_ontologies import ontology_triples
+from sarag_rdf.plugins.wikibase.snak_values import STRING, literal_datatype
+from sarag_rdf.plugins.wikibase.vocabulary import GEO
+
+ITEM = "wikibase-item"
+_IDENTIFIERS = frozenset(
+    (
+        DCTERMS.identifier.value,
+        "http://purl.org/dc/elements/1.1/identifier",
+        SKOS.notation.value,
+        *schema_org("identifier"),
+    )
+)
+"""Properties whose subproperties have external identifiers as values."""
+_SUBPROPERTY = RDFS.subPropertyOf.value
+_DATATYPES = {
+    **dict.fromkeys((XSD[n].value for n in ("date", "dateTime", "gYear", "gYearMonth")), "time"),
+    **dict.fromkeys((XSD[n].value for n in ("boolean", "duration", "time", "gMonthDay")), STRING),
+    XSD.anyURI.value: "url",
+}
+"""Datatype of a range -> datatype of Wikibase, for those that are not numbers."""
+_EQUAL = tuple(p.value for p in (OWL.equivalentProperty, OWL.equivalentClass, SKOS.exactMatch))
+
+
+@dataclass(frozen=True, slots=True)
+class TypedProperty:
+    """A property of an ontology with values of one datatype of Wikibase."""
+
+    iri: str
+    datatype: str
+
+    def key(self, minter: Minter) -> str:
+        """Its IRI in the table of ids: that of the property, if its values are items."""
+        if self.datatype == ITEM:
+            return self.iri
+        return f"{minter.base}property/{self.datatype}-{sha256_hex(self.iri)[:20]}"
+
+
+def datatype_of(value: object) -> str:
+    """The datatype of Wikibase for the value of a typed statement."""
+    return literal_datatype(value) if isinstance(value, Literal) else ITEM
+
+
+Texts = dict[str, str]
+"""Texts by language."""
+
+
+@dataclass(frozen=True)
+class Ontologies:
+    """The ontologies of a graph as an export needs them; without triples, nothing is known."""
+
+    triples: tuple[Triple, ...] = ()
+
+    @classmethod
+    def read(cls, reader: GraphReader, terms: Iterable[str]) -> Ontologies:
+        """The stored ontologies, and the packaged one if the terms need it."""
+        stored = tuple(ontology_triples(reader))
+        known = {getattr(triple.subject, "value", "") for triple in stored}
+        if any(term.startswith(COMMON.base) and term not in known for term in terms):
+            path = str(ontology_path("common.ttl"))
+            stored += tuple(quad.triple for quad in ox.parse(path=path, format=ox.RdfFormat.TURTLE))
+        return cls(stored)
+
+    @cached_property
+    def _index(self) -> TripleIndex:
+        return TripleIndex(self.triples)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The classes and properties."""
+        return schema_of(self.triples)
+
+    def typed_property(self, property_: str, datatype: str) -> TypedProperty:
+        """The property of the export for values of a datatype; of strings, also identifiers."""
+        if datatype == STRING and self._identifies(property_):
+            return TypedProperty(property_, "external-id")
+        return TypedProperty(property_, datatype)
+
+    def _identifies(self, property_: str) -> bool:
+        """Whether the strings of a property are identifiers: unique to their subjects, or named so.
+
+        As for inverse functional properties, and subproperties of ``dcterms:identifier``.
+        """
+        above = {property_, *self.schema.superproperties(property_)}
+        types = self._index.iris(property_, RDF.type.value)
+        parents = (parent for p in above for parent in self._index.iris(p, _SUBPROPERTY))
+        return OWL.InverseFunctionalProperty.value in types or not _IDENTIFIERS.isdisjoint(
+            {*above, *parents}
+        )
+
+    def is_declared(self, typed: TypedProperty) -> bool:
+        """Whether the datatype is that of the property's range, or the range is unknown."""
+        known = self.schema.properties.get(typed.iri)
+        if known is None or (not known.ranges and not known.is_literal):
+            return True
+        if not known.is_literal:
+            return typed.datatype == ITEM
+        declared = value_datatype(known.label, known.ranges)
+        if GEO.wktLiteral.value in known.ranges:
+            return typed.datatype == "globe-coordinate"
+        if declared == XSD.string.value:
+            return typed.datatype in (STRING, "external-id", "monolingualtext")
+        return typed.datatype == _DATATYPES.get(declared, "quantity")
+
+    def labels(self, term: str) -> Texts:
+        """The label of a class or property in each language; without any, words of its IRI."""
+        return self._texts(term, LABELS) or {"en": split_words(local_name(term))}
+
+    def descriptions(self, term: str) -> Texts:
+        """The definition of a class or property in each language."""
+        return self._texts(term, DEFINITIONS)
+
+    def aliases(self, term: str) -> list[Literal]:
+        """All names of a class or property."""
+        names = self._index.objects(term, *ALTERNATIVES)
+        return [name for name in names if isinstance(name, Literal) and name.value.strip()]
+
+    def _texts(self, term: str, properties: Iterable[str]) -> Texts:
+        texts: Texts = {}
+        for text in self._index.objects(term, *properties):
+            if isinstance(text, Literal) and text.value.strip():
+                texts.setdefault(text.language or "en", text.value)
+        return texts
+
+    def close_terms(self, term: str) -> list[str]:
+        """Terms of other vocabularies that are close in meaning."""
+        return sorted(set(self._index.iris(term, SKOS.closeMatch.value)))
+
+    def equal_terms(self, term: str) -> list[str]:
+        """Properties or named classes that are declared equal to one, in either direction."""
+        equal = {*self._index.iris(term, *_EQUAL), *self._inverse_matches.get(term, ())}
+        return sorted(other for other in equal - {term} if self._index.named(other) == [other])
+
+    @cached_property
+    def _inverse_matches(self) -> dict[str, set[str]]:
+        inverse: defaultdict[str, set[str]] = defaultdict(set)
+        for subject, other in self._index.pairs(*_EQUAL):
+            inverse[other].add(subject)
+        return inverse
+
+    def parents(self, class_: str) -> list[str]:
+        """The direct superclasses of a class that an ontology of the graph declares."""
+        known = self.schema.classes.get(class_)
+        return (
+            [parent for parent in known.parents if parent in self.schema.classes] if known else []
+        )
+
+    def domains(self, property_: str) -> tuple[str, ...]:
+        """Classes of which the subjects of a property have one."""
+        known = self.schema.properties.get(property_)
+        return self._classes(known.domains) if known else ()
+
+    def ranges(self, property_: str) -> tuple[str, ...]:
+        """Classes of which the items that are values of a property have one."""
+        known = self.schema.properties.get(property_)
+        return self._classes(known.ranges) if known and not known.is_literal else ()
+
+    def _classes(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted(name for name in names if name in self.schema.classes))
+
+    def classes_around(
+        self, classes: Iterable[str], properties: Iterable[TypedProperty]
+    ) -> Iterator[str]:
+        """The superclasses of classes, and of domains and ranges, with these."""
+        requested = set(classes) & self.schema.classes.keys()
+        for typed in properties:
+            requested.update(self.domains(typed.iri))
+            if typed.datatype == ITEM:
+                requested.update(self.ranges(typed.iri))
+        for class_ in requested:
+            yield from self.schema.superclasses(class_) & self.schema.classes.keys()
+
+
+def unit_texts(unit: str) -> tuple[Texts, Texts, list[Literal]]:
+    """Labels, descriptions and aliases of a unit of measurement or currency."""
+    names = unit_names(unit) or (local_name(unit),)
+    kind = "currency" if unit.startswith(CURRENCY) else "unit of measurement"
+    return {"en": names[0]}, {"en": kind}, [Literal(n, language="en") for n in names[1:]]
