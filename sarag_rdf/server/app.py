@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.kg.export.prefixes import prefixes_under
+from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import graph_store
