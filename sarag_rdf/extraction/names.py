@@ -130,7 +130,7 @@ def topic_name(title: str, text: str, names: Iterable[str] = ()) -> str:
 
     Of the `names` in the text, the only longer one that ends in the name at its start is used.
 
-    >>> topic_name("", "Snow moved to Nashville.", ["Hank Snow", "Nashville"])
+    >>> topic_name("", "Snow was a singer in Nashville.", ["Hank Snow", "Nashville"])
     'Hank Snow'
     """
     if any(map(str.isalnum, title)):
