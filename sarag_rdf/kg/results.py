@@ -124,6 +124,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
         "paths": [
             asdict(path)
             | {"hops": [{"property": hop, "inverse": is_inverse} for hop, is_inverse in path.hops]}
+            | {"answers": [asdict(end) | {"nodes": [*end.nodes]} for end in path.answers]}
             for path in retrieved.paths
         ],
     }

@@ -58,6 +58,7 @@ def serve(
     `open_graph` is called once here and in each worker for questions, so it must be picklable.
     Raises `UsageError`, `StoreError`, and what the application raises when it starts.
     """
+    _ = settings.access  # says what is wrong with it before the graph is opened
     app = make_app(settings, _base_iri(open_graph), open_graph)
     failures: list[Exception] = []
 
@@ -87,9 +88,11 @@ def serve(
     with listen(settings) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         ready(f"http://{host}:{listener.getsockname()[1]}", app.doors)
-        uvicorn.Server(config).run(sockets=[listener])
-    for error in failures:
-        raise error
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            for error in failures:
+                raise error
 
 
 def _base_iri(open_graph: OpenGraph) -> str:

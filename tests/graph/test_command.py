@@ -28,7 +28,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ontologies_are_added_listed_shown_and_removed(sarag: Sarag) -> None:
     added = sarag("ontology", "add", "museum.ttl")
     assert added.out == "museum: added, 4 classes, 6 properties, 57 triples\n"
-    assert added.complaints == ["sarag: 1 warning: sarag ontology check museum.ttl  lists them"]
+    assert added.complaints == ["sarag: 1 warning: sarag ontology check museum.ttl lists them"]
     listed = sarag("ontology", "list").out
     assert listed.startswith("museum: Museum ontology 1.2, 57 triples, added 20")
     shown = sarag("ontology", "show", "museum").out.splitlines()

@@ -333,7 +333,7 @@ def test_what_cannot_be_read_is_not_taken_for_gone(
 
     def scandir(path: Any) -> Any:
         if str(path).endswith("polish"):
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(13, "Permission denied", str(path))
         return listed(path)
 
     monkeypatch.setattr("os.scandir", scandir)
@@ -452,8 +452,8 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
         "1 new file skipped: sarag index or sarag sync adds it",
     ]
     assert sarag("sync", "docs", "--dry-run").out.splitlines()[:3] == [
-        "update  london.txt",
         "add     new.txt",
+        "update  london.txt",
         "delete  babbage.txt",
     ]
     planned = json.loads(sarag("sync", "docs", "--dry-run", "--json").out)

@@ -6,7 +6,7 @@ import http.client
 import json
 import os
 import re
-import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -170,8 +170,9 @@ def serving(kg: Path, *options: str, env: Mapping[str, str] | None = None) -> It
 
 def _started(process: subprocess.Popen[str], log: Path) -> Running:
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], _PATIENCE)
-    assert ready, "the server does not start"
+    with selectors.DefaultSelector() as waiting:  # takes any number of open files
+        waiting.register(process.stdout, selectors.EVENT_READ)
+        assert waiting.select(_PATIENCE), "the server does not start"
     line = process.stdout.readline()
     found = re.search(r"http://\[?([\w.:]+?)\]?:(\d+)/", line)
     if not found:
