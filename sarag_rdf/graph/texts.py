@@ -10,8 +10,7 @@ from pyoxigraph import Literal
 
 from sarag_rdf.base.types import Document, EntityType, Statement
 from sarag_rdf.base.vocab import TYPE_CLASSES
-from sarag_rdf.graph.delta import Delta, Kind
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
 
 MAX_PAGE_RELATIONSHIPS = 50
 """Relationships on a page, the first in the order of their texts."""

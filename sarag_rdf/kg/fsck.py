@@ -30,8 +30,7 @@ from sarag_rdf.building.commit import repair as complete_change
 from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_entailment
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
-from sarag_rdf.graph.delta import KINDS, Kind
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import KINDS, GraphReader, Kind
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, graph_names, imported_graphs
 from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shapes

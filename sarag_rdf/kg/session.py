@@ -13,8 +13,7 @@ from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.base.errors import DiskFullError, InputError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
 from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Extractor, Progress, silent
-from sarag_rdf.graph.delta import Journal
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader, Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of

@@ -21,8 +21,7 @@ from sarag_rdf.base.errors import (
     VectorStoreError,
 )
 from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Matrix, Progress, VectorStore, silent
-from sarag_rdf.graph.delta import Delta, Kind
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import is_disjoint_from_imports

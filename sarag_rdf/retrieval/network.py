@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sarag_rdf.base.arrays import Rows, find_all, narrow, rows_of
 from sarag_rdf.base.types import NodeType
 from sarag_rdf.base.vocab import SARAG, SKOS
-from sarag_rdf.graph.delta import Delta, Kind
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
 
 Column = Literal["source", "target", "statement"]
 """What a variable of a query result is to an edge."""

@@ -14,8 +14,7 @@ from sarag_rdf.base.arrays import Rows, packed_lists, unpacked_list
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Arrays, Vector, WordIndex
 from sarag_rdf.base.types import Document, Query
-from sarag_rdf.graph.delta import Delta
-from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.graph_reader import DOCUMENTS, Delta, GraphReader
 from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, with_weights
 from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors

@@ -18,7 +18,7 @@ import sarag_rdf
 from examples.qdrant_vectors import Qdrant, in_qdrant
 from sarag_rdf.base.errors import VectorStoreError
 from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector, VectorStore
-from sarag_rdf.graph.delta import KINDS
+from sarag_rdf.graph.graph_reader import KINDS
 from sarag_rdf.graph.vectors import search_indexes
 from sarag_rdf.graph.vectors.vector_store import FolderVectors
 from sarag_rdf.kg.graph import KnowledgeGraph

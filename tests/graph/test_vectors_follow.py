@@ -23,8 +23,7 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.building.source_evidence import SourceGraph
-from sarag_rdf.graph.delta import KINDS, Delta, Journal
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import KINDS, Delta, GraphReader, Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import is_disjoint_from_imports
@@ -204,7 +203,7 @@ def test_what_is_not_in_the_journal_makes_it_useless() -> None:
     assert delta_of(reader) is None
     write(reader, {3: 3})
     assert delta_of(reader) is None
-    with patch("sarag_rdf.graph.delta.MAX_TOUCHED", 3):
+    with patch("sarag_rdf.graph.graph_reader.MAX_TOUCHED", 3):
         reader = graph(store)
         write(reader, {4: 4})
         assert delta_of(reader) is None

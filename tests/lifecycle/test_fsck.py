@@ -18,7 +18,7 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS
 from sarag_rdf.building.link_records import EXACT, Match
-from sarag_rdf.graph.delta import KINDS
+from sarag_rdf.graph.graph_reader import KINDS
 from sarag_rdf.kg.fsck import FsckReport
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder

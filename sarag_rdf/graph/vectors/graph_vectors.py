@@ -21,8 +21,7 @@ from sarag_rdf.base.ports import (
     VectorStore,
     embed_queries,
 )
-from sarag_rdf.graph.delta import KINDS, Delta, Kind
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import KINDS, Delta, GraphReader, Kind
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 
