@@ -124,8 +124,8 @@ def test_contents(wheel: Path) -> None:
 
 def test_installed_package_is_the_wheels(programs: Path, tmp_path: Path) -> None:
     code = (
-        "import json, sarag_rdf; from sarag_rdf.base import resources as r;"
-        "prompt = __import__('sarag_rdf.base.prompts', fromlist=['x']).render_prompt('answer', question='', sections=[], facts=[], fence='');"
+        "import json, sarag_rdf; from sarag_rdf.base import prompts, resources as r;"
+        "prompt = prompts.render_prompt('answer', question='', sections=[], facts=[], fence='');"
         "page = r.template_text('activation.html.j2');"
         "names = r.query_names('sarag'), prompt != '', page != '';"
         "print(json.dumps([sarag_rdf.__file__, str(r.ontology_path('sarag.ttl')), *names]))"

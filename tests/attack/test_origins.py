@@ -56,7 +56,7 @@ def test_no_page_of_another_origin_has_anything_run(
 ) -> None:
     refused = server.ask("GET", path, token=False, **headers)
     if path.startswith(("/search", "/ask")):  # whose errors are JSON
-        assert (refused.status, "--cors" in refused.json()["error"]["message"]) == (403, True)
+        assert (refused.status, "--cors" in refused.text) == (403, True)
     else:
         refused.is_line(403, "--cors")
     kind = "application/x-www-form-urlencoded"
