@@ -204,9 +204,7 @@ class WorkerPool:
         await self._queue.acquire(client, self._seconds)
         process, grace, is_usable = self._idle.pop(), 0.0, False
         try:
-            if process is None:
-                process = self._start()
-                self._processes.add(process)
+            process = process or self._started()
             reply = await process.run((job, graphs), self._seconds, on_progress)
             # a large process is replaced, to return its memory, unless it may hold models
             is_usable = bool(self._grace) or process.memory < self._max_memory / 2
@@ -227,15 +225,24 @@ class WorkerPool:
             raise reply
         return reply
 
+    def _started(self) -> _WorkerProcess:
+        """A new process; raises `RequestError` (503)."""
+        process = self._start()
+        self._processes.add(process)
+        return process
+
     async def _release(
         self, process: _WorkerProcess | None, grace: float, *, is_usable: bool
     ) -> None:
-        """Make a process available to the next job, or kill it; its job may finish in `grace`."""
+        """Free a process for the next job, or replace it; its job may finish within `grace`."""
         if process and not is_usable and not (grace and await process.finishes_within(grace)):
-            if process in self._processes:  # it is killed already if the pool was closed meanwhile
-                self._processes.remove(process)
-                process.kill()
-            process = None
+            is_open = process in self._processes  # else it was killed when the pool was closed
+            killed, process = process, None
+            if is_open:
+                self._processes.remove(killed)
+                killed.kill()
+                with suppress(RequestError):  # the next job tries again, and says why
+                    process = self._started()
         self._idle.append(process)
         self._queue.release()
 
