@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import binascii
-import json
 import os
 import re
 import tempfile
@@ -28,6 +27,7 @@ from pydantic import (
     Field,
     ValidationError,
 )
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -155,8 +155,8 @@ async def json_body(request: Request) -> Any:
     if base_type(request.headers.get("content-type", "")) != JSON:
         raise RequestError(415, f"send the body as {JSON}")
     try:
-        return json.loads(await read_body(request, _MOST_JSON))
-    except (ValueError, RecursionError) as error:
+        return from_json(await read_body(request, _MOST_JSON))
+    except ValueError as error:  # also for half of a surrogate pair, which is no character
         raise RequestError(400, f"the body is not JSON: {error}") from error
 
 
