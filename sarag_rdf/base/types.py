@@ -162,12 +162,14 @@ class Query:
 
     `weights` are activation weights in [0, 4] of properties and classes by their IRIs, which take
     the place of those that the graph's annotations give. `limit` is the number of documents that a
-    context has at most; without one it is the retriever's.
+    context has at most; without one it is the retriever's. `budget` is the maximum size in tokens
+    of a context that a reasoner builds itself.
     """
 
     text: str
     weights: tuple[tuple[str, float], ...] = ()
     limit: int | None = None
+    budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
@@ -420,7 +421,7 @@ class KnowledgeGraph:
         approximately. `on_event` is called with what happens on the way: searches, calls, and the
         words of the answer, which come one by one where the last call of the reasoner writes them.
         """
-        query = self._query(question, weights, retriever)
+        query = replace(self._query(question, weights, retriever), budget=budget)
         strategy = registry.options_of("reasoner", reasoner)
         limited = _limited(retriever, options)
         gather = self.gather(limited, context=context, budget=budget, tokenizer=tokenizer)

@@ -44,6 +44,7 @@ from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.prompts import array_of, object_of, one_of, string
 from sarag_rdf.base.types import (
     Answer,
+    Context,
     Evidence,
     Excerpt,
     Link,
@@ -58,7 +59,7 @@ from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
-from sarag_rdf.retrieval.context import measured
+from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import (
     Explanation,
@@ -548,14 +549,14 @@ class DotRag(ReasonerStrategy):
             retriever = DotRagSearch(h=self.h, t=self.t)
             evidence = retriever.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
             closest = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
-            excerpts = {
-                f"D{position}": Excerpt.whole(ranked.document)
-                for position, ranked in enumerate(
-                    [ranked for ranked in closest if ranked.entity][: self.documents], start=1
-                )
-            }
-            section = Section("", excerpts, tuple(search.texts[path] for path in search.maximal))
-            context = measured((section,), self.name)
+            budget = Budget(approximate_tokens, talk.query.budget)
+            texts = [search.texts[path] for path in search.maximal]
+            texts = [text for text in texts if budget.take(text)]
+            named = [Excerpt.whole(ranked.document) for ranked in closest if ranked.entity]
+            read = [e for e in named[: self.documents] if budget.take(e.titled_text)]
+            excerpts = {f"D{position}": excerpt for position, excerpt in enumerate(read, start=1)}
+            section = Section("", excerpts, tuple(texts))
+            context = Context((section,) if texts or excerpts else (), budget.used, self.name)
             talk.add(Evidence(evidence, context))
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
