@@ -61,11 +61,7 @@ def search(server: Running, question: str = "Ada", **options: str | int) -> Got:
 
 
 def is_refused(got: Got, *words: str) -> None:
-    assert got.status == 400, got
-    error = got.json()["error"]
-    assert error["code"] == "bad_request"
-    for word in words:
-        assert word in error["message"]
+    got.is_json_error(400, "bad_request", *words)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +74,16 @@ def is_refused(got: Got, *words: str) -> None:
         ("k", 1001),
         ("c", "nan"),
         ("c", "1e400"),
-        ("limit", 1001),
     ],
 )
 def test_numbers_are_bounded(server: Running, name: str, value: str | int) -> None:
     got = server.ask("GET", "/search?" + urlencode({"q": "Ada", name: value}))
     is_refused(got, f"{name} of sarag must be ")
+
+
+def test_the_limit_is_bounded(server: Running) -> None:
+    """It is a parameter of the request, not only an option of the retriever."""
+    is_refused(search(server, limit=1001), "'limit': input should be less than or equal to 1000")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_others_are_answered_while_a_model_is_awaited_and_an_interrupt_ends_it(
         server.stop()
         assert time.monotonic() - begun < 30
         thread.join()
-        found[0].is_line(503, "stopping")
+        found[0].is_json_error(503, "busy", "stopping")
         assert server.process.returncode == 0
         assert all_end(children)
         assert "Traceback" not in server.log.read_text()

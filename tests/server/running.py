@@ -45,6 +45,16 @@ class Got:
     def json(self) -> Any:
         return json.loads(self.body)
 
+    def is_json_error(self, status: int, code: str, *words: str) -> None:
+        """Assert that this is an error in JSON, as those of /search and /ask are, on one line."""
+        assert self.status == status, self
+        assert self.media_type == "application/json", self
+        error = self.json()["error"]
+        assert error["code"] == code, self
+        assert "\n" not in error["message"], self
+        for word in words:
+            assert word in error["message"], self
+
     def is_line(self, status: int, *words: str) -> None:
         """Assert that this is an error in one line of plain text."""
         assert self.status == status, self
