@@ -46,11 +46,12 @@ from typing import Any
 import sarag_rdf
 from benchmarks.linked_data import ntriples
 from sarag_rdf.base.endpoints import ModelEndpoint
-from sarag_rdf.base.errors import EndpointError
+from sarag_rdf.base.errors import EndpointError, UnparsableReplyError
 from sarag_rdf.base.ports import Gather, Reasoner, Reply
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_llm
+from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer, matches, token_f1
 from sarag_rdf.plugins.evaluation.qa import Account, Meter
@@ -137,9 +138,14 @@ class ByHand:
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
+        """The patterns; as of a model, they are an error where the graph lacks their properties."""
         del name, max_tokens
         text = prompt.rpartition("Question: ")[2].partition("\n")[0]
-        return Reply({key: self._replies[text][key] for key in schema["properties"]}, Usage(1))
+        reply = json.dumps({key: self._replies[text][key] for key in schema["properties"]})
+        try:
+            return Reply(parse_reply(reply, schema), Usage(1))
+        except ValueError as error:
+            raise UnparsableReplyError(str(error)) from error
 
 
 def nothing(query: Query) -> Evidence:

@@ -316,7 +316,8 @@ def run(words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
         exec(words[2], {})
         return
     module, arguments = words[2], [*words[3:], *FURTHER.get(words[2].rpartition(".")[2], ())]
-    sys.modules.pop(module, None)
+    for name in (module, f"{module}.__main__"):
+        sys.modules.pop(name, None)
     monkeypatch.setattr(sys, "argv", [module, *arguments])
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
