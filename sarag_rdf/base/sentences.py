@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""A character that XML 1.0 does not allow."""
 _END = re.compile(
     r"(?<![.!?\u2026\u061f\u06d4\u0964\u0965])[.!?\u2026\u061f\u06d4\u0964\u0965]+[\"'\u201d\u2019)\]]*(?=\s)"
     r"|[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\u201d\u2019\uff09]*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,9 +19,8 @@ from sarag_rdf.documents.reading import ReadOptions
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
     from sarag_rdf.graph.ontology.schema import Schema
-    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import How, KnowledgeGraph
 
-How = Literal["index", "update", "sync"]
 _READING = [option.name for option in declared_options(ReadOptions)]
 
 _document_options = flags.together(

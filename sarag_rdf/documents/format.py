@@ -15,6 +15,7 @@ from sarag_rdf.base.errors import one_line
 from sarag_rdf.base.files import MAX_EXPANSION
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
+from sarag_rdf.base.sentences import NOT_IN_XML
 
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
 """Keys of a record for its text, in order of preference."""
@@ -134,7 +135,6 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_INVALID_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"[^\s\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]+")
 _SNIFFED_BYTES = 8192
@@ -143,7 +143,7 @@ _SNIFFED_BYTES = 8192
 def clean(text: str) -> str:
     """Normalise line ends, and replace each character that XML 1.0 does not allow by a space."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _INVALID_IN_XML.sub(" ", _SURROGATE.sub("\ufffd", text))
+    return NOT_IN_XML.sub(" ", _SURROGATE.sub("\ufffd", text))
 
 
 def clean_line(text: str) -> str:

@@ -34,7 +34,8 @@ from sarag_rdf.kg.schemas import phrase_schema, schema_in_force
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import recorded_model
 
-_STATING = (SARAG.property, SARAG.inverseProperty)
+STATING = (SARAG.property, SARAG.inverseProperty)
+"""The properties by which a relationship is stated in terms of an ontology."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +298,7 @@ _COMMANDS: Mapping[Subject, str] = {
 def _stating(reader: GraphReader) -> int:
     """The number of relationships that state a property."""
     quads = reader.store.quads(reader.minter.kg_graph)
-    return sum(quad.predicate in _STATING for quad in quads)
+    return sum(quad.predicate in STATING for quad in quads)
 
 
 def _record_classes(reader: GraphReader, decisions: Sequence[Decision]) -> None:

@@ -31,7 +31,7 @@ from sarag_rdf.base.errors import InputError, SaragError, UsageError, one_line
 from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.sandbox import EndedError
-from sarag_rdf.base.vocab import SARAG, iri, iri_or_literal
+from sarag_rdf.base.vocab import iri, iri_or_literal
 from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.decision_records import Decision
 from sarag_rdf.building.evidence_quarantine import (
@@ -54,12 +54,11 @@ from sarag_rdf.graph.store.shacl import (
     validate,
 )
 from sarag_rdf.graph.stored_ontologies import ontology_triples
-from sarag_rdf.kg.deciding import record_decisions
+from sarag_rdf.kg.deciding import STATING, record_decisions
 from sarag_rdf.kg.session import Session
 
 RULE = "shapes"
 """The rule of decisions by a gate."""
-_STATING = (SARAG.property, SARAG.inverseProperty)
 _REMEDIED_BY_MORE = frozenset(
     f"{name}ConstraintComponent" for name in ("MinCount", "HasValue", "QualifiedMinCount")
 )
@@ -125,7 +124,7 @@ def violating_statements(quads: Iterable[Quad], violations: Sequence[Violation])
     properties: set[str] = set()
     for quad in quads:
         statements[iri(quad.subject), quad.predicate.value].append(quad)
-        if quad.predicate in _STATING:
+        if quad.predicate in STATING:
             properties.add(iri_or_literal(quad.object).value)
     decisions: dict[tuple[str, str, str], Decision] = {}
     for violation in violations:

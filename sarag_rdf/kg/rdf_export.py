@@ -17,6 +17,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter, is_iri
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.sentences import NOT_IN_XML
 from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF, SARAG, SH, XSD, iri, iri_or_literal, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import GraphReader
@@ -364,7 +365,6 @@ def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Tri
 
 
 _NODE: Final = ox.NamedNode("urn:x")
-_INVALID_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _RESERVED_NAMES: Final = frozenset(
     RDF.base + name
     for name in (
@@ -397,7 +397,7 @@ def check_rdfxml(
                         "format, such as Turtle (text/turtle)"
                     )
                 known.add(predicate.value)
-        if isinstance(inner, ox.Literal) and _INVALID_IN_XML.search(inner.value):
+        if isinstance(inner, ox.Literal) and NOT_IN_XML.search(inner.value):
             raise UsageError(
                 "RDF/XML cannot express a literal with control characters: use another format, "
                 "such as Turtle (text/turtle)"

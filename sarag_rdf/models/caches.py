@@ -275,7 +275,6 @@ class CachedLLM:
             return None
 
 
-_LOG = logging.getLogger(__name__)
 _DAMAGED: Final = (
     *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT),
     *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_IOERR_SHORT_READ),
@@ -424,7 +423,7 @@ class SqliteCache:
         for suffix in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 self._path.with_name(self._path.name + suffix).unlink()
-        _LOG.warning(
+        log.warning(
             "the %s %s is damaged: it was renamed to %s, and a new one is created",
             self._what,
             shown_path(self._path),

@@ -59,7 +59,8 @@ from sarag_rdf.retrieval.view import GraphView
 
 TRIED: Final = 20
 """The most paths that are followed until one leads somewhere."""
-_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
+MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
+"""The topic of a question, in brackets."""
 _NEAREST: Final = 3
 """Entities with the nearest descriptions that stand for a topic, if the question names none."""
 _ABOUT, _DESCRIBES = 1.0, 0.5
@@ -166,8 +167,8 @@ class PathSearch:
         Without a name in the question, the entities with the nearest descriptions; but nothing if
         it marks a name that no entity has.
         """
-        view, marked = self.view, _MARKED.search(question)
-        text = _MARKED.sub(r"\1", question)
+        view, marked = self.view, MARKED.search(question)
+        text = MARKED.sub(r"\1", question)
         known = view.names.entities({normalize_name(marked[1].strip())}) if marked else {}
         if marked and known:
             [entities] = known.values()
@@ -299,7 +300,7 @@ class PathSearch:
         activation = {iri: activation.get(iri, _BETWEEN) for iri in nodes}
         if not len(view.iris.documents):
             return options.result(view, query, [])
-        question = view.vectors.embed_query(_MARKED.sub(r"\1", query.text))
+        question = view.vectors.embed_query(MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
         amounts, entities = self._amounts(activation)
         best = best_documents(view, cosines + amounts, options.limit, similarities=cosines)

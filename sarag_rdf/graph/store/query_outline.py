@@ -36,10 +36,11 @@ from rdflib.plugins.sparql.sparql import Prologue
 
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.sandbox import EndedError, Limits, run
+from sarag_rdf.base.sandbox import EndedError, run
 from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
 from sarag_rdf.graph.store.sparql_syntax import (
     SAFE_LENGTH,
+    TRIAL_LIMITS,
     check_query,
     tokens,
     undeclared_prefix,
@@ -50,7 +51,6 @@ BLANK: Final = "?__blank"
 """The beginning of variables that stand for blank nodes."""
 UNDECLARED: Final = "urn:sarag:undeclared:"
 """The beginning of namespaces of prefixes that a query does not declare."""
-_LIMITS: Final = Limits(seconds=30, memory=2 << 30)
 _OPTIONAL: Final = frozenset(
     {"OptionalGraphPattern", "MinusGraphPattern", "Filter", "Bind", "SubSelect"}
 )
@@ -188,7 +188,7 @@ def outline_of(text: str) -> QueryOutline:
     if len(text) <= SAFE_LENGTH:
         return read_outline(text)
     try:
-        return run(read_outline, _LIMITS, text)
+        return run(read_outline, TRIAL_LIMITS, text)
     except EndedError as error:
         raise QueryError(f"the SPARQL {error}: simplify it") from error
 

@@ -19,13 +19,13 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.sandbox import Limits, half_of_memory, run
+from sarag_rdf.base.sentences import NOT_IN_XML
 from sarag_rdf.base.vocab import DEEPEST_TERM, PREFIXES, XSD, is_deep
 
 RESULT_FORMATS = ("table", "csv", "tsv", "json", "turtle", "ntriples")
 Solution = Sequence[Any]
 """The terms of a solution; None for an unbound variable."""
 _XML_HEADER = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
-_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _STRING = XSD.string.value
 _quote_json = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -208,7 +208,7 @@ def _xml_term(term: Any) -> str:
 
 def _xml_text(value: str) -> str:
     """Escaped text; characters that XML 1.0 does not allow become U+FFFD."""
-    return escape(_NOT_IN_XML.sub("\ufffd", value), {"\r": "&#13;"})
+    return escape(NOT_IN_XML.sub("\ufffd", value), {"\r": "&#13;"})
 
 
 # ------------------------------------------------------------------------------------ Reading

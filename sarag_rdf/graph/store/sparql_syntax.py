@@ -329,7 +329,7 @@ SAFE_LENGTH: Final = 2_000
 """Characters; the shortest text known to crash a process with a stack of 8 MiB has 4,600."""
 STACK: Final = 4 << 20
 """Size in bytes of the stack for a trial run: half of that of the main thread."""
-_LIMITS: Final = Limits(seconds=30, memory=2 << 30)
+TRIAL_LIMITS: Final = Limits(seconds=30, memory=2 << 30)
 
 
 def check_query(text: str) -> QueryTraits:
@@ -342,7 +342,7 @@ def check_query(text: str) -> QueryTraits:
         return inspect_query(text)
     check_size(text)
     try:
-        return run(try_query, _LIMITS, text)
+        return run(try_query, TRIAL_LIMITS, text)
     except EndedError as error:
         raise QueryError(f"the SPARQL {error}: {ADVICE}") from error
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.types import Query, Source
 from sarag_rdf.plugins.evaluation.measures import normalize_answer
+from sarag_rdf.retrieval.paths import MARKED
 from sarag_rdf.retrieval.retriever import question_of
 
 # --------------------------------------------------------------------------------------------- JSON
@@ -281,9 +282,6 @@ def read_questions(path: Path) -> QuestionFile:
     return QuestionFile(tuple(by_id.values()), len(questions) - len(by_id), file.summary)
 
 
-_MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
-
-
 def _table_questions(file: DataFile) -> Iterator[Question]:
     """The rows of a tab-separated table with the columns ``question`` and ``answers``.
 
@@ -298,10 +296,10 @@ def _table_questions(file: DataFile) -> Iterator[Question]:
         raise file.error("a table has the columns question and answers, separated by tabs")
     for number, row in enumerate(rows, 1):
         marked = row["question"] or ""
-        topic = _MARKED.search(marked)
+        topic = MARKED.search(marked)
         record = {
             "id": row.get("id") or f"row {number}",
-            "question": _MARKED.sub(r"\1", marked),
+            "question": MARKED.sub(r"\1", marked),
             "answer": (row["answers"] or "").split("|"),
             "type": row.get("type") or row.get("path_type"),
         }
@@ -338,7 +336,7 @@ def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question
 def _with_brackets(text: str, topic: str) -> str:
     """A question with its topic in square brackets, unless it has brackets already."""
     place = re.search(re.escape(topic), text, re.IGNORECASE) if topic else None
-    if place is None or _MARKED.search(text):
+    if place is None or MARKED.search(text):
         return text
     return f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
 
