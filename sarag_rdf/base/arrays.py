@@ -43,19 +43,6 @@ def unpacked(data: NDArray[np.uint8], ends: Ends) -> list[str]:
     return texts
 
 
-def packed_lists(lists: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
-    """Lists of strings by name as arrays: ``NAME`` for the bytes, ``NAME_ends`` for the ends."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, texts in lists.items():
-        arrays[name], arrays[f"{name}_ends"] = packed(texts)
-    return arrays
-
-
-def unpacked_list(arrays: Mapping[str, NDArray[Any]], name: str) -> list[str]:
-    """The list of a name in the arrays of `packed_lists`."""
-    return unpacked(arrays[name], arrays[f"{name}_ends"])
-
-
 class IriList(Sequence[str]):
     """Strings that are decoded when they are accessed.
 
@@ -69,7 +56,12 @@ class IriList(Sequence[str]):
     @classmethod
     def of(cls, iris: Iterable[str]) -> IriList:
         """A list of the given strings, which are sorted and deduplicated."""
-        return cls(*packed(sorted(set(iris))))
+        return cls.packed(sorted(set(iris)))
+
+    @classmethod
+    def packed(cls, texts: Sequence[str]) -> IriList:
+        """A list of the given strings as they are."""
+        return texts if isinstance(texts, IriList) else cls(*packed(texts))
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> IriList:

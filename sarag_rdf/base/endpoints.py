@@ -86,12 +86,15 @@ class SparqlEndpoint(Options):
     def writable(self) -> SparqlEndpoint:
         """The same with the URLs for writing filled in by convention where they are known."""
         parts = urlsplit(self.query_url)
-        update, store = _by_convention(parts.path)
-        return replace(
-            self,
-            update_url=self.update_url or (parts._replace(path=update).geturl() if update else ""),
-            store_url=self.store_url or (parts._replace(path=store).geturl() if store else ""),
-        )
+        for pattern, *paths in _CONVENTIONS:
+            if match := re.fullmatch(pattern, parts.path):
+                update, store = (parts._replace(path=match.expand(p)).geturl() for p in paths)
+                return replace(
+                    self,
+                    update_url=self.update_url or update,
+                    store_url=self.store_url or store,
+                )
+        return self
 
     def beside(self, other: SparqlEndpoint) -> SparqlEndpoint:
         """The same, without credentials if it is on another host than `other`, which has them."""
@@ -130,14 +133,6 @@ def _check(url: str) -> None:
             "the URL of an endpoint must not contain a password: set SARAG_SPARQL_USER and "
             "SARAG_SPARQL_PASSWORD in the environment"
         )
-
-
-def _by_convention(path: str) -> tuple[str, str]:
-    for pattern, update, store in _CONVENTIONS:
-        match = re.fullmatch(pattern, path)
-        if match:
-            return match.expand(update), match.expand(store)
-    return "", ""
 
 
 _USER_FOLDERS = {"CACHE": ".cache", "CONFIG": ".config", "STATE": ".local/state"}

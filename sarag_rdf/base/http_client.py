@@ -109,51 +109,35 @@ class BoundedClient(httpx.Client):
         """
         with _Alarm(self._deadline) as alarm:
             request.extensions = {**request.extensions, "trace": alarm.trace}
-            try:
+            with alarm.deadline():
                 response = super().send(request, **{**options, "stream": True})
-                if options.get("stream") and response.status_code < 300:
-                    alarm.keep()
-                    return httpx.Response(
-                        response.status_code,
-                        headers=_safe_headers(response),
-                        stream=_BoundedStream(response, alarm, self._max_reply),
-                        request=request,
-                    )
-                try:
-                    body = self._read(response)
-                finally:
-                    response.close()
-            except httpx.HTTPError as error:
-                if alarm.has_expired:
-                    raise DeadlineError from error
-                raise
-            if alarm.has_expired:  # a reply of unknown length looks whole where it was cut
-                raise DeadlineError
+            is_error = response.status_code >= 300
+            shown = self._max_error if is_error else None
+            body = _BoundedStream(response, alarm, self._max_reply, shown)
+            if options.get("stream") and not is_error:
+                alarm.keep()
+                headers = _safe_headers(response)
+                return httpx.Response(
+                    response.status_code, headers=headers, stream=body, request=request
+                )
+            try:
+                content = b"".join(body)
+            finally:
+                response.close()
+        # Where the length is announced, truncation is detected.
+        chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
         reply = httpx.Response(
             response.status_code,
             headers=_safe_headers(response),
-            content=redacted_body(body, remark=response.status_code >= 300),
+            content=redacted_body(content, remark=is_error),
             request=request,
             extensions={
-                "has_length": _is_framed(response),
+                "has_length": chunked or "Content-Length" in response.headers,
                 "reason_phrase": redacted_body(response.reason_phrase.encode(), remark=True),
             },
         )
         reply.next_request = response.next_request
         return reply
-
-    def _read(self, response: httpx.Response) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        for part in response.iter_bytes():
-            size += len(part)
-            parts.append(part)
-            if self._max_error is not None and response.status_code >= 300:
-                if size >= self._max_error:
-                    break
-            elif size > self._max_reply:
-                raise ReplySizeError(self._max_reply)
-        return b"".join(parts)
 
 
 def _safe_headers(response: httpx.Response) -> list[tuple[str, str]]:
@@ -166,35 +150,31 @@ def _safe_headers(response: httpx.Response) -> list[tuple[str, str]]:
 
 
 class _BoundedStream(httpx.SyncByteStream):
-    """The body of a reply as it arrives, until the deadline and up to a size."""
+    """The body of a reply as it arrives, until the deadline and up to a size.
 
-    def __init__(self, response: httpx.Response, alarm: _Alarm, limit: int) -> None:
-        self._response, self._alarm, self._limit = response, alarm, limit
+    Of an error page the first `shown` bytes are enough.
+    """
+
+    def __init__(
+        self, response: httpx.Response, alarm: _Alarm, limit: int, shown: int | None
+    ) -> None:
+        self._response, self._alarm = response, alarm
+        self._limit, self._shown = limit, shown
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
-        try:
+        with self._alarm.deadline():
             for part in self._response.iter_bytes():
                 size += len(part)
-                if size > self._limit:
+                if self._shown is None and size > self._limit:
                     raise ReplySizeError(self._limit)
                 yield part
-        except httpx.HTTPError as error:
-            if self._alarm.has_expired:
-                raise DeadlineError from error
-            raise
-        if self._alarm.has_expired:  # a reply of unknown length looks whole where it was cut
-            raise DeadlineError
+                if self._shown is not None and size >= self._shown:
+                    return
 
     def close(self) -> None:
         self._alarm.cancel()
         self._response.close()
-
-
-def _is_framed(response: httpx.Response) -> bool:
-    """Whether the length of the body was announced, so that truncation is detected."""
-    chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
-    return chunked or "Content-Length" in response.headers
 
 
 class _Alarm:
@@ -215,6 +195,18 @@ class _Alarm:
         if not self._is_kept:
             self.cancel()
 
+    @contextlib.contextmanager
+    def deadline(self) -> Iterator[None]:
+        """Raise `DeadlineError` for what the deadline cuts off."""
+        try:
+            yield
+        except httpx.HTTPError as error:
+            if self.has_expired:
+                raise DeadlineError from error
+            raise
+        if self.has_expired:  # a reply of unknown length looks whole where it was cut
+            raise DeadlineError
+
     def keep(self) -> None:
         """Stay active after the block, until `cancel`."""
         self._is_kept = True
@@ -228,13 +220,10 @@ class _Alarm:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._socket = info["return_value"].get_extra_info("socket")
             if self.has_expired:
-                self._close()
+                self._expire()
 
     def _expire(self) -> None:
         self.has_expired = True
-        self._close()
-
-    def _close(self) -> None:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)

@@ -82,18 +82,10 @@ def option(
     option (see `sarag_rdf.cli.settings_files`). `flag` is its name on the command line, by default
     ``--name``; None if it is for Python alone.
     """
-    declaration = {
-        "meaning": meaning,
-        "ge": ge,
-        "gt": gt,
-        "le": le,
-        "lt": lt,
-        "choices": choices,
-        "recorded": recorded,
-        "harmless": harmless,
-        "flag": flag,
-    }
-    return field(default=default, metadata=declaration)
+    declared = Option(
+        "", str, False, default, meaning, ge, gt, le, lt, choices, recorded, harmless, flag
+    )
+    return field(default=default, metadata={"option": declared})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,25 +152,18 @@ class Option:
         is_default = type(value) is type(self.default) and value == self.default
         if is_default or (value is None and self.is_optional):
             return
-        if not (self._has_type(value) and self._is_in_range(value)):
+        if not self._admits(value):
             raise UsageError(
                 f"{self.name} of {strategy} must be {self.allowed}, not {_shown(value)}"
             )
 
-    def _has_type(self, value: Any) -> bool:
+    def _admits(self, value: Any) -> bool:
         if self.kind is tuple:
             return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
-        if self.kind is Path:
-            return isinstance(value, Path)
-        if self.kind in (bool, str) or isinstance(value, bool):
-            return isinstance(value, self.kind) and (self.kind in (bool, str))
-        return isinstance(value, Integral if self.kind is int else Real)
-
-    def _is_in_range(self, value: Any) -> bool:
-        if self.kind is str:
-            return not self.choices or value in self.choices
-        if self.kind in (bool, tuple, Path):
-            return True
+        if self.kind in (bool, str, Path):
+            return isinstance(value, self.kind) and value in (self.choices or (value,))
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+            return False
         return (
             (isinstance(value, Integral) or math.isfinite(value))
             and (self.ge is None or value >= self.ge)
@@ -298,13 +283,12 @@ def _declared(options: Any) -> tuple[Option, ...]:
     own = vars(options).get("__annotations__", {})
     declarations = []
     for part in sorted(fields(options), key=lambda part: part.name not in own):
-        if "meaning" in part.metadata:
-            kind, is_optional = _kind(hints[part.name])
-            declaration = Option(part.name, kind, is_optional, part.default, **part.metadata)
-            flag = (
-                f"--{part.name.replace('_', '-')}" if declaration.flag == "" else declaration.flag
+        if "option" in part.metadata:
+            (kind, is_optional), option_ = _kind(hints[part.name]), part.metadata["option"]
+            flag = f"--{part.name.replace('_', '-')}" if option_.flag == "" else option_.flag
+            declarations.append(
+                replace(option_, name=part.name, kind=kind, is_optional=is_optional, flag=flag)
             )
-            declarations.append(replace(declaration, flag=flag))
     return tuple(declarations)
 
 

@@ -183,7 +183,11 @@ class GraphStore(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors."""
+    """Turns texts into unit vectors.
+
+    One that embeds what is searched for, such as questions, otherwise than passages has a method
+    `embed_queries` of the same signature as well.
+    """
 
     @property
     def name(self) -> str:
@@ -195,56 +199,11 @@ class Embedder(Protocol):
         ...
 
 
-class QueryEmbedder(Embedder, Protocol):
-    """An `Embedder` that embeds queries otherwise than passages."""
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed what is searched for, such as questions: the same shape."""
-        ...
-
-
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """Embed queries, as passages if the model makes no difference."""
     embed: Callable[[Sequence[str]], Matrix]
     embed = getattr(embedder, "embed_queries", embedder.embed)
     return embed(texts)
-
-
-class VectorIndex(Protocol):
-    """Vectors of one kind of node: descriptions, relationships, documents, or entities.
-
-    `sarag_rdf.graph.vectors.index.AnyIndex` implements it with `iris` and two further methods.
-    """
-
-    @property
-    def iris(self) -> Sequence[str]:
-        """All IRIs in ascending order; positions refer to this sequence."""
-
-    def __len__(self) -> int: ...
-
-    def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        """The k IRIs of highest cosine, best first, ties by IRI; approximate in a large index."""
-
-    def nearest_rows(self, vector: Vector, k: int) -> tuple[NDArray[np.int64], Vector]:
-        """The same as positions and cosines, each of shape (min(k, n),)."""
-
-    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
-        """The cosines of IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
-
-    def vectors(self, positions: NDArray[np.int64]) -> Matrix:
-        """The vectors at positions, shape (len(positions), d)."""
-
-    def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The cosines at positions, shape (len(positions),)."""
-
-    def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
-        """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
-
-        Computed from a fixed random sample in a large index, like the moments.
-        """
-
-    def moments(self, vector: Vector) -> tuple[float, float]:
-        """Mean and standard deviation of the cosines with `vector`; (0, 0) if empty."""
 
 
 class WordIndex(Protocol):
@@ -257,62 +216,6 @@ class WordIndex(Protocol):
 
 Arrays = Mapping[str, NDArray[Any]]
 """Named arrays of numbers."""
-
-
-class VectorStore(Protocol):
-    """A cache of vector indexes, and of arrays computed from the graph.
-
-    Entries may be deleted at any time.
-    """
-
-    def names(self) -> Sequence[str]:
-        """The names of arrays and kinds of indexes in the store, readable or not."""
-
-    def key_of(self, name: str) -> str:
-        """The key of an entry; empty if there is none, or if it is unreadable."""
-
-    def discard(self, name: str) -> None:
-        """Delete an entry."""
-
-    def load_arrays(self, name: str, key: str) -> Arrays | None:
-        """The arrays saved under name and key, read-only, or None."""
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        """Store arrays, if possible."""
-
-    def load(self, kind: str, key: str) -> VectorIndex | None:
-        """The index of a kind if it was saved under this key, else None."""
-
-    def save(
-        self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
-    ) -> VectorIndex:
-        """Create an index of IRIs (ascending) and their vectors, and store it if possible.
-
-        The vectors are passed in blocks, at least one, and written incrementally.
-        """
-
-    def update(
-        self,
-        kind: str,
-        before: str,
-        after: str,
-        deleted: Sequence[str],
-        inserted: Sequence[str],
-        blocks: Iterable[Matrix],
-    ) -> VectorIndex | None:
-        """Update the index of key `before` to key `after`: delete IRIs, and insert others.
-
-        `inserted` ascends, with vectors in `blocks`; IRIs that already exist must be in `deleted`
-        as well, which may contain unknown IRIs. None if there is no such index, or if it cannot be
-        written; it must then be rebuilt, and the old one is no longer usable.
-        """
-
-    def rekey(self, name: str, before: str, after: str) -> None:
-        """Change the key of an index or arrays, if they exist."""
-
-
-ChooseVectors = Callable[[str, VectorStore], VectorStore]
-"""Takes a name for the parts that are searched, and the default store; returns the store to use."""
 
 
 @dataclass(frozen=True, slots=True)

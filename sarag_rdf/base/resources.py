@@ -21,6 +21,8 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.vocab import RDFS, SKOS, Term
 
 _PACKAGE = Path(__file__).parents[1]
+_DATA = _PACKAGE / "_data" if (_PACKAGE / "_data").is_dir() else _PACKAGE.parent
+_QUERIES = _DATA / "queries"
 _PATHS = {
     "label": (RDFS.label.value,),
     "alias": (SKOS.altLabel.value,),
@@ -32,15 +34,9 @@ _DEFAULT_GRAPH = "urn:sarag:default-graph"
 _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 
 
-@cache
-def _data_root() -> Path:
-    packaged = _PACKAGE / "_data"
-    return packaged if packaged.is_dir() else _PACKAGE.parent
-
-
 def ontology_path(name: str) -> Path:
     """The path of an ontology file, such as ``sarag.ttl`` or ``shapes.ttl``."""
-    return _data_root() / "ontology" / name
+    return _DATA / "ontology" / name
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,7 @@ def query_file(kind: str, name: str) -> QueryFile:
     The queries of kinds of imported graphs are templates, ``<name>.rq.j2`` in the folder of the
     kind or in ``queries/imported/``, for which ``queries/kinds/<kind>.j2`` has what differs.
     """
-    path = _query_folder() / kind / f"{name}.rq"
+    path = _QUERIES / kind / f"{name}.rq"
     if path.is_file():
         text = path.read_text(encoding="utf-8")
     else:
@@ -128,28 +124,23 @@ def query_header(text: str) -> dict[str, str]:
 @cache
 def query_names(kind: str) -> tuple[str, ...]:
     """The names of all query files for a kind of graph, sorted."""
-    root = _query_folder()
-    paths = [*(root / kind).glob("*.rq"), *(root / kind).glob("*.rq.j2")]
-    if (root / "kinds" / f"{kind}.j2").is_file():
-        paths += (root / "imported").glob("*.rq.j2")
+    paths = [*_QUERIES.glob(f"{kind}/*.rq"), *_QUERIES.glob(f"{kind}/*.rq.j2")]
+    if (_QUERIES / "kinds" / f"{kind}.j2").is_file():
+        paths += _QUERIES.glob("imported/*.rq.j2")
     return tuple(sorted(path.name.partition(".")[0] for path in paths))
 
 
 @cache
 def all_query_names() -> frozenset[str]:
     """The names of all query files, for whatever kind of graph."""
-    paths = (*_query_folder().glob("*/*.rq"), *_query_folder().glob("*/*.rq.j2"))
+    paths = (*_QUERIES.glob("*/*.rq"), *_QUERIES.glob("*/*.rq.j2"))
     return frozenset(path.name.partition(".")[0] for path in paths)
-
-
-def _query_folder() -> Path:
-    return _data_root() / "queries"
 
 
 @cache
 def _query_templates() -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_query_folder()),
+        loader=jinja2.FileSystemLoader(_QUERIES),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - values are serialized RDF terms
         trim_blocks=True,

@@ -23,7 +23,7 @@ from sarag_rdf.base.errors import (
     StoreError,
     shown_path,
 )
-from sarag_rdf.base.ports import Change, Progress, VectorIndex, VectorStore
+from sarag_rdf.base.ports import Change, Progress
 from sarag_rdf.base.resources import ontology_path, query_file
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG
 from sarag_rdf.building.commit import repair as complete_change
@@ -38,7 +38,8 @@ from sarag_rdf.graph.store.shacl import validate as validate_data
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
-from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore
+from sarag_rdf.graph.vectors.search_indexes import VectorIndex
+from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore, VectorStore
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of

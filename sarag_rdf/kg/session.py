@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.base.errors import DiskFullError, InputError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
-from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Extractor, Progress, silent
+from sarag_rdf.base.ports import LLM, Embedder, Extractor, Progress, silent
 from sarag_rdf.graph.graph_reader import GraphReader, Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
@@ -23,6 +23,7 @@ from sarag_rdf.retrieval.view import Engine, GraphView
 if TYPE_CHECKING:
     from sarag_rdf.building.index_run import IndexReport
     from sarag_rdf.building.plan import Request
+    from sarag_rdf.graph.vectors.vector_store import ChooseVectors
 
 
 class Snapshot:

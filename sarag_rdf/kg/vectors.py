@@ -20,13 +20,13 @@ from sarag_rdf.base.errors import (
     UsageError,
     VectorStoreError,
 )
-from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Matrix, Progress, VectorStore, silent
+from sarag_rdf.base.ports import LLM, Embedder, Matrix, Progress, silent
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import EmbedTexts, GraphVectors, carry_over, in_blocks
-from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.vector_store import ChooseVectors, FolderVectors, VectorStore
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
 from sarag_rdf.models.embedding_names import ModelName
@@ -295,9 +295,7 @@ class Vectors:
         """Where the indexes and arrays of the parts that `reader` reads are stored."""
         scope = "" if reader.over is None else reader.scope[:16]
         folder = self._cache("vectors")
-        store: VectorStore = MemoryVectors()
-        if folder is not None:
-            store = FolderVectors(folder / scope)
+        store = VectorStore() if folder is None else FolderVectors(folder / scope)
         return store if self._choose is None else self._choose(scope or "documents", store)
 
 

@@ -50,7 +50,7 @@ LATEST = 4096
 
 
 class CachedEmbedder:
-    """A QueryEmbedder in front of an Embedder; its cache can be deleted at any time.
+    """A cache in front of an Embedder, which can be deleted at any time.
 
     The key of a vector is the SHA-256 of the model's name and the text, and of the prompt if there
     is one, so that a text has one vector as query and another as passage.

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, packed_lists, unpacked_list
+from sarag_rdf.base.arrays import Floats, IriList
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, embed_queries
 from sarag_rdf.retrieval.path_model import (
     FEATURES,
@@ -86,9 +86,9 @@ class PathIndex:
             arrays = view.vectors.cached_arrays("path-phrases", self._arrays)
         else:  # the phrases of readable graphs are not those of all
             arrays = self._arrays()
-        [schema] = unpacked_list(arrays, "schema")
+        [schema] = IriList.of_arrays(arrays, "schema")
         self.schema = PathSchema(**json.loads(schema))
-        texts = unpacked_list(arrays, "texts")
+        texts = IriList.of_arrays(arrays, "texts")
         self.vectors.known |= dict(zip(texts, np.asarray(arrays["vectors"]), strict=True))
 
     def _arrays(self) -> Arrays:
@@ -97,7 +97,8 @@ class PathIndex:
             dict.fromkeys(text for hop in schema.hops for text in self._model.texts(schema, (hop,)))
         )
         vectors = self._view.vectors.embedder.embed(texts) if texts else np.zeros((0, 1))
-        lists = packed_lists({"schema": [schema.to_json()], "texts": texts})
+        lists = IriList.packed([schema.to_json()]).arrays("schema")
+        lists |= IriList.packed(texts).arrays("texts")
         return {**lists, "vectors": np.asarray(vectors, dtype=np.float32)}
 
     def text(self, path: HopSequence) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows, packed_lists, unpacked_list
+from sarag_rdf.base.arrays import IriList, Rows
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Arrays, Vector, WordIndex
 from sarag_rdf.base.types import Document, Query
@@ -211,7 +211,7 @@ class Names:
             return {}
         arrays = self._cached("names", self._pairs)
         known: defaultdict[str, set[str]] = defaultdict(set)
-        columns = (unpacked_list(arrays, column) for column in ("names", "entities"))
+        columns = (IriList.of_arrays(arrays, column) for column in ("names", "entities"))
         for name, entity in zip(*columns, strict=True):
             known[name].add(entity)
         return {name: entities for name, entities in known.items() if len(entities) <= OWNERS}
@@ -219,5 +219,5 @@ class Names:
     def _pairs(self) -> Arrays:
         rows = self._reader.imported.rows("names")
         pairs = sorted({(normalize_name(name.value), entity.value) for entity, name in rows})
-        names, entities = [name for name, _ in pairs], [entity for _, entity in pairs]
-        return packed_lists({"names": names, "entities": entities})
+        names, entities = (IriList.packed([pair[at] for pair in pairs]) for at in (0, 1))
+        return names.arrays("names") | entities.arrays("entities")

@@ -17,10 +17,10 @@ from qdrant_client import QdrantClient
 import sarag_rdf
 from examples.qdrant_vectors import Qdrant, in_qdrant
 from sarag_rdf.base.errors import VectorStoreError
-from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector, VectorStore
+from sarag_rdf.base.ports import Matrix, Vector
 from sarag_rdf.graph.graph_reader import KINDS
 from sarag_rdf.graph.vectors import search_indexes
-from sarag_rdf.graph.vectors.vector_store import FolderVectors
+from sarag_rdf.graph.vectors.vector_store import ChooseVectors, FolderVectors, VectorStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.vector_engine import EngineVectors
 from sarag_rdf.testing.fakes import HashEmbedder

@@ -458,22 +458,23 @@ def parse_triples(file: InputFile, options: RdfReadOptions, genid: str) -> Itera
 
 
 def triple_blocks(
-    triples: Iterable[ox.Triple], size: int, position: Callable[[], int]
+    triples: Iterable[ox.Triple | ox.Quad],
+    size: int,
+    position: Callable[[], int],
+    format_: ox.RdfFormat = ox.RdfFormat.N_TRIPLES,
 ) -> Iterator[StatementBlock]:
-    """The triples in blocks of `size`, each with the `position` in the file after it."""
+    """Triples or quads in blocks of `size`, each with the `position` in the file after it."""
     remaining = iter(triples)
     while batch := list(islice(remaining, size)):
-        data = ox.serialize(batch, format=ox.RdfFormat.N_TRIPLES) or b""
-        used = frozenset(triple.predicate.value for triple in batch)
+        data = ox.serialize(batch, format=format_) or b""
+        used = frozenset(statement.predicate.value for statement in batch)
         yield StatementBlock(data, len(batch), position(), used)
 
 
 def _quads(file: InputFile, options: RdfReadOptions) -> Iterator[StatementBlock]:
     with unpacked(file) as (content, raw):
         quads = read_quads(file, content, options)
-        while batch := list(islice(quads, BLOCK)):
-            data = ox.serialize(batch, format=ox.RdfFormat.N_QUADS) or b""
-            yield StatementBlock(data, len(batch), raw.tell())
+        yield from triple_blocks(quads, BLOCK, raw.tell, ox.RdfFormat.N_QUADS)
 
 
 def _triples(file: InputFile, options: RdfReadOptions, genid: str) -> Iterator[StatementBlock]:
@@ -490,66 +491,52 @@ def _triples(file: InputFile, options: RdfReadOptions, genid: str) -> Iterator[S
 _CODE = re.compile(r"b[0-9a-f]{32}")
 
 
-def _prefix(base: str) -> str:
-    parts = urlsplit(base)
-    return f"{parts.scheme}://{parts.netloc}/.well-known/genid/"
-
-
 class Skolemizer:
     """Replaces the blank nodes of one request by Skolem IRIs, equal nodes by the same IRI."""
 
     def __init__(self, base: str) -> None:
         """`base` is the base IRI of the graph."""
-        self._prefix = _prefix(base)
+        parts = urlsplit(base)
+        self._prefix = f"{parts.scheme}://{parts.netloc}/.well-known/genid/"
         self._nodes: dict[ox.BlankNode, ox.NamedNode] = {}
 
     def quads(self, quads: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
         """The quads without blank nodes."""
         for quad in quads:
-            yield ox.Quad(
-                self.term(quad.subject),
-                quad.predicate,
-                self.term(quad.object),
-                self.term(quad.graph_name),
-            )
+            triple = _replaced(quad.triple, self._skolem)
+            yield ox.Quad(*triple, self._skolem(quad.graph_name))
 
-    def term(self, term: Any) -> Any:
-        """The term with Skolem IRIs for blank nodes, including those in triple terms."""
-        if isinstance(term, ox.BlankNode):
-            if term not in self._nodes:
-                self._nodes[term] = ox.NamedNode(f"{self._prefix}b{uuid.uuid4().hex}")
-            return self._nodes[term]
-        if isinstance(term, ox.Triple):
-            return ox.Triple(self.term(term.subject), term.predicate, self.term(term.object))
-        return term
+    def restored(self, triple: ox.Triple) -> ox.Triple:
+        """The triple with blank nodes for Skolem IRIs of this base."""
+        restored: ox.Triple = _replaced(triple, self._blank)
+        return restored
 
+    def _skolem(self, term: Any) -> Any:
+        if not isinstance(term, ox.BlankNode):
+            return term
+        if term not in self._nodes:
+            self._nodes[term] = ox.NamedNode(f"{self._prefix}b{uuid.uuid4().hex}")
+        return self._nodes[term]
 
-def has_blank_node(quad: ox.Quad) -> bool:
-    """Whether a quad contains a blank node, including those in triple terms."""
-    return any(map(_contains_blank_node, (quad.subject, quad.object, quad.graph_name)))
+    def _blank(self, term: Any) -> Any:
+        code = term.value.removeprefix(self._prefix) if isinstance(term, ox.NamedNode) else ""
+        is_skolem = _CODE.fullmatch(code) and term.value != code
+        return ox.BlankNode(code) if is_skolem else term
 
 
-def _contains_blank_node(term: Any) -> bool:
+def _replaced(term: Any, replace_node: Callable[[Any], Any]) -> Any:
+    """A term with its node replaced, or with the nodes in a triple term replaced."""
     if isinstance(term, ox.Triple):
-        return _contains_blank_node(term.subject) or _contains_blank_node(term.object)
-    return isinstance(term, ox.BlankNode)
+        subject, predicate, object_ = term
+        return ox.Triple(
+            _replaced(subject, replace_node), predicate, _replaced(object_, replace_node)
+        )
+    return replace_node(term)
 
 
-class Unskolemizer:
-    """Replaces the Skolem IRIs of a `Skolemizer` with the same base by blank nodes."""
-
-    def __init__(self, base: str) -> None:
-        """`base` is the base IRI of the graph."""
-        self._prefix = _prefix(base)
-
-    def triple(self, triple: ox.Triple) -> ox.Triple:
-        """The triple with blank nodes for Skolem IRIs, including those in triple terms."""
-        return ox.Triple(self._term(triple.subject), triple.predicate, self._term(triple.object))
-
-    def _term(self, term: Any) -> Any:
-        if isinstance(term, ox.Triple):
-            return self.triple(term)
-        if isinstance(term, ox.NamedNode) and term.value.startswith(self._prefix):
-            code = term.value.removeprefix(self._prefix)
-            return ox.BlankNode(code) if _CODE.fullmatch(code) else term
-        return term
+def has_blank_node(statement: Any) -> bool:
+    """Whether a quad or triple contains a blank node, including those in triple terms."""
+    return any(
+        has_blank_node(term) if isinstance(term, ox.Triple) else isinstance(term, ox.BlankNode)
+        for term in statement
+    )

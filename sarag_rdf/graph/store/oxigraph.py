@@ -72,14 +72,13 @@ _LOGGED = 200
 
 
 def _data_block(keyword: str, quads: Iterable[ox.Quad]) -> str:
-    lines = "\n".join(map(_quad_pattern, quads))
+    lines = "\n".join(
+        f"{quad.triple} ."
+        if isinstance(quad.graph_name, ox.DefaultGraph)
+        else f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
+        for quad in quads
+    )
     return f"{keyword} DATA {{\n{lines}\n}}" if lines else ""
-
-
-def _quad_pattern(quad: ox.Quad) -> str:
-    if isinstance(quad.graph_name, ox.DefaultGraph):
-        return f"{quad.triple} ."
-    return f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
 
 
 def open_store(folder: Path) -> ox.Store:
@@ -122,13 +121,14 @@ def _open_error(folder: Path, error: Exception, *, writable: bool) -> StoreError
         return NotAGraphError(f"no graph in {shown_path(folder)}: its creation was interrupted")
     is_denied = any(text in message for text in _PERMISSION)
     if re.search(r"\block", message, re.IGNORECASE) and not is_denied:
+        where = shown_path(folder)
         holder = "this process itself" if "current process" in message else holder_of(folder)
         if holder is None:
             return StoreLockedError(
-                f"another process is writing to {shown_path(folder)}: wait until it has finished"
+                f"another process is writing to {where}: wait until it has finished"
             )
         return StoreLockedError(
-            f"{shown_path(folder)} is locked by {holder}: wait until it has finished, or stop it"
+            f"{where} is locked by {holder}: wait until it has finished, or stop it"
         )
     if writable:
         _raise_if_full(folder, error)
@@ -251,19 +251,15 @@ class OxigraphStore:
         self._union.invalidate()
         try:
             self.inner.update(text)
-            self._flush_periodically(len(change.insert) + len(change.delete))
+            self._unflushed += len(change.insert) + len(change.delete)
+            if self._unflushed >= FLUSH_INTERVAL:  # the log ensures durability
+                self._unflushed = 0
+                with suppress(*_ENGINE_ERRORS):
+                    self.inner.flush()
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
         except _ENGINE_ERRORS as error:
             raise self.write_error("nothing changed", error) from error
-
-    def _flush_periodically(self, written: int) -> None:
-        """Flush memory tables to disk every `FLUSH_INTERVAL` quads; the log ensures durability."""
-        self._unflushed += written
-        if self._unflushed >= FLUSH_INTERVAL:
-            self._unflushed = 0
-            with suppress(*_ENGINE_ERRORS):
-                self.inner.flush()
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
         with self._loading() as store:
@@ -376,7 +372,7 @@ class Checkpoint:
         self.folder = self._scratch.path
         self._inodes: dict[str, int] = {}
         self._descriptors: list[int] = []
-        weakref.finalize(self, _close, self._descriptors)
+        weakref.finalize(self, lambda opened: [*map(os.close, opened)], self._descriptors)
         manifest = _read_manifest(store)
         for _ in range(_ATTEMPTS):
             self._open_new_files(store)
@@ -393,7 +389,10 @@ class Checkpoint:
         """Open and link the files that are not open yet."""
         with os.scandir(store) as entries:
             inodes = {entry.name: entry.inode() for entry in entries if _DATA.fullmatch(entry.name)}
-        _allow_open_files(_DESCRIPTORS * len(inodes))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        count = _DESCRIPTORS * len(inodes)
+        if resource.RLIM_INFINITY not in (soft, hard) and soft < count:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
         for name, _ in inodes.items() - self._inodes.items():
             with suppress(FileNotFoundError):  # it belongs to no state any more
                 descriptor = os.open(store / name, os.O_RDONLY | os.O_CLOEXEC)
@@ -407,19 +406,6 @@ def _read_manifest(store: Path) -> tuple[str, bytes]:
     """The name and content of the current manifest. Raises `FileNotFoundError`."""
     name = (store / "CURRENT").read_text(encoding="ascii").strip()
     return name, (store / name).read_bytes()
-
-
-def _allow_open_files(count: int) -> None:
-    """Raise the limit of this process to the count, or as far as it may be raised."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if resource.RLIM_INFINITY in (soft, hard) or soft >= count:
-        return
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
-
-
-def _close(descriptors: list[int]) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
 
 
 # ------------------------------------------------------------- Unions of some named graphs

@@ -185,16 +185,13 @@ def outline_of(text: str) -> QueryOutline:
     syntax newer than SPARQL 1.1.
     """
     check_query(text)
-    if len(text) <= SAFE_LENGTH:
-        return read_outline(text)
     try:
-        return run(read_outline, TRIAL_LIMITS, text)
+        return _read(text) if len(text) <= SAFE_LENGTH else run(_read, TRIAL_LIMITS, text)
     except EndedError as error:
         raise QueryError(f"the SPARQL {error}: simplify it") from error
 
 
-def read_outline(text: str) -> QueryOutline:
-    """`outline_of` without a check of size."""
+def _read(text: str) -> QueryOutline:
     try:
         declarations, tree = parseQuery(_on_lines(text))
         prologue = _Prologue(declarations)
@@ -244,22 +241,21 @@ class _Prologue(Prologue):
 
 def _syntax_message(text: str, error: Exception) -> str:
     """The message of the engine, which is clearer, unless it would have to run the query."""
-    reason = undeclared_prefix(text)
-    if reason is None and "SERVICE" not in text.upper():
-        try:
+    reason: object = undeclared_prefix(text)
+    if reason is None and "SERVICE" in text.upper():
+        return f"the SPARQL query cannot be analysed, check its syntax: {error}"
+    try:
+        if reason is None:
             ox.Store().query(text)
-        except SyntaxError as engine_error:
-            return f"the SPARQL query does not parse: {engine_error}"
-        return "only SPARQL 1.1 can be analysed: rewrite the query without newer syntax"
-    if reason is not None:
-        return f"the SPARQL query does not parse: {reason}"
-    return f"the SPARQL query cannot be analysed, check its syntax: {error}"
+            return "only SPARQL 1.1 can be analysed: rewrite the query without newer syntax"
+    except SyntaxError as engine_error:
+        reason = engine_error
+    return f"the SPARQL query does not parse: {reason}"
 
 
 def _outline(tree: CompValue, prefixes: Mapping[str, str]) -> QueryOutline:
     walk = _Walk()
-    walk.visit(tree.where, TriplePattern("", "", ""))
-    walk.visit(tree.valuesClause, TriplePattern("", "", ""))
+    walk.visit([tree.where, tree.valuesClause], TriplePattern("", "", ""))
     if tree.name == "DescribeQuery":
         walk.add_values(tree.var or ())
     clauses = tree.datasetClause or ()
@@ -287,13 +283,10 @@ class _Walk:
 
     def visit(self, node: Any, context: TriplePattern) -> None:
         """`context` is a pattern without terms, which says where the node is."""
-        if isinstance(node, CompValue):
-            self._visit_element(node, context)
-        elif isinstance(node, Iterable) and not isinstance(node, str):
-            for part in node:
+        if not isinstance(node, CompValue):
+            for part in node if isinstance(node, Iterable) and not isinstance(node, str) else ():
                 self.visit(part, context)
-
-    def _visit_element(self, node: CompValue, context: TriplePattern) -> None:
+            return
         if node.name == "TriplesBlock":
             self._add(node.triples, context)
             return
@@ -447,33 +440,24 @@ def unused_terms(
 
     `known` has the declared classes and properties.
     """
-    return tuple(
-        _described(outline, run_query, term, known)
-        for term in outline.terms
-        if not term.iri.startswith(UNDECLARED)
-        if not run_query(occurrence(outline, term))
-    )
-
-
-def _described(
-    outline: QueryOutline,
-    run_query: Callable[[str], Any],
-    term: QueryTerm,
-    known: Vocabulary,
-) -> UnusedTerm:
-    shown = compact(term.text, outline.prefixes)
-    if term.kind == "literal":
-        other = _other_language(outline, run_query, term)
-        return UnusedTerm(term.kind, shown, "is not in the graph", other)
-    if term.kind == "entity":
-        return UnusedTerm(term.kind, shown, "is not in the graph")
-    if term.iri in known:
-        return UnusedTerm(term.kind, shown, "is declared, but never used")
-    if term.iri.startswith(_STANDARD):
-        return UnusedTerm(term.kind, shown, "is never used")
-    near = [f"<{iri}>" for iri in nearest(term.iri, term.kind, known)]
-    suggestion = compact(" or ".join(near), outline.prefixes)
-    return UnusedTerm(term.kind, shown, "is not declared in any ontology of the graph", suggestion)
+    unused = []
+    for term in outline.terms:
+        if term.iri.startswith(UNDECLARED) or run_query(occurrence(outline, term)):
+            continue
+        problem, suggestion = "is not in the graph", ""
+        if term.kind == "literal":
+            suggestion = _other_language(outline, run_query, term)
+        elif term.kind != "entity" and term.iri in known:
+            problem = "is declared, but never used"
+        elif term.kind != "entity" and term.iri.startswith(_STANDARD):
+            problem = "is never used"
+        elif term.kind != "entity":
+            problem = "is not declared in any ontology of the graph"
+            near = " or ".join(f"<{iri}>" for iri in nearest(term.iri, term.kind, known))
+            suggestion = compact(near, outline.prefixes)
+        shown = compact(term.text, outline.prefixes)
+        unused.append(UnusedTerm(term.kind, shown, problem, suggestion))
+    return tuple(unused)
 
 
 def _other_language(outline: QueryOutline, run_query: Callable[[str], Any], term: QueryTerm) -> str:

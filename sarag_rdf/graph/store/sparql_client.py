@@ -113,15 +113,12 @@ def _reject_partial(response: httpx.Response) -> None:
 
 
 def _media_type_error(response: httpx.Response) -> RemoteStoreError:
-    url, media_type = _url(response), _media_type(response)
-    if media_type in ("text/html", "application/xhtml+xml"):
-        return RemoteStoreError(
-            f"{url} returned a web page instead of results: give the URL of the query endpoint "
-            "itself"
-        )
+    media_type = _media_type(response)
+    is_page = media_type in ("text/html", "application/xhtml+xml")
+    what = "a web page" if is_page else f"the unexpected media type {media_type}"
     return RemoteStoreError(
-        f"{url} returned the unexpected media type {media_type}: check that this is a SPARQL query "
-        "endpoint"
+        f"{_url(response)} returned {what} instead of results: check that this is the URL of the "
+        "query endpoint itself"
     )
 
 
@@ -154,29 +151,27 @@ DataSet = Mapping[str, Sequence[str]]
 """Parameters of the protocol that choose what a query sees, with their values."""
 
 
-class ProtocolRequest(SPARQLWrapper):
-    """Builds requests of the SPARQL 1.1 Protocol as HTML forms, without sending them.
+def _form(
+    url: str, text: str, accept: str, dataset: DataSet, *, update: bool
+) -> urllib.request.Request:
+    """A request of the SPARQL 1.1 Protocol as an HTML form, which is not sent.
 
-    SPARQLWrapper would send them with ``urllib.request.urlopen``: its timeout is for each wait and
+    SPARQLWrapper would send it with ``urllib.request.urlopen``: its timeout is for each wait and
     not for the whole reply, a reply may have any size, and redirects are followed with the
-    credentials of the request. So `request` hands the request over to the client of this library.
+    credentials of the request.
     """
-
-    def __init__(self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool) -> None:
-        super().__init__(url, updateEndpoint=url, agent=user_agent())
-        self.setMethod(POST)
-        self.setRequestMethod(URLENCODED)
-        self.setOnlyConneg(True)
-        self.addCustomHttpHeader("Accept", accept)
-        for name, values in dataset.items():
-            for value in values:
-                self.addParameter(name, value)
-        self.queryString = text
-        self.queryType = "INSERT" if update else "SELECT"
-
-    def request(self) -> urllib.request.Request:
-        """The request with its headers and body."""
-        return self._createRequest()
+    form = SPARQLWrapper(url, updateEndpoint=url, agent=user_agent())
+    form.setMethod(POST)
+    form.setRequestMethod(URLENCODED)
+    form.setOnlyConneg(True)
+    form.addCustomHttpHeader("Accept", accept)
+    for name, values in dataset.items():
+        for value in values:
+            form.addParameter(name, value)
+    form.queryString = text
+    form.queryType = "INSERT" if update else "SELECT"
+    request: urllib.request.Request = form._createRequest()
+    return request
 
 
 @cache
@@ -197,9 +192,9 @@ class SparqlClient:
     def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
         self.remote = remote
         self._backoff = backoff
-        names = ("SARAG_SPARQL_TOKEN", "SARAG_SPARQL_USER", "SARAG_SPARQL_PASSWORD")
         self._token, self._user, self._password = (
-            os.environ.get(name, "") if remote.has_credentials else "" for name in names
+            os.environ.get(f"SARAG_SPARQL_{name}", "") if remote.has_credentials else ""
+            for name in ("TOKEN", "USER", "PASSWORD")
         )
         if self._user:
             remember(base64.b64encode(f"{self._user}:{self._password}".encode()).decode())
@@ -219,13 +214,9 @@ class SparqlClient:
     def _form(
         self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool
     ) -> httpx.Response:
-        form = ProtocolRequest(url, text, accept, dataset, update=update).request()
-        request = self._http.build_request(
-            form.get_method(),
-            form.full_url,
-            headers=dict(form.header_items()),
-            content=cast("bytes", form.data),
-        )
+        form = _form(url, text, accept, dataset, update=update)
+        content, headers = cast("bytes", form.data), dict(form.header_items())
+        request = self._http.build_request("POST", form.full_url, headers=headers, content=content)
         return self._with_retries(request, idempotent=not update)
 
     def store(self, method: str, graph: str, body: bytes | None = None) -> httpx.Response:

@@ -14,14 +14,10 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import URIRef
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.graph.store.sparql_syntax import (
-    Token,
-    check_size,
-    interpretations,
-    node_names,
-    tokens,
-    undeclared_prefix,
-)
+from sarag_rdf.graph.store.sparql_syntax import Token, check_size, tokens, undeclared_prefix
+
+_ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
+"""Codepoint escapes, which rdflib replaces before it parses, Oxigraph within strings and IRIs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +37,22 @@ class UpdateTraits:
 
 
 def inspect_update(text: str, base: str) -> UpdateTraits:
-    """Determine the traits of an update from rdflib's algebra, in both interpretations.
+    """Determine the traits of an update from rdflib's algebra, as it reads it and as Oxigraph does.
 
     Raises `QueryError` for an update that rdflib cannot parse, because it cannot be checked, or
     that is nested too deeply or too long.
     """
     check_size(text)
     operations: list[Any] = []
-    for interpretation in interpretations(text):
+    lines = text.replace("\r", "\n")  # a carriage return ends a comment for Oxigraph only
+    for interpretation in {lines, _ESCAPE.sub("x", lines)}:
         try:
             parsed = _sample_data(parseUpdate(interpretation))
             operations += getattr(translateUpdate(parsed, base=base), "algebra", [])
         except Exception as error:
             reason = undeclared_prefix(interpretation) or " ".join(str(error).split())
             raise QueryError(f"the update does not parse as SPARQL 1.1: {reason}") from error
-    names = node_names(operations)
+    names = _names(operations)
     targets = [target for operation in operations for target in _targets(operation)]
     return UpdateTraits(
         graphs=None if None in targets else frozenset(t for t in targets if t is not None),
@@ -64,6 +61,20 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
         uses_service="ServiceGraphPattern" in names,
         loads="Load" in names,
     )
+
+
+def _names(node: object) -> set[str]:
+    """The names of all nodes of an algebra."""
+    names: set[str] = set()
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, CompValue):
+            names.add(part.name)
+            pending.extend(part.values())
+        elif isinstance(part, list | tuple | ParseResults):
+            pending.extend(part)
+    return names
 
 
 def _sample_data(parsed: Any) -> Any:

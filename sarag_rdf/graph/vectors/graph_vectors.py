@@ -10,20 +10,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from sarag_rdf.base.arrays import IriList, Merge, packed
+from sarag_rdf.base.arrays import IriList, Merge
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import (
     Arrays,
     Embedder,
     Matrix,
     Vector,
-    VectorIndex,
-    VectorStore,
     embed_queries,
 )
 from sarag_rdf.graph.graph_reader import KINDS, Delta, GraphReader, Kind
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
-from sarag_rdf.graph.vectors.search_indexes import Bm25Index
+from sarag_rdf.graph.vectors.search_indexes import Bm25Index, VectorIndex
+from sarag_rdf.graph.vectors.vector_store import VectorStore
 
 _LAYOUT = "5"
 """Version of the cached arrays; arrays of another version are rebuilt."""
@@ -176,7 +175,7 @@ class GraphVectors:
     def _read_nodes(self, kind: Kind) -> Arrays:
         index = self._indexes.get(kind)
         iris = [iri for iri, _ in self.texts(kind)] if index is None else index.iris
-        return IriList(*packed(iris)).arrays(_NODES)
+        return IriList.packed(iris).arrays(_NODES)
 
     def _update_nodes(self, kind: Kind, old: Arrays, delta: Delta) -> Arrays:
         self._before[kind] = before = IriList.of_arrays(old, _NODES)
@@ -184,7 +183,7 @@ class GraphVectors:
             return old
         inserted = [iri for iri, _ in self._changed(kind, delta)]
         merge = Merge.of(before, sorted(delta.touched[kind]), inserted)
-        return merge.iris(before, IriList(*packed(inserted))).arrays(_NODES)
+        return merge.iris(before, IriList.packed(inserted)).arrays(_NODES)
 
     def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
@@ -260,7 +259,7 @@ _IRIS = "documents"
 def word_arrays(items: Items) -> Arrays:
     """The arrays of the BM25 index of documents, with their IRIs."""
     index = Bm25Index(text for _, text in items)
-    return index.arrays() | IriList(*packed([iri for iri, _ in items])).arrays(_IRIS)
+    return index.arrays() | IriList.packed([iri for iri, _ in items]).arrays(_IRIS)
 
 
 def updated_word_arrays(arrays: Arrays, removed: Iterable[str], added: Items) -> Arrays:
@@ -269,4 +268,4 @@ def updated_word_arrays(arrays: Arrays, removed: Iterable[str], added: Items) ->
     new = [iri for iri, _ in added]
     merge = Merge.of(iris, sorted(removed), new)
     index = Bm25Index.of_arrays(arrays).changed(merge, [text for _, text in added])
-    return index.arrays() | merge.iris(iris, IriList(*packed(new))).arrays(_IRIS)
+    return index.arrays() | merge.iris(iris, IriList.packed(new)).arrays(_IRIS)

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all, narrow, packed, rows_of
+from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all, narrow, rows_of
 from sarag_rdf.base.ports import Matrix, Vector
 
 SAMPLE = 4096
@@ -24,15 +24,18 @@ ROUNDING = 1e-4
 """An upper bound of the rounding error of a cosine in single precision."""
 
 
-class AnyIndex(ABC):
-    """Base class of a `VectorIndex`, for a list of IRIs and two methods."""
+class VectorIndex(ABC):
+    """Vectors of one kind of node: descriptions, relationships, documents, or entities.
+
+    A subclass adds `vectors` and `near`. Positions refer to `iris`, which ascend.
+    """
 
     def __init__(self, iris: IriList) -> None:
         self._iris = iris
 
     @abstractmethod
     def vectors(self, positions: Rows) -> Matrix:
-        """See `VectorIndex`; positions may be in any order, and repeated."""
+        """The vectors at positions in any order, also repeated: shape (len(positions), d)."""
 
     @abstractmethod
     def near(self, vector: Vector, k: int) -> Rows:
@@ -50,6 +53,7 @@ class AnyIndex(ABC):
         return len(self._iris)
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
+        """The k IRIs of highest cosine, best first, ties by IRI."""
         rows, cosines = self.nearest_rows(vector, k)
         return [
             (self._iris[row], cosine)
@@ -57,12 +61,13 @@ class AnyIndex(ABC):
         ]
 
     def nearest_rows(self, vector: Vector, k: int) -> tuple[Rows, Vector]:
+        """The same as positions and cosines, each of shape (min(k, n),).
+
+        The cosine of a vector does not depend on its position.
+        """
         if not len(self) or k < 1:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-        return self._ranked(vector, self.near(vector, min(k, len(self))), k)
-
-    def _ranked(self, vector: Vector, rows: Rows, k: int) -> tuple[Rows, Vector]:
-        """The k best of some rows, by cosines that do not depend on the position of a vector."""
+        rows = self.near(vector, min(k, len(self)))
         exact = np.empty(len(rows), dtype=np.float32)
         for begin in range(0, len(rows), BLOCK):
             block = slice(begin, begin + BLOCK)
@@ -71,6 +76,7 @@ class AnyIndex(ABC):
         return rows[best], exact[best]
 
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
+        """The cosines of IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
         return self.cosines(vector, rows_of(self._iris, iris))
 
     def blocks(self) -> Iterator[Matrix]:
@@ -79,6 +85,7 @@ class AnyIndex(ABC):
             yield self.vectors(np.arange(begin, min(begin + BLOCK, len(self))))
 
     def cosines(self, vector: Vector, positions: Rows) -> NDArray[np.float32]:
+        """The cosines at positions, shape (len(positions),)."""
         cosines = np.empty(len(positions), dtype=np.float32)
         for begin in range(0, len(positions), BLOCK):
             block = slice(begin, begin + BLOCK)
@@ -98,12 +105,17 @@ class AnyIndex(ABC):
         return np.asarray(self._sample @ vector, dtype=np.float64)
 
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
+        """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
+
+        Computed from a fixed random sample in a large index, like the moments.
+        """
         if not len(self):
             return 0.0, 0.0
         cosines = self._sampled(vector)
         return float(np.quantile(cosines, q)), float(cosines.max())
 
     def moments(self, vector: Vector) -> tuple[float, float]:
+        """Mean and standard deviation of the cosines with `vector`; (0, 0) if empty."""
         if not len(self):
             return 0.0, 0.0
         cosines = self._sampled(vector)
@@ -113,7 +125,7 @@ class AnyIndex(ABC):
 Slots = NDArray[np.signedinteger]
 
 
-class ExactIndex(AnyIndex):
+class ExactIndex(VectorIndex):
     """A `VectorIndex` with exhaustive search."""
 
     def __init__(self, iris: IriList, matrix: Matrix, order: Slots | None = None) -> None:
@@ -184,7 +196,7 @@ class Bm25Index:
         ascending = sorted(numbers)
         ranks = np.empty(len(numbers), dtype=np.int64)
         ranks[[numbers[word] for word in ascending]] = np.arange(len(numbers))
-        self._words = IriList(*packed(ascending))
+        self._words = IriList.packed(ascending)
         rows = np.repeat(np.arange(len(distinct)), np.array(distinct, dtype=np.int32))
         self._arrays = _postings(
             ranks[np.array(words, dtype=np.int32)],

@@ -16,7 +16,7 @@ import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -26,11 +26,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import IriList, Merge, narrow, packed
+from sarag_rdf.base.arrays import IriList, Merge, narrow
 from sarag_rdf.base.errors import shown_path, warn_unwritable
 from sarag_rdf.base.files import replacing
-from sarag_rdf.base.ports import Arrays, Matrix, VectorIndex, VectorStore
-from sarag_rdf.graph.vectors.search_indexes import ExactIndex
+from sarag_rdf.base.ports import Arrays, Matrix
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex, VectorIndex
 
 log = logging.getLogger(__name__)
 
@@ -290,13 +290,92 @@ def _check(file: IO[bytes], array: NDArray[Any], expected: Sequence[int], offset
 # ------------------------------------------------------------------------------ The stores
 
 
+class VectorStore:
+    """A cache of vector indexes, and of arrays computed from the graph; this one stores nothing.
+
+    Entries of a store may be deleted at any time.
+    """
+
+    def names(self) -> Sequence[str]:
+        """The names of arrays and kinds of indexes in the store, readable or not."""
+        return ()
+
+    def key_of(self, name: str) -> str:  # noqa: ARG002
+        """The key of an entry; empty if there is none, or if it is unreadable."""
+        return ""
+
+    def discard(self, name: str) -> None:
+        """Delete an entry."""
+
+    def load_arrays(self, name: str, key: str) -> Arrays | None:  # noqa: ARG002
+        """The arrays saved under name and key, read-only, or None."""
+        return None
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
+        """Store arrays, if possible."""
+
+    def load(self, kind: str, key: str) -> VectorIndex | None:  # noqa: ARG002
+        """The index of a kind if it was saved under this key, else None."""
+        return None
+
+    def save(
+        self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
+    ) -> VectorIndex:
+        """Create an index of IRIs (ascending) and their vectors, and store it if possible.
+
+        The vectors are passed in blocks, at least one, and written incrementally.
+        """
+        del kind, key
+        rows = [np.asarray(block, dtype=np.float32) for block in blocks]
+        return ExactIndex(IriList.packed(iris), np.concatenate(rows))
+
+    def update(
+        self,
+        kind: str,
+        before: str,
+        after: str,
+        deleted: Sequence[str],
+        inserted: Sequence[str],
+        blocks: Iterable[Matrix],
+    ) -> VectorIndex | None:
+        """Update the index of key `before` to key `after`: delete IRIs, and insert others.
+
+        `inserted` ascends, with vectors in `blocks`; IRIs that already exist must be in `deleted`
+        as well, which may contain unknown IRIs. None if there is no such index, or if it cannot be
+        written; it must then be rebuilt, and the old one is no longer usable.
+        """
+        del kind, before, after, deleted, inserted, blocks
+        return None
+
+    def rekey(self, name: str, before: str, after: str) -> None:
+        """Change the key of an index or arrays, if they exist."""
+
+
+ChooseVectors = Callable[[str, VectorStore], VectorStore]
+"""Takes a name for the parts that are searched, and the default store; returns the store to use."""
+
+
+class RecordingVectorStore(VectorStore):
+    """Uses the indexes of another store; arrays are not loaded, and recorded when saved."""
+
+    def __init__(self, store: VectorStore) -> None:
+        self._store = store
+        self.arrays: dict[str, Arrays] = {}
+
+    def load(self, kind: str, key: str) -> VectorIndex | None:
+        return self._store.load(kind, key)
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002
+        self.arrays[name] = arrays
+
+
 DEAD = 0.25
 """A table is written anew if more than this share of its slots is deleted."""
 _reported: set[Path] = set()
 """Damaged entries for which a warning was logged."""
 
 
-class FolderVectors:
+class FolderVectors(VectorStore):
     """A `VectorStore` in a folder. Entries with another key, or damaged ones, count as absent.
 
     ``NAME.arrays`` has the arrays of an entry and its key. The vectors of an index are in
@@ -340,7 +419,7 @@ class FolderVectors:
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> ExactIndex:
-        names = iri_list(iris)
+        names = IriList.packed(iris)
         path = self._folder / f"{kind}-{os.getpid()}-{uuid.uuid4().hex[:12]}.f32"
         is_stored = False
         try:
@@ -378,7 +457,7 @@ class FolderVectors:
             first, table = append_rows(self._folder, entry.table, blocks)
             if table.slots - first != len(inserted):
                 raise ValueError("the numbers of vectors and IRIs differ")
-            names = merge.iris(old.iris, iri_list(inserted))
+            names = merge.iris(old.iris, IriList.packed(inserted))
             order = narrow(merge.values(old.slots, np.arange(first, table.slots)))
             if table.slots - len(order) > table.slots * DEAD:
                 index = ExactIndex(names, map_table(self._folder, table), order)
@@ -481,60 +560,3 @@ def _is_running(process: int) -> bool:
     except OSError:
         return True
     return True
-
-
-class MemoryVectors:
-    """A `VectorStore` without persistence."""
-
-    def names(self) -> Sequence[str]:
-        return ()
-
-    def key_of(self, *_: object, **__: object) -> str:
-        return ""
-
-    def discard(self, *_: object, **__: object) -> None:
-        pass
-
-    def load_arrays(self, *_: object, **__: object) -> Arrays | None:
-        return None
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        pass
-
-    def load(self, kind: str, key: str) -> VectorIndex | None:  # noqa: ARG002
-        return None
-
-    def save(
-        self,
-        kind: str,  # noqa: ARG002
-        key: str,  # noqa: ARG002
-        iris: Sequence[str],
-        blocks: Iterable[Matrix],
-    ) -> ExactIndex:
-        rows = [np.asarray(block, dtype=np.float32) for block in blocks]
-        return ExactIndex(iri_list(iris), np.concatenate(rows))
-
-    def update(self, *_: object, **__: object) -> VectorIndex | None:
-        return None
-
-    def rekey(self, *_: object, **__: object) -> None:
-        pass
-
-
-class RecordingVectorStore(MemoryVectors):
-    """Uses the indexes of another store; arrays are not loaded, and recorded when saved."""
-
-    def __init__(self, store: VectorStore) -> None:
-        self._store = store
-        self.arrays: dict[str, Arrays] = {}
-
-    def load(self, kind: str, key: str) -> VectorIndex | None:
-        return self._store.load(kind, key)
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002
-        self.arrays[name] = arrays
-
-
-def iri_list(iris: Sequence[str]) -> IriList:
-    """A sorted sequence of IRIs as an `IriList`."""
-    return iris if isinstance(iris, IriList) else IriList(*packed(iris))
