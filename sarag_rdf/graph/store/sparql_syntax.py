@@ -92,8 +92,8 @@ def undeclared_prefix(text: str) -> str | None:
 
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
-_HIDDEN: Final = re.compile(r"\).*SERVICE", re.IGNORECASE | re.DOTALL)
-"""A keyword in what may be two comparisons, not an IRI: ``FILTER(1<2)SERVICE?x#>``."""
+_EXPRESSION: Final = re.compile(r"[()',&=!?]")
+"""In what looks like an IRI, but may be two comparisons: ``FILTER(1<2)SERVICE?x#>``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +107,27 @@ class QueryTraits:
 def inspect_query(text: str) -> QueryTraits:
     """Determine the traits of a query by its tokens; what may be SERVICE counts as SERVICE.
 
-    Keywords may follow each other without a space. Codepoint escapes may be replaced before the
-    text is parsed, or only within strings and IRIs, so both texts are inspected. Raises
-    `QueryError` for a query that is nested too deeply or too long (`check_size`).
+    Keywords may follow each other without a space, and ``SERVICE:g {`` is a keyword and a name.
+    Codepoint escapes may be replaced before the text is parsed, or only within strings and IRIs, so
+    both texts are inspected. Where it is uncertain which tokens there are, the letters SERVICE
+    suffice anywhere. Raises `QueryError` for a query that is nested too deeply or too long.
     """
     check_size(text)
     words: set[str] = set()
+    reaches_network = False
     for reading in {text, _ESCAPE.sub(_unescaped, text)}:
+        is_certain, prefix = True, ""
         for token in tokens(reading):
-            if token.kind == "word" or token.text == "\\":
-                words.add(token.text.upper())
-            elif token.kind == "iri" and _HIDDEN.search(token.text):
-                words.add("SERVICE")
+            if token.kind == "word" or (token.text == "{" and prefix):
+                words.add((prefix or token.text).upper())
+            elif token.kind == "iri" and _EXPRESSION.search(token.text):
+                is_certain = False
+            is_certain = is_certain and token.kind != "unended" and token.text != "\\"
+            prefix = token.prefix
+        reaches_network |= not is_certain and "SERVICE" in reading.upper()
     return QueryTraits(
         any("FROM" in word for word in words),
-        any("SERVICE" in word or word == "\\" for word in words),
+        reaches_network or any("SERVICE" in word for word in words),
     )
 
 
