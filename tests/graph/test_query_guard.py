@@ -145,7 +145,10 @@ quoted = st.builds(
     junk,
 )
 commented = st.builds(lambda text, end: f" #{text}{end}", junk, st.sampled_from("\r\n"))
-around = st.lists(st.one_of(quoted, commented), max_size=3).map("".join)
+compared = st.sampled_from(
+    ["FILTER(1<2&&?x!='>')", "FILTER(1<2)#>'''\n", "FILTER(?x<a:b)#>'\n"]
+)
+around = st.lists(st.one_of(quoted, commented, compared), max_size=3).map("".join)
 
 
 def run(text: str) -> None:
