@@ -107,6 +107,15 @@ def local_name(iri: str) -> str:
     return unquote(bare.removeprefix(namespace(bare)) or bare.rpartition(":")[2]) or iri
 
 
+_WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
+
+
+def plain_words(identifier: str) -> str:
+    """The words of an IRI or name: without namespace and prefix, camel case and underscores."""
+    bare = re.split(r"[#/:]", identifier.rstrip("#/:"))[-1]
+    return " ".join(_WORD_BREAK.sub(" ", bare).split())
+
+
 STATEMENT = "urn:sarag:statement:"
 """The prefix of IRIs for relationships that are single triples, without a node of their own."""
 

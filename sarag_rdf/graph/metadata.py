@@ -34,14 +34,10 @@ def read_meta(store: GraphStore) -> Meta | None:
     metadata = set()
     for _, base, revision, model, graph in GraphReader(store, Minter()).select_provenance("meta"):
         if graph.value == Minter(base.value).meta_graph:
-            metadata.add(
-                Meta(base.value, revision.value if revision else "", model.value if model else "")
-            )
-    if len({meta.base for meta in metadata}) > 1:
-        raise StoreError(
-            "the store contains graphs of several bases: "
-            + ", ".join(sorted(m.base for m in metadata))
-        )
+            optional = (term.value if term else "" for term in (revision, model))
+            metadata.add(Meta(base.value, *optional))
+    if len(bases := {meta.base for meta in metadata}) > 1:
+        raise StoreError(f"the store contains graphs of several bases: {', '.join(sorted(bases))}")
     return min(metadata, key=lambda m: (m.revision, m.embedding_model)) if metadata else None
 
 
@@ -70,7 +66,7 @@ def with_curated_revision(reader: GraphReader, change: Change) -> Change:
     curated = {quad for quad in known if quad.predicate in CURATED_PROPERTIES}
     curated |= set(reader.store.quads(reader.minter.links_graph))
     lines = sorted(str(quad) for quad in curated.difference(change.delete).union(change.insert))
-    before = _revisions(known)
+    before = [quad for quad in known if quad.predicate == SARAG.revision]
     current = text_of(before[0].object) if before else uuid.uuid4().hex
     indexed, _, _ = current.partition(".")
     text = f"{indexed}.{sha256_hex(*lines)[:16]}" if lines else indexed
@@ -79,12 +75,8 @@ def with_curated_revision(reader: GraphReader, change: Change) -> Change:
     return _with_revision(reader, change, known, text)
 
 
-def _revisions(meta: Iterable[Quad]) -> tuple[Quad, ...]:
-    return tuple(quad for quad in meta if quad.predicate == SARAG.revision)
-
-
 def _with_revision(reader: GraphReader, change: Change, known: Sequence[Quad], text: str) -> Change:
-    old = _revisions(known)
+    old = tuple(quad for quad in known if quad.predicate == SARAG.revision)
     if known and not old:
         return change
     node, graph = NamedNode(reader.minter.knowledge_graph), NamedNode(reader.minter.meta_graph)
@@ -108,11 +100,7 @@ def today() -> str:
 
 def end_time(started: Literal) -> Literal:
     """The current time, but not before `started`, as the clock may have been set back."""
-    return max(started, now(), key=_moment)
-
-
-def _moment(time: Literal) -> datetime:
-    return datetime.fromisoformat(time.value).astimezone(UTC)
+    return max(started, now(), key=lambda time: datetime.fromisoformat(time.value).astimezone(UTC))
 
 
 def run_quads(

@@ -111,9 +111,15 @@ def default_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str] |
 def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]:
     """The part names in `over` without duplicates; `ALL` stands for all complete parts."""
     for name in over:
-        known = name in (ALL, DOCUMENTS) or name in imported
-        if not known or (name in imported and imported[name].state != COMPLETE):
-            raise UsageError(_unknown(name, imported))
+        if name in imported and imported[name].state != COMPLETE:
+            raise UsageError(
+                f"the import of '{name}' is not complete: run the same sarag import again"
+            )
+        known = [ALL, DOCUMENTS, *imported]
+        if name not in known:
+            closest = get_close_matches(name, known, 1)
+            hint = f"; did you mean {closest[0]}?" if closest else ""
+            raise UsageError(f"no such graph: '{name}': use one of {', '.join(known)}{hint}")
     if ALL in over:
         return [DOCUMENTS, *(name for name, i in imported.items() if i.state == COMPLETE)]
     return list(dict.fromkeys(over))
@@ -122,15 +128,6 @@ def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]
 def _part(reader: GraphReader, imported: Imported) -> Part:
     graphs = {"kg": imported.graph}
     return Part(imported.name, imported.kind, graphs, reader.store, imported.paths)
-
-
-def _unknown(name: str, imported: dict[str, Imported]) -> str:
-    if name in imported:
-        return f"the import of '{name}' is not complete: run the same sarag import again"
-    names = [ALL, DOCUMENTS, *imported]
-    closest = get_close_matches(name, names, 1)
-    hint = f"; did you mean {closest[0]}?" if closest else ""
-    return f"no such graph: '{name}': use one of {', '.join(names)}{hint}"
 
 
 def accessible_graphs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
@@ -11,6 +10,7 @@ from urllib.parse import unquote
 
 from pyoxigraph import Literal
 
+from sarag_rdf.base.iris import plain_words
 from sarag_rdf.base.types import ClassUse, PropertyUse, SchemaUse, TermCount
 from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBASE_SCHEMA
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
@@ -34,7 +34,6 @@ _NO_PROPERTIES: Final = frozenset(
         *("exactMatch", "closeMatch", "definition", "note", "notation"),
     )
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
 
 
 def schema_use(
@@ -147,12 +146,6 @@ def labelled_terms(reader: GraphReader, labels: Iterable[Literal]) -> dict[str, 
         if "kg" in part.graphs
         for label, term in term_reader(reader, part).rows_named(literals, "labelled-terms")
     }
-
-
-def plain_words(word: str) -> str:
-    """Words of an identifier: without prefix, camel case and underscores."""
-    bare = re.split(r"[#/:]", word.rstrip("#/:"))[-1]
-    return " ".join(_CAMEL.sub(" ", bare).split())
 
 
 def local_words(iri: str) -> str:

@@ -16,7 +16,6 @@ MAX_PAGE_RELATIONSHIPS = 50
 """Relationships on a page, the first in the order of their texts."""
 MAX_PAGE_VALUES = 20
 """Literals on a page, such as dates and numbers, the first in the order of their texts."""
-_NO_TITLE = Literal("")
 _TYPES: dict[str, EntityType] = {
     node.value: cast("EntityType", name) for name, node in TYPE_CLASSES.items()
 }
@@ -74,7 +73,7 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     return {
         iri: _page(iri, document_rows, relationships[iri], values[iri])
         if iri in pages
-        else _document(*min(document_rows, key=lambda row: by_language(row[2] or _NO_TITLE)))
+        else _document(*min(document_rows, key=lambda row: by_language(row[2] or Literal(""))))
         for iri, document_rows in rows.items()
     }
 
@@ -176,11 +175,8 @@ def _titled_texts(
 
 def _relationships_by_subject(reader: GraphReader) -> dict[str, list[str]]:
     """Entity -> texts of the relationships of which it is the subject."""
-    texts = dict(texts_of(reader, "relationship"))
-    by_subject: defaultdict[str, list[str]] = defaultdict(list)
-    for relationship, subject, _ in reader.rows("relationship-ends"):
-        by_subject[subject.value].append(texts[relationship.value])
-    return by_subject
+    texts = {iri: Literal(text) for iri, text in texts_of(reader, "relationship")}
+    return _grouped((s, texts[link.value]) for link, s, _ in reader.rows("relationship-ends"))
 
 
 def statements_from(

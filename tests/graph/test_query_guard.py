@@ -145,9 +145,7 @@ quoted = st.builds(
     junk,
 )
 commented = st.builds(lambda text, end: f" #{text}{end}", junk, st.sampled_from("\r\n"))
-compared = st.sampled_from(
-    ["FILTER(1<2&&?x!='>')", "FILTER(1<2)#>'''\n", "FILTER(?x<a:b)#>'\n"]
-)
+compared = st.sampled_from(["FILTER(1<2&&?x!='>')", "FILTER(1<2)#>'''\n", "FILTER(?x<a:b)#>'\n"])
 around = st.lists(st.one_of(quoted, commented, compared), max_size=3).map("".join)
 
 

@@ -348,7 +348,11 @@ class _SchemaReader:
         for one, other in [(one, o) for one, others in inverses.items() for o in others]:
             inverses[other].append(one)
         self._equivalents = set(self._values("equivalent"))
-        self._datatypes = self._declared_datatypes()
+        self._datatypes = index.instances(DATATYPE_TYPES)
+        pairs = [*index.pairs(RDFS.subClassOf.value)]  # of schema.org, datatypes have subclasses
+        while derived := {c for c, parent in pairs if parent in self._datatypes} - self._datatypes:
+            self._datatypes |= derived
+        self._datatypes |= set(schema_org("DataType"))
         ranges = set(self._values("range"))
         declared = index.instances(CLASS_TYPES)
         related = declared | {*self.roles["parent"], *self._values("parent")}
@@ -358,7 +362,11 @@ class _SchemaReader:
         used |= {*self._values("domain"), *targets}
         self._deprecated = {
             *self.roles["superseded"],
-            *(s for s, p, o in index.triples() if p == OWL.deprecated.value and _is_true(o)),
+            *(
+                s
+                for s, p, o in index.triples()
+                if p == OWL.deprecated.value and getattr(o, "value", "") in ("true", "1")
+            ),
         }
         self.classes = [
             iri for iri in self._terms(declared | used, related) if not self.is_datatype(iri)
@@ -376,14 +384,6 @@ class _SchemaReader:
 
     def _values(self, role: str) -> Iterator[str]:
         return chain.from_iterable(self.roles[role].values())
-
-    def _declared_datatypes(self) -> set[str]:
-        """Declared datatypes, with those derived from them, as in schema.org."""
-        datatypes = self.index.instances(DATATYPE_TYPES)
-        pairs = [*self.index.pairs(RDFS.subClassOf.value)]
-        while derived := {c for c, parent in pairs if parent in datatypes} - datatypes:
-            datatypes |= derived
-        return datatypes.union(schema_org("DataType"))
 
     def is_datatype(self, iri: str) -> bool:
         """Whether an IRI is a datatype of a standard, or declared to be one."""
@@ -450,10 +450,6 @@ class _SchemaReader:
         """Domains or ranges without those that admit everything."""
         terms = set(self.roles[role].get(iri, ())) - ANYTHING
         return tuple(sorted(term for term in terms if not is_skolem_iri(term)))
-
-
-def _is_true(term: Any) -> bool:
-    return getattr(term, "value", "") in ("true", "1")
 
 
 def _described(read: _SchemaReader, iri: str) -> dict[str, Any]:

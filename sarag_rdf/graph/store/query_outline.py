@@ -35,6 +35,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 
 from sarag_rdf.base.errors import QueryError
+from sarag_rdf.base.iris import plain_words
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.sandbox import EndedError, run
 from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
@@ -152,14 +153,11 @@ class QueryOutline:
     @property
     def terms(self) -> tuple[QueryTerm, ...]:
         """Classes, properties, entities and literals of patterns and VALUES, in their order."""
+        own = (pattern for pattern in self.patterns if not pattern.service)
+        terms = [term for pattern in own for term in _terms_of(pattern)]
+        terms += [QueryTerm("entity", f"<{iri}>") for iri in self.values]
         by_text: dict[str, QueryTerm] = {}
-        for pattern in self.patterns:
-            if not pattern.service:
-                for term in _terms_of(pattern):
-                    by_text.setdefault(term.text, term)
-        for iri in self.values:
-            by_text.setdefault(f"<{iri}>", QueryTerm("entity", f"<{iri}>"))
-        return tuple(by_text.values())
+        return tuple(dict.fromkeys(by_text.setdefault(term.text, term) for term in terms))
 
 
 def _terms_of(pattern: TriplePattern) -> Iterator[QueryTerm]:
@@ -308,14 +306,16 @@ class _Walk:
         for block in blocks:
             terms = list(block)
             for subject, predicate, object_ in zip(*[iter(terms)] * 3, strict=True):
+                text = self._text(predicate)
+                step = _path_text(predicate, _ONE_STEP) if isinstance(predicate, Path) else text
                 self.patterns.append(
                     replace(
                         context,
                         subject=self._text(subject),
-                        predicate=self._text(predicate),
+                        predicate=text,
                         object=self._text(object_),
                         properties=tuple(dict.fromkeys(_properties(predicate))),
-                        step=_step_text(predicate),
+                        step="" if step == text else step,
                     )
                 )
 
@@ -360,12 +360,6 @@ def _path_text(path: Any, steps: Mapping[str, str] = MappingProxyType({})) -> st
 def _operand(path: Any, steps: Mapping[str, str], *looser: type) -> str:
     text = _path_text(path, steps)
     return f"({text})" if isinstance(path, looser) else text
-
-
-def _step_text(path: Any) -> str:
-    """The path with one step in the place of repeated paths; empty if there are none."""
-    text = _path_text(path, _ONE_STEP) if isinstance(path, Path) else ""
-    return "" if not text or text == _path_text(path) else text
 
 
 def _properties(predicate: Any) -> Iterator[str]:
@@ -481,16 +475,10 @@ def nearest(iri: str, kind: str, known: Vocabulary) -> list[str]:
     names: dict[str, list[str]] = {}
     for other, (other_kind, labels) in sorted(known.items()):
         if other_kind == kind:
-            for name in {_plain_name(other), *map(str.casefold, labels)}:
+            for name in map(str.casefold, {plain_words(other), *labels}):
                 names.setdefault(name, []).append(other)
-    closest = get_close_matches(_plain_name(iri), sorted(names), 1)
+    closest = get_close_matches(plain_words(iri).casefold(), sorted(names), 1)
     return names[closest[0]][:MOST_SUGGESTED] if closest else []
-
-
-def _plain_name(iri: str) -> str:
-    """The words of a local name."""
-    local = re.split(r"[#/:]", iri.rstrip("#/:"))[-1]
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+", " ", local).casefold()
 
 
 def compact(text: str, prefixes: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ A kind of text is embedded when its index is first needed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from sarag_rdf.base.arrays import IriList, Merge
@@ -33,7 +33,7 @@ NODES: tuple[Kind, ...] = ("document", "entity", "relationship")
 """Kinds that have rows in the network."""
 ARRAYS = ("names", "words", *(f"{kind}-nodes" for kind in NODES), "network")
 """Names of the cached arrays."""
-_NODES = "nodes"
+_NODES, _IRIS = "nodes", "documents"
 UpdateArrays = Callable[[Arrays, Delta], Arrays | None]
 """Arrays after a change: the same object if unaffected, None if they have to be rebuilt."""
 EmbedTexts = Callable[[Kind, Sequence[str]], Iterator[Matrix]]
@@ -187,9 +187,13 @@ class GraphVectors:
 
     def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
-        arrays = self.cached_arrays(
-            "words", lambda: word_arrays(self.texts("document")), self._update_words
-        )
+
+        def make() -> Arrays:
+            items = self.texts("document")
+            iris = IriList.packed([iri for iri, _ in items])
+            return Bm25Index(text for _, text in items).arrays() | iris.arrays(_IRIS)
+
+        arrays = self.cached_arrays("words", make, self._update_words)
         self._texts.pop("document", None)
         return Bm25Index.of_arrays(arrays)
 
@@ -197,7 +201,11 @@ class GraphVectors:
         touched = delta.touched["document"]
         if not touched:
             return old
-        return updated_word_arrays(old, touched, self._changed("document", delta))
+        changed, iris = self._changed("document", delta), IriList.of_arrays(old, _IRIS)
+        new = IriList.packed([iri for iri, _ in changed])
+        merge = Merge.of(iris, sorted(touched), new)
+        index = Bm25Index.of_arrays(old).changed(merge, [text for _, text in changed])
+        return index.arrays() | merge.iris(iris, new).arrays(_IRIS)
 
     def index(self, kind: Kind) -> VectorIndex:
         """The index of one kind, whose texts are embedded if it is not in the store."""
@@ -251,21 +259,3 @@ class GraphVectors:
         if kind not in self._items:
             self._items[kind] = texts_for(self._reader, kind, delta.touched[kind])
         return self._items[kind]
-
-
-_IRIS = "documents"
-
-
-def word_arrays(items: Items) -> Arrays:
-    """The arrays of the BM25 index of documents, with their IRIs."""
-    index = Bm25Index(text for _, text in items)
-    return index.arrays() | IriList.packed([iri for iri, _ in items]).arrays(_IRIS)
-
-
-def updated_word_arrays(arrays: Arrays, removed: Iterable[str], added: Items) -> Arrays:
-    """The same arrays after some documents were removed and others added."""
-    iris = IriList.of_arrays(arrays, _IRIS)
-    new = [iri for iri, _ in added]
-    merge = Merge.of(iris, sorted(removed), new)
-    index = Bm25Index.of_arrays(arrays).changed(merge, [text for _, text in added])
-    return index.arrays() | merge.iris(iris, IriList.packed(new)).arrays(_IRIS)

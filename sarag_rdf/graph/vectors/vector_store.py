@@ -398,7 +398,7 @@ class FolderVectors(VectorStore):
     def discard(self, name: str) -> None:
         table = self._table_file(name)
         _discard(self._path(name))
-        _remove_folder(self._path(name))
+        shutil.rmtree(self._path(name), ignore_errors=True)
         if table:
             _discard(self._folder / table)
 
@@ -513,7 +513,7 @@ class FolderVectors(VectorStore):
         self._folder.mkdir(parents=True, exist_ok=True)
         with replacing(self._path(name)) as stream:
             write_entry(stream, entry)
-            _remove_folder(self._path(name))
+            shutil.rmtree(self._path(name), ignore_errors=True)  # a folder is damage, too
         for file in unused - {"", entry.table.file if entry.table else ""}:
             _discard(self._folder / file)
 
@@ -546,17 +546,11 @@ def _discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _remove_folder(path: Path) -> None:
-    """Delete a folder at the path of an entry, if there is one."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-
-
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        return True
+        pass  # a process of another user
     return True
