@@ -295,9 +295,7 @@ _FED_BY = ((), (0,), (0, 1), (2,), (0, 1, 2, 3))
 """Pass -> those that brought the activation of its sources; seeds are with the first."""
 _ENDS: tuple[tuple[NodeType, NodeType], ...] = (
     ("document", "entity"),
-    ("entity", "entity"),
-    ("entity", "entity"),
-    ("entity", "entity"),
+    *((("entity", "entity"),) * 3),
     ("entity", "document"),
 )
 _STAGE = (1, 2, 2, 2, 3)

@@ -331,16 +331,10 @@ class PathModel:
     def _of_label(self, label: str, kinds: str, *, is_inverse: bool) -> str:
         bare = label.removeprefix("has ").removeprefix("is ") or label
         *role, last = bare.split()
-        if last == "of" and role:
-            name = "inverse_role" if is_inverse else "forward_role"
-            values = {"label": bare, "kinds": kinds, "role": " ".join(role)}
-        elif is_inverse:
-            name = "inverse_verb" if last in self.prepositions else "inverse"
-            values = {"label": bare, "kinds": kinds}
-        else:
-            name = "forward_verb" if last in self.prepositions else "forward"
-            values = {"label": bare, "kinds": kinds}
-        return self.templates[name].format(**values)
+        suffix = "_verb" if last in self.prepositions else ""
+        suffix = "_role" if last == "of" and role else suffix
+        template = self.templates[("inverse" if is_inverse else "forward") + suffix]
+        return template.format(label=bare, kinds=kinds, role=" ".join(role))
 
     def texts(self, schema: PathSchema, path: HopSequence) -> tuple[str, ...]:
         """A path in words: with the first phrases, then with another phrase for one of the hops."""

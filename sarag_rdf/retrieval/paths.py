@@ -335,13 +335,11 @@ class PathSearch:
         for kind, share in ((DESCRIBES, _DESCRIBES), (ABOUT, _ABOUT)):
             for document, entity in view.network.incoming(kind, here).pairs().tolist():
                 shares[document][rows[entity]] = share * activation[rows[entity]]
-        amounts = np.zeros(len(view.iris.documents))
+        amounts, best = np.zeros(len(view.iris.documents)), {}
         for document, several in shares.items():
             amounts[document] = min(2.0, sum(several.values()))
-        return amounts, {
-            document: min(several, key=lambda iri: (-several[iri], iri))
-            for document, several in shares.items()
-        }
+            best[document] = min(several, key=lambda iri: (-several[iri], iri))
+        return amounts, best
 
     def _sentences(self, result: Retrieved) -> dict[str, str]:
         """Statement -> its words, for those of chains that no relationship has a text for."""

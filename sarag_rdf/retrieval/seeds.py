@@ -35,7 +35,7 @@ def nearest_seeds(
     while True:
         nearest = index.nearest(question, min(requested, len(index)))
         iris = [iri for iri, _ in nearest]
-        texts = dict(zip(iris, iris, strict=True))
+        texts = {iri: iri for iri in iris}
         for iri, text, _ in sorted(reader.rows_for("description-sources", iris), key=str):
             texts[iri.value] = text.value
         described: defaultdict[str, set[str]] = defaultdict(set)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.retrieval.activation import Activation, Chains, Pass, Rates, Round, Spreading
-from sarag_rdf.retrieval.network import ArrayNetwork, EdgeKind, EdgeQuery, Edges
+from sarag_rdf.retrieval.network import ArrayNetwork, EdgeKind, Edges
 from tests.retrieval.networks import as_dict, gate_of, network_of
 
 SHARES = st.floats(0.01, 1.0)
@@ -115,7 +115,7 @@ INSTANCE_OF = EdgeKind(
     "entity",
     "entity",
     "https://example.org/instanceOf",
-    EdgeQuery("instances"),
+    "instances",
     weight=0.5,
 )
 """Entities and their classes, which are entities: a kind without statements."""
