@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from sarag_rdf.base.endpoints import ModelEndpoint
     from sarag_rdf.base.ports import LLM, Embedder, Progress
-    from sarag_rdf.graph.vectors.vector_store import ChooseVectors
     from sarag_rdf.kg.graph import KnowledgeGraph as KnowledgeGraph  # a name of the package
+    from sarag_rdf.kg.vectors import ChooseVectors
     from sarag_rdf.retrieval.view import Engine
 
 __version__ = "0.1.0"

@@ -193,3 +193,31 @@ class Merge:
     def iris(self, old: IriList, new: IriList) -> IriList:
         """Merge a list with its inserted entries."""
         return IriList(*self.texts(old._data, old._ends, new._data, new._ends))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The mean and standard deviation behind a z-score."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Scale:
+        """The scale of some values; 0 without any."""
+        return cls(float(values.mean()), float(values.std())) if len(values) else cls(0.0, 0.0)
+
+    @classmethod
+    def of_sparse(cls, values: Floats, size: int) -> Scale:
+        """The scale of `size` values, which are 0 but for those in `values`."""
+        if not size:
+            return cls(0.0, 0.0)
+        mean = float(values.sum()) / size
+        variance = float(((values - mean) ** 2).sum() + (size - len(values)) * mean**2) / size
+        return cls(mean, variance**0.5)
+
+    def z(self, values: Floats) -> Floats:
+        """The z-scores; 0 if all values are equal."""
+        if not self.deviation > 0.0:
+            return np.zeros(len(values))
+        return (values - self.mean) / self.deviation

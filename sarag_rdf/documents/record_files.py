@@ -128,15 +128,12 @@ def _record(item: dict[str, Any], key: str, where: str, *, is_sole: bool) -> Rec
     for name, value in (("title", title), ("id", identifier)):
         if isinstance(value, bool | dict | list):
             return InvalidRecord(f"{where} has {_type_name(value)} as {name}: expected a string")
-    return Record(text, _string(title), _string(identifier), where, is_sole=is_sole)
+    title, identifier = ("" if value is None else str(value) for value in (title, identifier))
+    return Record(text, title, identifier, where, is_sole=is_sole)
 
 
 def _is_sentences(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _string(value: object) -> str:
-    return "" if value is None else str(value)
 
 
 def _is_json_ld(value: Any) -> bool:

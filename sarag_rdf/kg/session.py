@@ -17,13 +17,12 @@ from sarag_rdf.graph.graph_reader import GraphReader, Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
-from sarag_rdf.kg.vectors import Models, Vectors, recorded_model
+from sarag_rdf.kg.vectors import ChooseVectors, Models, Vectors, recorded_model
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 if TYPE_CHECKING:
     from sarag_rdf.building.index_run import IndexReport
     from sarag_rdf.building.plan import Request
-    from sarag_rdf.graph.vectors.vector_store import ChooseVectors
 
 
 class Snapshot:

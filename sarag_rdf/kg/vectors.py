@@ -26,7 +26,7 @@ from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import EmbedTexts, GraphVectors, carry_over, in_blocks
-from sarag_rdf.graph.vectors.vector_store import ChooseVectors, FolderVectors, VectorStore
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
 from sarag_rdf.models.embedding_names import ModelName
@@ -39,6 +39,9 @@ EMBEDDING_CACHE = "embeddings.sqlite"
 REPLY_CACHE = "replies.sqlite"
 DATABASES = (EMBEDDING_CACHE, REPLY_CACHE)
 """Caches whose keys are digests of their content: valid for any revision of a graph."""
+
+ChooseVectors = Callable[[str, VectorStore], VectorStore]
+"""Takes a name for the parts that are searched, and the default store; returns the store to use."""
 
 
 def _is_same_model(named: str, recorded: str) -> bool:

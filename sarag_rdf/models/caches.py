@@ -11,11 +11,11 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import astuple, replace
 from functools import partial
 from hashlib import sha256
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -262,9 +262,8 @@ class CachedLLM:
 
     def _look_up(self, key: bytes) -> Reply | None:
         """The stored reply; None without one that can be read."""
-        value = self._cache.get_many([key]).get(key)
         try:
-            entry = json.loads(value) if value is not None else None
+            entry = json.loads(self._cache.get_many([key]).get(key, b"null"))
             if not isinstance(entry, dict):
                 return None
             if entry.keys() != {"data", "usage", "seconds"}:  # an earlier version stored the data
@@ -302,8 +301,16 @@ def fault_of(path: Path) -> str:
                 spoiled = sum(not _is_whole(key, value) for key, value in rows)
                 row = (f"{spoiled} values do not match their checksums" if spoiled else "ok",)
     except sqlite3.DatabaseError as error:
-        return str(error) if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED else ""
+        return str(error) if _is_damage(error) else ""
     return "" if row == ("ok",) else str(row[0]).replace("\n", " ")
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether an error is due to the content of the file."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return not isinstance(error, sqlite3.Error)
+    return code in _DAMAGED or code & 0xFF in _DAMAGED
 
 
 class SqliteCache:
@@ -324,7 +331,7 @@ class SqliteCache:
         self._writable = writable
         self._path = Path(path)
         self._what = what
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._warned = False
 
@@ -349,20 +356,12 @@ class SqliteCache:
             rows = [(key, value + _sum(key, value)) for key, value in entries.items()]
             self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
 
-    def set_aside(self) -> None:
-        """Rename the file, which is damaged; the next use creates a new one."""
-        with self._lock:
-            self._set_aside()
-
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         with self._lock:
-            self._disconnect()
-
-    def _disconnect(self) -> None:
-        if self._database is not None:
-            self._database.close()
-        self._database = None
+            if self._database is not None:
+                self._database.close()
+            self._database = None
 
     def _run(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
         """Run a statement for each row of values; on a damaged file, once more on a new one."""
@@ -370,22 +369,15 @@ class SqliteCache:
             try:
                 return self._execute(text, rows)
             except (sqlite3.Error, sqlite3.Warning, TypeError, ValueError) as error:
-                if not self._writable or not self._is_damaged(error):
+                if not self._writable or not _is_damage(error):
                     raise
-                self._set_aside()
+                self.set_aside()
                 return self._execute(text, rows)
         except (sqlite3.Error, OSError) as error:
             if not self._warned:
                 warn_unwritable(self._path, error)
             self._warned = True
             return []
-
-    def _is_damaged(self, error: Exception) -> bool:
-        """Whether an error is due to the content of the file."""
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is None:
-            return not isinstance(error, sqlite3.Error)
-        return code in _DAMAGED or code & 0xFF in _DAMAGED
 
     def _execute(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
         if self._database is None:
@@ -414,21 +406,21 @@ class SqliteCache:
             raise
         return database
 
-    def _set_aside(self) -> None:
-        self._disconnect()
-        number = 1
-        while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
-            number += 1
-        self._path.replace(aside)
-        for suffix in ("-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                self._path.with_name(self._path.name + suffix).unlink()
-        log.warning(
-            "the %s %s is damaged: it was renamed to %s, and a new one is created",
-            self._what,
-            shown_path(self._path),
-            aside.name,
-        )
+    def set_aside(self) -> None:
+        """Rename the file, which is damaged; the next use creates a new one."""
+        with self._lock:
+            self.close()
+            names = (self._path.with_name(f"{self._path.name}.damaged-{n}") for n in count(1))
+            aside = next(name for name in names if not name.exists())
+            self._path.replace(aside)
+            for suffix in ("-wal", "-shm"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            log.warning(
+                "the %s %s is damaged: it was renamed to %s, and a new one is created",
+                self._what,
+                shown_path(self._path),
+                aside.name,
+            )
 
 
 def _sum(key: bytes, value: bytes) -> bytes:

@@ -75,15 +75,16 @@ def check_base_url(base_url: str) -> None:
             "the URL of an endpoint must not contain a password: set SARAG_API_KEY in the "
             "environment, or OPENAI_API_KEY"
         )
-    if not is_http_url(base_url):
-        raise _no_base_url(base_url)
-
-
-def _no_base_url(text: str) -> UsageError:
-    return UsageError(
-        f"'{public_origin(masked(text))}' cannot be the base URL of an endpoint: give one that "
-        "begins with http:// or https://, for example http://127.0.0.1:8080/v1"
-    )
+    try:
+        httpx.URL(base_url)
+        is_valid = is_http_url(base_url)
+    except httpx.InvalidURL:
+        is_valid = False
+    if not is_valid:
+        raise UsageError(
+            f"'{public_origin(masked(base_url))}' cannot be the base URL of an endpoint: give one "
+            "that begins with http:// or https://, for example http://127.0.0.1:8080/v1"
+        )
 
 
 def endpoint_client(
@@ -101,16 +102,13 @@ def endpoint_client(
     check_base_url(base_url)
     remember(key)
     remember_url(base_url)
-    try:
-        return openai.OpenAI(
-            base_url=base_url,
-            api_key=key,
-            timeout=timeout,
-            max_retries=max_retries,
-            http_client=cast("Any", _ModelClient(timeout, max_reply, loading_wait)),
-        )
-    except Exception as error:
-        raise _no_base_url(base_url) from error  # the package has no error of its own for these
+    return openai.OpenAI(
+        base_url=base_url,
+        api_key=key,
+        timeout=timeout,
+        max_retries=max_retries,
+        http_client=cast("Any", _ModelClient(timeout, max_reply, loading_wait)),
+    )
 
 
 def check_model(name: str) -> None:
@@ -170,17 +168,24 @@ class _ModelClient(BoundedClient):
         time in Retry-After or else a short pause, for at most `loading_wait` seconds.
         """
         until = time.monotonic() + self._loading_wait
-        while (response := self._send_once(request, options)).status_code == 503:
-            if not is_loading(503, response.text):
-                break
+        while True:
+            response = self._send_once(request, options)
+            if response.status_code != 503 or not is_loading(503, response.text):
+                self._is_waiting = False
+                return response
             left = until - time.monotonic()
             if left <= 0:
                 response.headers["x-should-retry"] = "false"  # a header of the `openai` package
                 return response
-            self._warn()
-            time.sleep(min(left, self._pause(response.headers.get("retry-after", ""))))
-        self._is_waiting = False
-        return response
+            with self._lock:  # the first thread that waits for the server says so
+                if not self._is_waiting:
+                    wait = self._loading_wait
+                    _LOG.warning("the model server is still loading; waiting up to %g s", wait)
+                self._is_waiting = True
+            pause = retry_after(response.headers.get("retry-after", ""))
+            if pause is None:
+                pause = min(self._loading_wait / 20, _LONGEST_PAUSE)
+            time.sleep(min(left, max(pause, _SHORTEST_PAUSE)))
 
     def _send_once(self, request: httpx.Request, options: dict[str, Any]) -> httpx.Response:
         """Send; for late and large replies, raises errors that the `openai` package passes on."""
@@ -190,21 +195,6 @@ class _ModelClient(BoundedClient):
             raise openai.APITimeoutError(request=cast("Any", request)) from error
         except ReplySizeError as error:
             raise ModelReplySizeError(str(error)) from error
-
-    def _warn(self) -> None:
-        """Log once, in the first thread that waits for the server."""
-        with self._lock:
-            if not self._is_waiting:
-                _LOG.warning(
-                    "the model server is still loading; waiting up to %g s", self._loading_wait
-                )
-            self._is_waiting = True
-
-    def _pause(self, header: str) -> float:
-        seconds = retry_after(header)
-        if seconds is None:
-            return min(max(self._loading_wait / 20, _SHORTEST_PAUSE), _LONGEST_PAUSE)
-        return max(seconds, _SHORTEST_PAUSE)
 
 
 _CONTEXT: Final = re.compile(
@@ -390,47 +380,36 @@ class OpenAIEmbedder:
         loading_wait: float = LOADING_WAIT,
         prompts: Prompts = Prompts(),  # noqa: B008 - frozen
     ) -> None:
-        self._base_url = base_url
-        self._model = model
-        self._prompts = prompts
-        self._batch_size = batch_size
+        self._base_url, self._model = base_url, model
+        self.prompts, self.batch_size = prompts, batch_size
         self._client = endpoint_client(
             base_url, endpoint_key(), timeout, max_retries, max_reply, loading_wait
         )
         check_model(model)
 
     @property
-    def batch_size(self) -> int:
-        """The number of texts in a request."""
-        return self._batch_size
-
-    @property
     def name(self) -> str:
-        return str(ModelName(self.model, self._prompts))
+        return str(ModelName(self.model, self.prompts))
 
     @property
     def model(self) -> str:
         """The model's name without prompts."""
         return f"openai:{self._model}"
 
-    @property
-    def prompts(self) -> Prompts:
-        return self._prompts
-
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises an `EndpointError`, or `ModelError` for a reply of another shape."""
-        return self._embed(texts, self._prompts.passage or "")
+        return self._embed(texts, self.prompts.passage or "")
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """The same for queries."""
-        return self._embed(texts, self._prompts.query or "")
+        return self._embed(texts, self.prompts.query or "")
 
     def _embed(self, texts: Sequence[str], prompt: str) -> Matrix:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         rows: list[Sequence[float]] = []
-        for start in range(0, len(texts), self._batch_size):
-            batch = [prompt + text for text in texts[start : start + self._batch_size]]
+        for start in range(0, len(texts), self.batch_size):
+            batch = [prompt + text for text in texts[start : start + self.batch_size]]
             try:
                 reply = self._client.embeddings.create(
                     model=self._model, input=batch, encoding_format="float"
@@ -456,19 +435,17 @@ class OpenAIEmbedder:
                 f"the endpoint gave {number} embeddings for {count} texts: "
                 f"is '{self._model}' an embedding model?"
             )
-        positions = [getattr(item, "index", None) for item in data]
-        vectors = [getattr(item, "embedding", None) for item in data]
-        sizes = {len(v) if isinstance(v, list) and all(map(_is_number, v)) else 0 for v in vectors}
-        if (
-            0 in sizes
-            or len(sizes) != 1
-            or sorted(map(str, positions)) != sorted(map(str, range(count)))
-        ):
+        vectors = {str(getattr(e, "index", None)): getattr(e, "embedding", None) for e in data}
+        sizes = {
+            len(v) if isinstance(v, list) and all(map(_is_number, v)) else 0
+            for v in vectors.values()
+        }
+        if 0 in sizes or len(sizes) != 1 or vectors.keys() != set(map(str, range(count))):
             raise ModelError(
                 f"the endpoint gave embeddings of '{self._model}' that are no vectors of one "
                 "length, one for each text: is it an embedding model?"
             )
-        return [vectors[positions.index(position)] for position in range(count)]  # type: ignore[misc]
+        return [vectors[str(position)] for position in range(count)]
 
 
 def _is_number(value: object) -> bool:

@@ -66,10 +66,10 @@ class _Call:
 class OpenAILLM:
     """An `sarag_rdf.base.ports.LLM`; safe to use from several threads. Makes no request when built.
 
-    `timeout` is in seconds a request, `loading_wait` in seconds for a server that is still loading
-    its model, `max_reply` in bytes of an answer; `price_in` and `price_out` are US dollars a
-    million tokens. `api_key` of None means the environment's
-    SARAG_API_KEY, else its OPENAI_API_KEY, else a dummy, which local servers accept.
+    `timeout` is in seconds for a request, `loading_wait` for a server that is still loading its
+    model, `max_reply` in bytes of an answer; prices are US dollars for a million tokens. Without
+    `api_key` it is SARAG_API_KEY or OPENAI_API_KEY of the environment, else a dummy, which local
+    servers accept.
     """
 
     def __init__(
@@ -92,11 +92,8 @@ class OpenAILLM:
             base_url, endpoint_key(api_key), timeout, max_retries, max_reply, loading_wait
         )
         check_model(model)
-        self._url = base_url
-        self._model = model
-        self._temperature = temperature
-        self._top_p = top_p
-        self._seed = seed
+        self._url, self._model = base_url, model
+        self._sampling = {"temperature": temperature, "seed": seed, "top_p": top_p}
         self._prices = (price_in, price_out)
         self._refused: frozenset[str] = frozenset()
 
@@ -115,8 +112,8 @@ class OpenAILLM:
     @property
     def settings(self) -> Mapping[str, str]:
         """What replies depend on besides model, prompt and schema."""
-        settings = {"temperature": str(self._temperature), "seed": str(self._seed)}
-        return settings if self._top_p == 1.0 else {**settings, "top_p": str(self._top_p)}
+        sampling = self._sampling.items()
+        return {name: str(value) for name, value in sampling if (name, value) != ("top_p", 1.0)}
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """US dollars for so many tokens."""
@@ -139,27 +136,26 @@ class OpenAILLM:
 
     def _complete(self, prompt: str, call: _Call) -> Reply:
         messages: list[_Message] = [{"role": "user", "content": prompt}]
-        text, usage = self._text(messages, call)
-        try:
-            return Reply(redacted_data(parse_reply(text, call.schema)), usage)
-        except ValueError as error:
-            problem = str(error)
-        _LOG.info("%s: asking for a valid reply: %s", call.name, problem)
-        messages += [
-            {"role": "assistant", "content": text or "{}"},
-            {
-                "role": "user",
-                "content": f"This reply is not valid: {problem}. Give the whole answer again, "
-                "corrected, as one JSON object and nothing else.",
-            },
-        ]
-        try:
-            text, more = self._text(messages, call)
-            return Reply(redacted_data(parse_reply(text, call.schema)), usage + more)
-        except ContextTooLongError:
-            pass
-        except ValueError as error:
-            problem = str(error)
+        usage, problem = Usage(), ""
+        for _ in range(2):
+            try:
+                text, more = self._text(messages, call)
+            except ContextTooLongError:
+                if problem:
+                    break
+                raise
+            usage += more
+            try:
+                return Reply(redacted_data(parse_reply(text, call.schema)), usage)
+            except ValueError as error:
+                problem = str(error)
+            _LOG.info("%s: the reply is not valid: %s", call.name, problem)
+            remark = (
+                f"This reply is not valid: {problem}. Give the whole answer again, corrected, as "
+                "one JSON object and nothing else."
+            )
+            messages.append({"role": "assistant", "content": text or "{}"})
+            messages.append({"role": "user", "content": remark})
         raise UnparsableReplyError(
             f"{self._model} at {self.base_url} gave no valid reply to '{call.name}', even when "
             f"told what was wrong ({problem}): use a larger model, or a server that enforces "
@@ -253,12 +249,7 @@ class OpenAILLM:
     ) -> dict[str, Any]:
         room = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
         request: dict[str, Any] = {"model": self._model, room: call.max_tokens}
-        if "temperature" not in refused:
-            request["temperature"] = self._temperature
-        if self._top_p != 1.0 and "top_p" not in refused:
-            request["top_p"] = self._top_p
-        if "seed" not in refused:
-            request["seed"] = self._seed
+        request |= {name: self._sampling[name] for name in self.settings if name not in refused}
         if "json_schema" in refused:
             request["response_format"] = {"type": "json_object"}
             request["messages"] = _defused([_with_schema(messages[0], call.schema), *messages[1:]])
@@ -273,9 +264,8 @@ class OpenAILLM:
         return request
 
     def _usage(self, completion: ChatCompletion) -> Usage:
-        counted = completion.usage
-        tokens_in = (counted.prompt_tokens or 0) if counted else 0
-        tokens_out = (counted.completion_tokens or 0) if counted else 0
+        counts = ("prompt_tokens", "completion_tokens")
+        tokens_in, tokens_out = (getattr(completion.usage, name, 0) or 0 for name in counts)
         return Usage(1, 0, tokens_in, tokens_out, self.cost(tokens_in, tokens_out))
 
 
@@ -292,23 +282,16 @@ def collected(stream: Iterable[ChatCompletionChunk], seen: Seen) -> ChatCompleti
         last, usage = chunk, getattr(chunk, "usage", None) or usage
         for choice in (chunk.choices or [])[:1]:
             finish = choice.finish_reason or finish
-            refusal += choice.delta.refusal or "" if choice.delta else ""
-            piece = (choice.delta.content or "") if choice.delta else ""
-            if piece:
+            refusal += getattr(choice.delta, "refusal", None) or ""
+            if piece := getattr(choice.delta, "content", None):
                 text += piece
                 seen(text)
     if last is None or not finish:
         raise CutReplyError("it ended before the reply did")
     message = {"role": "assistant", "content": text or None, "refusal": refusal or None}
-    choice_ = {"index": 0, "finish_reason": finish, "message": message, "logprobs": None}
-    return ChatCompletion.construct(
-        id=last.id,
-        object="chat.completion",
-        created=last.created,
-        model=last.model,
-        choices=[choice_],
-        usage=usage,
-    )
+    choices = [{"index": 0, "finish_reason": finish, "message": message, "logprobs": None}]
+    whole = {"id": last.id, "created": last.created, "model": last.model, "usage": usage}
+    return ChatCompletion.construct(object="chat.completion", choices=choices, **whole)
 
 
 def _defused(messages: list[_Message]) -> list[_Message]:

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sarag_rdf.base.arrays import Scale
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.base.ports import CountTokens, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, Document, Excerpt, Retrieved, Section
-from sarag_rdf.retrieval.sarag import Scale
 from sarag_rdf.retrieval.view import GraphView
 
 

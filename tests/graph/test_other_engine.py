@@ -20,8 +20,9 @@ from sarag_rdf.base.errors import VectorStoreError
 from sarag_rdf.base.ports import Matrix, Vector
 from sarag_rdf.graph.graph_reader import KINDS
 from sarag_rdf.graph.vectors import search_indexes
-from sarag_rdf.graph.vectors.vector_store import ChooseVectors, FolderVectors, VectorStore
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.vectors import ChooseVectors
 from sarag_rdf.plugins.vector_engine import EngineVectors
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT

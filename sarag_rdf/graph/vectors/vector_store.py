@@ -16,7 +16,7 @@ import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -349,10 +349,6 @@ class VectorStore:
 
     def rekey(self, name: str, before: str, after: str) -> None:
         """Change the key of an index or arrays, if they exist."""
-
-
-ChooseVectors = Callable[[str, VectorStore], VectorStore]
-"""Takes a name for the parts that are searched, and the default store; returns the store to use."""
 
 
 class RecordingVectorStore(VectorStore):
