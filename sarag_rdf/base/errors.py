@@ -205,12 +205,9 @@ def warn_unwritable(path: Path, error: Exception) -> None:
 class FirstOnly(logging.Filter):
     """Passes the first record of this module's logger, and all records of other loggers."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._passed = False
+    has_passed = False
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.name != log.name:
-            return True
-        is_first, self._passed = not self._passed, True
-        return is_first
+        is_other, is_first = record.name != log.name, not self.has_passed
+        self.has_passed |= not is_other
+        return is_other or is_first

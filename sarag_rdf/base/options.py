@@ -75,12 +75,11 @@ def option(
     """A field of an `Options` dataclass.
 
     Its type is the field's annotation: bool, int, float, str, a literal type of texts, Path, or one
-    of these or None, or ``tuple[str, ...]``. `meaning` is one sentence. `ge` and `gt` are the
-    inclusive and exclusive minimum, `le` and `lt` the maximum; the default may lie outside of them.
-    `recorded` options are part of `Options.settings`; those that change only how much is returned
-    are not. `harmless` says whether the settings file of a folder that is not trusted may set the
-    option (see `sarag_rdf.cli.settings_files`). `flag` is its name on the command line, by default
-    ``--name``; None if it is for Python alone.
+    of these or None, or ``tuple[str, ...]``. `ge` and `gt` are the inclusive and exclusive minimum,
+    `le` and `lt` the maximum; the default may lie outside of them. `recorded` options are part of
+    `Options.settings`; those that change only how much is returned are not. `harmless` says whether
+    the settings file of a folder that is not trusted may set the option. `flag` is its name on the
+    command line, by default ``--name``; None if it is for Python alone.
     """
     declared = Option(
         "", str, False, default, meaning, ge, gt, le, lt, choices, recorded, harmless, flag
@@ -109,12 +108,11 @@ class Option:
     @property
     def allowed(self) -> str:
         """The values that the option takes, in words: ``a number in [0, 1)``."""
-        if self.kind is bool:
-            return "true or false"
-        if self.kind is str:
-            return f"one of {', '.join(self.choices)}" if self.choices else "text"
-        if self.kind in (tuple, Path):
-            return "a list of texts" if self.kind is tuple else "a path"
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        kinds = {bool: "true or false", str: "text", tuple: "a list of texts", Path: "a path"}
+        if self.kind in kinds:
+            return kinds[self.kind]
         noun = "an integer" if self.kind is int else "a number"
         low = self.gt if self.ge is None else self.ge
         high = self.lt if self.le is None else self.le
@@ -191,10 +189,8 @@ class Options:
     """Base of classes of options; creating one raises `UsageError` for a bad value.
 
     `name` is that of the strategy, or of what else has the options. `presets` are named sets of
-    values, chosen by ``preset=NAME``.
-    `argument` names the option whose value may follow the name directly: ``openie:FILE``.
-    ``str(options)`` is the `Spec` that reads as these options; options at their defaults are left
-    out.
+    values, chosen by ``preset=NAME``. `argument` names the option whose value may follow the name
+    directly: ``openie:FILE``. ``str(options)`` is the `Spec` that reads as these options.
     """
 
     name: ClassVar[str]
@@ -204,9 +200,7 @@ class Options:
     def __post_init__(self) -> None:
         for declared in declared_options(type(self)):
             value: Any = getattr(self, declared.name)
-            if (declared.kind is tuple and isinstance(value, list)) or (
-                declared.kind is Path and isinstance(value, str)
-            ):
+            if (declared.kind, type(value)) in ((tuple, list), (Path, str)):
                 kind: Any = declared.kind
                 value = kind(value)
                 object.__setattr__(self, declared.name, value)
@@ -249,11 +243,8 @@ class Options:
 
     def settings(self) -> dict[str, Any]:
         """Values of the recorded options, in the order of their declaration."""
-        return {
-            declared.name: getattr(self, declared.name)
-            for declared in declared_options(type(self))
-            if declared.recorded
-        }
+        recorded = (each.name for each in declared_options(type(self)) if each.recorded)
+        return {name: getattr(self, name) for name in recorded}
 
     def __str__(self) -> str:
         parts = [self.name]
@@ -331,11 +322,8 @@ def max_expansion_option() -> Any:
 
 def max_seconds_option() -> Any:
     """The time limit of a parser."""
-    return option(
-        MAX_SECONDS,
-        "Time limit for reading a document, or for the next statement of RDF, in seconds.",
-        gt=0,
-    )
+    meaning = "Time limit for reading a document, or for the next statement of RDF, in seconds."
+    return option(MAX_SECONDS, meaning, gt=0)
 
 
 def max_tokens_option(default: int) -> Any:

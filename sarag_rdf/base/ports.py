@@ -1,4 +1,4 @@
-"""The ports of the library as Protocols; adapters are in `rdf`, `vectors` and `models`.
+"""The ports of the library as Protocols; adapters are in `graph.store` and `models`.
 
 Fakes in tests implement the same Protocols and pass the same contract tests.
 """
@@ -75,7 +75,7 @@ class Table:
         return f"<Table of {len(self.rows)} rows: {', '.join(self.variables)}>"
 
     def _repr_html_(self) -> str:
-        rows = ([_text(term) for term in row] for row in self.rows[:SHOWN])
+        rows = (map(_text, row) for row in self.rows[:SHOWN])
         return table_html(self.variables, rows, more(len(self.rows) - SHOWN))
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -111,11 +111,9 @@ def _value(term: Any) -> Any:
     """A term as a value of Python; a literal that cannot be read is text."""
     if term is None:
         return None
-    datatype = getattr(term, "datatype", None)
-    read = _READERS.get(datatype.value) if datatype is not None else None
-    if read is not None:
-        with suppress(ValueError):
-            return read(term.value)
+    read = _READERS.get(getattr(getattr(term, "datatype", None), "value", ""), str)
+    with suppress(ValueError):
+        return read(_text(term))
     return _text(term)
 
 
@@ -129,10 +127,7 @@ class Triples:
         return f"<Triples: {len(self.triples)}>"
 
     def _repr_html_(self) -> str:
-        rows = (
-            (_text(each.subject), _text(each.predicate), _text(each.object))
-            for each in self.triples[:SHOWN]
-        )
+        rows = (map(_text, triple) for triple in self.triples[:SHOWN])
         note = more(len(self.triples) - SHOWN)
         return table_html(("subject", "predicate", "object"), rows, note)
 

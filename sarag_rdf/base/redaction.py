@@ -21,6 +21,7 @@ import re
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
@@ -166,10 +167,9 @@ def _sorted(values: Iterable[str]) -> list[str]:
 
 
 def _password(url: str) -> str:
-    try:
+    with suppress(ValueError):
         return unquote(urlsplit(url).password or "")
-    except ValueError:
-        return ""
+    return ""
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
@@ -227,7 +227,8 @@ def _pieces(secret: str) -> list[str]:
 def _character(character: str) -> str:
     """A pattern for a character in all encodings; the literal last, as others may begin with it."""
     code, forms = ord(character), []
-    for data in {character.encode("utf-8", "surrogatepass"), *_latin(character)}:
+    latin = [bytes([code])] if code < 256 else []
+    for data in {character.encode("utf-8", "surrogatepass"), *latin}:
         hexadecimal = [_digits(f"{byte:02x}") for byte in data]
         forms += ["".join(percent + digits for digits in hexadecimal) for percent in _PERCENT]
         forms.append("".join(f"={digits}" for digits in hexadecimal))
@@ -244,10 +245,6 @@ def _character(character: str) -> str:
         forms.append(_SLASHES + literal)
     forms += [r"\+", literal] if character == " " else [literal]
     return f"(?:{'|'.join(forms)})"
-
-
-def _latin(character: str) -> list[bytes]:
-    return [character.encode("latin-1")] if ord(character) < 256 else []
 
 
 def _base64_digit(digit: str) -> str:
