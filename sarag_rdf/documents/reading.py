@@ -197,10 +197,16 @@ class _PathReader:
             handle = io.BufferedReader(cast("io.RawIOBase", stream))
         try:
             form = _stdin_format(self.options.stdin_format)
-            yield from self._records(handle, form, "standard input", "")
+            yield from self._records(self._opened(handle), form, "standard input", "")
         finally:
             if handle is not stream:
                 handle.detach()
+
+    def _opened(
+        self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
+    ) -> OpenInput:
+        limits = (self.options.max_expansion, self.options.max_seconds)
+        return OpenInput(handle, self.options.max_chars, path, size, *limits)
 
     def _file(self, path: Path, key: str) -> Iterator[ReadOutcome]:
         name = display_path(path)
