@@ -59,6 +59,7 @@ from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.baselines import in_turn
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import (
@@ -69,7 +70,6 @@ from sarag_rdf.retrieval.retriever import (
     most_active,
     scored,
 )
-from sarag_rdf.retrieval.rrf import in_turn
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView

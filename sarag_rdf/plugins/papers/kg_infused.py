@@ -52,6 +52,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.baselines import in_turn, ranks
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import (
     Explanation,
@@ -61,7 +62,6 @@ from sarag_rdf.retrieval.retriever import (
     most_active,
     scored,
 )
-from sarag_rdf.retrieval.rrf import in_turn, ranks
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
