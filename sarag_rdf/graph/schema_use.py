@@ -56,36 +56,22 @@ def schema_use(
     names = properties
     if names is None:
         names = [row[0].value for row in source.rows("properties-used")]
-    return SchemaUse(
-        tuple(
-            sorted(
-                (ClassUse(iri, count) for iri, count in instances.items()),
-                key=lambda use: (-use.instances, use.iri),
-            )
-        ),
-        tuple(
-            sorted(
-                _properties(source, names, with_ends=with_ends),
-                key=lambda use: (-use.statements, use.iri),
-            )
-        ),
-    )
-
-
-def _properties(
-    source: GraphReader, iris: Collection[str], *, with_ends: bool
-) -> list[PropertyUse]:
     counts = {
-        property_.value: (int(statements.value), int(subjects.value), int(objects.value))
-        for property_, statements, subjects, objects in source.rows_for("property-counts", iris)
+        property_.value: [int(number.value) for number in numbers]
+        for property_, *numbers in source.rows_for("property-counts", names)
     }
     used = counts if with_ends else ()
     domains = _term_counts(source, used, "subject-classes")
     ranges = _term_counts(source, used, "object-classes", "object-datatypes")
-    return [
+    classes_used = (ClassUse(iri, count) for iri, count in instances.items())
+    properties_used = (
         PropertyUse(iri, *counts.get(iri, (0, 0, 0)), domains.get(iri, ()), ranges.get(iri, ()))
-        for iri in iris
-    ]
+        for iri in names
+    )
+    return SchemaUse(
+        tuple(sorted(classes_used, key=lambda use: (-use.instances, use.iri))),
+        tuple(sorted(properties_used, key=lambda use: (-use.statements, use.iri))),
+    )
 
 
 def _term_counts(

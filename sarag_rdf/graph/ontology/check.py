@@ -75,14 +75,24 @@ def check(triples: Iterable[Triple], repaired: Sequence[str] = ()) -> tuple[Onto
     """
     triples = tuple(triples)
     index, schema = TripleIndex(triples), schema_of(triples)
-    findings = [
-        *_missing_hash(repaired),
-        *_content(schema, has_rules=has_rules(triples)),
+    findings = []
+    for name in repaired:
+        message = f"the namespace lacks its '#': read as {name}#, correct the prefix"
+        findings.append(_warning(name, message, "namespaces lack their '#': correct the prefixes"))
+    for imported in sorted({iri for _, iri in index.pairs(OWL.imports.value)}):
+        message = "owl:imports is not followed: download the ontology, and add it"
+        findings.append(_warning(imported, message))
+    if not (schema.classes or schema.properties or has_rules(triples)):
+        message = "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
+        findings.append(OntologyFinding("error", "", message, "no class or property"))
+    elif not (schema.properties or has_rules(triples)):
+        message = "no property: entities can be classified, but no statement can be typed"
+        findings.append(_warning("", message, "no property"))
+    findings += [
         *_cycles("subclass", {c.iri: c.parents for c in schema.classes.values()}),
         *_cycles("subproperty", {p.iri: p.parents for p in schema.properties.values()}),
         *_unknown_terms(triples),
         *_undeclared(index),
-        *_imports(index),
         *_labels(index, schema),
         *_activation_rules(triples),
     ]
@@ -102,21 +112,6 @@ def _activation_rules(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
                 yield OntologyFinding(
                     "error", text_of(triple.subject), message, "a wrong activation weight"
                 )
-
-
-def _missing_hash(repaired: Sequence[str]) -> Iterator[OntologyFinding]:
-    for name in repaired:
-        message = f"the namespace lacks its '#': read as {name}#, correct the prefix"
-        yield _warning(name, message, "namespaces lack their '#': correct the prefixes")
-
-
-def _content(schema: Schema, *, has_rules: bool) -> Iterator[OntologyFinding]:
-    if not (schema.classes or schema.properties or has_rules):
-        message = "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
-        yield OntologyFinding("error", "", message, "no class or property")
-    elif not (schema.properties or has_rules):
-        message = "no property: entities can be classified, but no statement can be typed"
-        yield _warning("", message, "no property")
 
 
 def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[OntologyFinding]:
@@ -146,18 +141,13 @@ def _terms() -> dict[str, frozenset[str]]:
 
 def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
     """Terms in the namespaces of RDF, RDFS, OWL and SKOS that these do not define."""
-    iris = {
-        term.value
-        for triple in triples
-        for term in (triple.subject, triple.predicate, triple.object)
-        if isinstance(term, NamedNode)
-    }
+    terms = (term for triple in triples for term in triple)
+    iris = {term.value for term in terms if isinstance(term, NamedNode)}
     for iri in sorted(iris):
         space = namespace(iri)
         name = iri.removeprefix(space)
-        if name in _terms().get(space, (name,)) or not name:
-            continue
-        if space == RDF.base and name.startswith("_"):
+        is_member = space == RDF.base and name.startswith("_")
+        if name in _terms().get(space, (name,)) or not name or is_member:
             continue
         closest = get_close_matches(name, sorted(_terms()[space]), 1)
         hint = f"did you mean {closest[0]}?" if closest else "check its spelling"
@@ -198,11 +188,6 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
         message = f"{what} used but not declared: {shown}; add the ontology of this namespace too"
         kind = "terms of other namespaces are not declared: add the ontologies of these too"
         yield _warning(space, message, kind)
-
-
-def _imports(index: TripleIndex) -> Iterator[OntologyFinding]:
-    for imported in sorted({iri for _, iri in index.pairs(OWL.imports.value)}):
-        yield _warning(imported, "owl:imports is not followed: download the ontology, and add it")
 
 
 def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:

@@ -60,16 +60,11 @@ LANGUAGES: Final = (RDF.base, RDFS.base, OWL.base, XSD.base, SKOS.base, SH.base,
 CLASS_TYPES: Final = frozenset(iris_of(RDFS.Class, OWL.Class, SKOS.Concept))
 DATATYPE_TYPES: Final = frozenset((RDFS.Datatype.value, *schema_org("DataType")))
 ANNOTATION_TYPES: Final = frozenset(iris_of(OWL.AnnotationProperty, OWL.OntologyProperty))
+_KINDS: Final = "Object Datatype Functional InverseFunctional Transitive Symmetric Asymmetric"
 PROPERTY_TYPES: Final = frozenset(
     (
         RDF.Property.value,
-        *(
-            OWL[f"{kind}Property"].value
-            for kind in (
-                *("Object", "Datatype", "Functional", "InverseFunctional", "Transitive"),
-                *("Symmetric", "Asymmetric", "Reflexive", "Irreflexive"),
-            )
-        ),
+        *(OWL[f"{kind}Property"].value for kind in (*_KINDS.split(), "Reflexive", "Irreflexive")),
     )
 )
 LABELS: Final = iris_of(SKOS.prefLabel, RDFS.label, SH.name, DCTERMS.title)
@@ -254,7 +249,7 @@ _WITHOUT_HASH = re.compile(
 def _repaired(triple: Triple, repaired: set[str]) -> Triple:
     """The triple with ``#`` in terms of namespaces that lack it, which are added to `repaired`."""
     terms: list[Any] = []
-    for term in (triple.subject, triple.predicate, triple.object):
+    for term in triple:
         iri = term.datatype.value if isinstance(term, Literal) else getattr(term, "value", "")
         match = _WITHOUT_HASH.fullmatch(iri)
         if match is None:
@@ -269,9 +264,8 @@ def _repaired(triple: Triple, repaired: set[str]) -> Triple:
 def header_of(triples: Iterable[Triple]) -> OntologyHeader:
     """The header of an ontology or concept scheme; of several, the first by IRI."""
     index = TripleIndex(triples)
-    nodes = sorted(index.instances([OWL.Ontology.value])) or sorted(
-        index.instances([SKOS.ConceptScheme.value])
-    )
+    kinds = (OWL.Ontology, SKOS.ConceptScheme)
+    nodes = next(filter(None, (sorted(index.instances([kind.value])) for kind in kinds)), [])
     if not nodes:
         return OntologyHeader()
     node = nodes[0]
@@ -374,12 +368,8 @@ class _SchemaReader:
         annotations = index.instances(ANNOTATION_TYPES)
         declared = index.instances(PROPERTY_TYPES)
         used = {*self.roles["domain"], *self.roles["range"], *self.paths} - annotations
-        related = {
-            iri
-            for role in ("superproperty", "inverse")
-            for pair in (self.roles[role], self._values(role))
-            for iri in pair
-        }
+        roles = ("superproperty", "inverse")
+        related = {iri for role in roles for iri in (*self.roles[role], *self._values(role))}
         self.properties = self._terms(declared | used, related - annotations)
 
     def _values(self, role: str) -> Iterator[str]:

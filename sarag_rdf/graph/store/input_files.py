@@ -14,7 +14,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, ParamSpec, TypeVar, cast
@@ -87,27 +87,24 @@ def input_file(location: str, max_expansion: int = MAX_EXPANSION) -> Iterator[In
             name = location.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
             path = scratch.path / ("download" + "".join(Path(name).suffixes[-2:]))
             _download(location, path)
-            yield replace(
-                _describe_file(path, public_origin(location), name), max_expansion=max_expansion
-            )
+            yield _describe_file(path, public_origin(location), name, max_expansion)
         return
     path = Path(location).expanduser()
     if path.is_dir():
         raise UsageError(f"{location} is a folder: give a file in it")
     if not path.is_file():
         raise UsageError(f"no such file: {location}: give a file or an http(s) URL")
-    file = _describe_file(path, path.resolve().as_uri(), path.name)
-    yield replace(file, max_expansion=max_expansion)
+    yield _describe_file(path, path.resolve().as_uri(), path.name, max_expansion)
 
 
-def _describe_file(path: Path, origin: str, name: str) -> InputFile:
+def _describe_file(path: Path, origin: str, name: str, max_expansion: int) -> InputFile:
     plain = name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in _COMPRESSED else name
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{origin} cannot be read: {error.strerror}") from error
-    return InputFile(path, origin, plain, digest)
+    return InputFile(path, origin, plain, digest, max_expansion)
 
 
 def _download(url: str, path: Path) -> None:
@@ -128,12 +125,11 @@ def _download(url: str, path: Path) -> None:
         raise InputError(
             f"the download of {public_origin(url)} ended after {read} bytes ({error}): try again"
         ) from error
-    except httpx.HTTPStatusError as error:
-        reply = error.response
-        reason = f"{reply.reason_phrase} ({reply.status_code})".lstrip()
-        raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         reason = str(error) or type(error).__name__
+        if isinstance(error, httpx.HTTPStatusError):
+            reply = error.response
+            reason = f"{reply.reason_phrase} ({reply.status_code})".lstrip()
         raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
 
 
@@ -435,8 +431,8 @@ def run_in_child(
 
     Raises `InputError` for a file on which the child process is killed.
     """
-    limits = Limits(seconds, half_of_memory())
     try:
+        limits = Limits(seconds, half_of_memory())
         yield from stream_items(function, limits, *arguments, **named)
     except EndedError as error:
         remedy = "raise --max-seconds, or " if error.by_time else ""

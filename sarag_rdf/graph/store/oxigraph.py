@@ -549,9 +549,15 @@ def holder_of(folder: Path) -> Holder | None:
         datetime.fromisoformat(holder.since)
     except (OSError, ValueError, TypeError):
         return None
-    if holder.host == platform.node() and not _is_alive(holder):
+    if holder.host != platform.node():
+        return holder
+    try:
+        os.kill(holder.pid, 0)
+    except (ProcessLookupError, OverflowError, ValueError, TypeError):
         return None
-    return holder
+    except OSError:
+        pass  # a process of another user
+    return holder if _start_time(holder.pid) == holder.begun else None
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -566,16 +572,6 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink()
     for path in folder.glob(f"{COPY}*"):
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_alive(holder: Holder) -> bool:
-    try:
-        os.kill(holder.pid, 0)
-    except (ProcessLookupError, OverflowError, ValueError, TypeError):
-        return False
-    except OSError:
-        pass  # a process of another user
-    return _start_time(holder.pid) == holder.begun
 
 
 def _start_time(pid: int) -> str:

@@ -196,13 +196,11 @@ def parse_json_results(data: Any) -> Table | bool:
 
 def parse_tsv_results(text: str) -> Table | bool:
     """A SELECT or ASK result in the SPARQL TSV format; raises SyntaxError or ValueError."""
-    parsed = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
+    parsed: Any = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
     if isinstance(parsed, ox.QueryBoolean):
         return bool(parsed)
-    if not isinstance(parsed, ox.QuerySolutions):
-        raise ValueError("neither rows nor a boolean")  # noqa: TRY004 - as documented
-    variables = tuple(variable.value for variable in parsed.variables)
-    return Table(variables, [tuple(row) for row in parsed])
+    names = tuple(variable.value for variable in parsed.variables)
+    return Table(names, [tuple(row) for row in parsed])
 
 
 def _term(value: dict[str, Any], depth: int = 0) -> Any:

@@ -156,11 +156,9 @@ class GraphVectors:
 
         So are all those of a graph without a revision, whose nodes are not cached.
         """
-        texts = self._texts.get(kind)
-        if texts is None:
-            texts = texts_of(self._reader, kind)
-            if kind == "document" or not self._revision:
-                self._texts[kind] = texts
+        texts = self._texts.get(kind) or texts_of(self._reader, kind)
+        if kind == "document" or not self._revision:
+            self._texts[kind] = texts
         return texts
 
     def nodes(self, kind: Kind) -> IriList:
@@ -231,9 +229,8 @@ class GraphVectors:
         before = index_key(delta.before, self._embedder.name)
         if self._store.load(kind, before) is None:
             return None
-        items = self._changed(kind, delta)
+        items, touched = self._changed(kind, delta), sorted(delta.touched[kind])
         vectors = self._embed(kind, [text for _, text in items]) if items else ()
-        touched = sorted(delta.touched[kind])
         return self._store.update(kind, before, key, touched, [iri for iri, _ in items], vectors)
 
     def follow(self) -> None:

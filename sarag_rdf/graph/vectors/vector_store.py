@@ -409,8 +409,7 @@ class FolderVectors(VectorStore):
             warn_unwritable(self._folder, error)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
-        entry = self._entry(kind, key)
-        return self._index(kind, entry) if entry else None
+        return self._index(kind, self._entry(kind, key))
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
@@ -442,7 +441,7 @@ class FolderVectors(VectorStore):
         blocks: Iterable[Matrix],
     ) -> ExactIndex | None:
         entry = self._entry(kind, before)
-        old = self._index(kind, entry) if entry else None
+        old = self._index(kind, entry)
         if entry is None or entry.table is None or old is None:
             return None
         merge = Merge.of(old.iris, deleted, inserted)
@@ -479,8 +478,8 @@ class FolderVectors(VectorStore):
             self._warn(name, error)
             return None
 
-    def _index(self, kind: str, entry: Entry) -> ExactIndex | None:
-        if entry.table is None:
+    def _index(self, kind: str, entry: Entry | None) -> ExactIndex | None:
+        if entry is None or entry.table is None:
             return None
         try:
             iris, order = IriList.of_arrays(entry.arrays, "iris"), entry.arrays.get("order")
