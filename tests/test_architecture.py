@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph": {"base"},
     "models": {"base"},
     "extraction": {"base", "graph"},
+    "plugins.office": {"base", "documents"},
     "plugins.vector_engine": {"base", "graph"},
     "retrieval": {"base", "graph"},
     "answering": {"base", "graph", "retrieval"},
