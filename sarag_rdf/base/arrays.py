@@ -44,10 +44,7 @@ def unpacked(data: NDArray[np.uint8], ends: Ends) -> list[str]:
 
 
 class IriList(Sequence[str]):
-    """Strings that are decoded when they are accessed.
-
-    Those of a list that is searched or merged are distinct, in ascending order of code points.
-    """
+    """Strings that are decoded when accessed; in a list that is searched or merged they ascend."""
 
     def __init__(self, data: NDArray[np.uint8], ends: Ends) -> None:
         """`data` is the concatenation of the strings in UTF-8; `ends` are their end offsets."""

@@ -139,20 +139,14 @@ _USER_FOLDERS = {"CACHE": ".cache", "CONFIG": ".config", "STATE": ".local/state"
 
 
 def user_folder(kind: Literal["CACHE", "CONFIG", "STATE"]) -> Path:
-    """The user's folder for files of a kind (XDG Base Directory Specification).
-
-    A path that is not absolute is ignored, as the specification says.
-    """
+    """The user's folder for files of a kind (XDG); a path that is not absolute is ignored."""
     named = Path(os.environ.get(f"XDG_{kind}_HOME", ""))
     return (named if named.is_absolute() else Path.home() / _USER_FOLDERS[kind]) / "sarag"
 
 
 @dataclass(frozen=True)
 class ModelEndpoint(Options):
-    """An OpenAI-compatible endpoint; its key comes from the environment alone.
-
-    Temperature, `top_p` and the seed are part of a reply's identity in the cache.
-    """
+    """An OpenAI-compatible endpoint; its key comes from the environment alone."""
 
     name = "an endpoint"
     base_url: str = option(

@@ -71,10 +71,7 @@ def retry_after(value: str) -> float | None:
 
 @cache
 def _ssl_context(cert_file: str | None, cert_dir: str | None) -> ssl.SSLContext:
-    """The certificates that httpx trusts, which takes 40 ms to read.
-
-    `cert_file` and `cert_dir` are the variables of the environment that httpx reads for them.
-    """
+    """The certificates, which take 40 ms to read; httpx reads both variables of the environment."""
     del cert_file, cert_dir  # keys of the cache
     return httpx.create_ssl_context()
 
@@ -150,10 +147,7 @@ def _safe_headers(response: httpx.Response) -> list[tuple[str, str]]:
 
 
 class _BoundedStream(httpx.SyncByteStream):
-    """The body of a reply as it arrives, until the deadline and up to a size.
-
-    Of an error page the first `shown` bytes are enough.
-    """
+    """The body of a reply until the deadline, up to `limit` bytes; `shown` of an error page."""
 
     def __init__(
         self, response: httpx.Response, alarm: _Alarm, limit: int, shown: int | None

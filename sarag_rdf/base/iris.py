@@ -237,11 +237,7 @@ class Minter:
         return f"{self.base}mention/{name_segment(normalized)}"
 
     def variant(self, normalized: str, qualifier: str) -> str:
-        """A name used for another entity, which is distinguished by the qualifier.
-
-        The segment of the name and the percent-encoded qualifier are joined by a tilde, which no
-        name has.
-        """
+        """A name for another entity: name and encoded qualifier, joined by a tilde."""
         encoded = quote(qualifier, safe="", errors="surrogatepass")
         if len(encoded) > MAX_NAME_SEGMENT:
             encoded = f"{encoded[:MAX_NAME_SEGMENT].rpartition('%')[0]}-{_short_hash(qualifier)}"

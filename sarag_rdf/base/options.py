@@ -128,10 +128,7 @@ class Option:
         return noun
 
     def read(self, value: Any) -> Any:
-        """The value of a text such as ``0.5`` or ``true``, or of a JSON number.
-
-        A value that cannot be read is returned as it is, for `check` to report.
-        """
+        """The value of a text such as ``0.5``, or of a JSON number; others are left to `check`."""
         if isinstance(value, str) and self.kind is bool:
             return {"true": True, "false": False}.get(value, value)
         if self.kind is tuple:
@@ -260,10 +257,7 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 def declared_options(options: type[Options]) -> tuple[Option, ...]:
-    """The declarations of a class: its own in their order, then inherited ones.
-
-    Fields that are not declared with `option` are left out.
-    """
+    """The declarations of a class by `option`: its own in their order, then inherited ones."""
     declared: tuple[Option, ...] = _declared(cast("Any", options))
     return declared
 
@@ -334,10 +328,7 @@ def max_tokens_option(default: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A strategy as it is written: ``name`` or ``name:key=value:key=value``.
-
-    `label` is the text itself; the values of `options` are texts, too.
-    """
+    """A strategy as it is written: ``name:key=value:key=value``; `label` is the text itself."""
 
     label: str
     name: str

@@ -89,10 +89,7 @@ def _others(group: str) -> Mapping[str, Plugin]:
 
 
 def plugins(group: str) -> Mapping[str, Plugin]:
-    """All plug-ins of a group by name: those of this package first. None of them is imported.
-
-    The name of a plug-in of this package cannot be taken by another package.
-    """
+    """All plug-ins of a group by name, none imported; no other package takes the name of ours."""
     own = _own(group)
     return {**own, **{name: other for name, other in _others(group).items() if name not in own}}
 
@@ -103,10 +100,7 @@ def find(group: str, name: str) -> Plugin | None:
 
 
 def load(group: str, name: str) -> Any:
-    """What the plug-in of that name stands for, imported if need be.
-
-    Raises `UsageError` with the names that there are, and `PluginError` if it cannot be imported.
-    """
+    """Import what a plug-in stands for; raises `UsageError` with the known names, `PluginError`."""
     plugin = find(group, name)
     if plugin is None:
         names = ", ".join(plugins(group)) or "none is installed"

@@ -150,10 +150,7 @@ class GraphStore(Protocol):
         """
 
     def select(self, text: str, key: str) -> Table:
-        """All rows of a SELECT query, read in pages by `key` if the store has a row limit.
-
-        `key` is a variable of the result that is always bound. Raises what `query` raises.
-        """
+        """All rows of a SELECT query, in pages by `key`, an always bound variable, if need be."""
 
     def apply(self, change: Change) -> None:
         """Apply a change as one transaction; an endpoint applies it in several requests."""
@@ -162,10 +159,7 @@ class GraphStore(Protocol):
         """Bulk load quads; unlike `apply`, a failure may leave part of them in the store."""
 
     def load_ntriples(self, data: bytes, graph: str) -> None:
-        """Add N-Triples without blank nodes to a graph, as `load` does.
-
-        Raises SyntaxError, with line and offset, for data that does not parse.
-        """
+        """Add N-Triples without blank nodes to a graph, as `load` does; raises SyntaxError."""
 
     def quads(self, graph: str | None = None) -> Iterator[Quad]:
         """All quads, or those of one graph, in an unspecified order."""
@@ -272,10 +266,7 @@ class Extractor(Protocol):
         ...
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One result per document, in order; an exception for a document that failed.
-
-        An error that would affect all further documents is raised instead.
-        """
+        """One result per document, in order; an exception for one that failed."""
         ...
 
 
@@ -306,10 +297,7 @@ class Estimates(Protocol):
     def estimate(
         self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage | None:
-        """The expected usage, without any call; None if it is not known.
-
-        Prices are in US dollars per million tokens.
-        """
+        """The expected usage, without any call, or None; prices are dollars per million tokens."""
         ...
 
 

@@ -76,11 +76,7 @@ def fence_for(*texts: str, length: int = 20) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prompt templates of a folder, ``NAME.j2``: a plug-in has a folder of its own.
-
-    A template may include the core's, such as ``_evidence.j2``; a template of the folder comes
-    first.
-    """
+    """The prompt templates of a folder, ``NAME.j2``, which may include the core's."""
 
     folder: Path
 
@@ -93,10 +89,7 @@ class Prompts:
         return (self.folder / f"{name}.j2").is_file()
 
     def digest(self, *names: str) -> str:
-        """SHA-256 of templates, which is part of the identity of what a model was asked for.
-
-        The core's are read where the folder has none of that name.
-        """
+        """SHA-256 of templates of the folder, or else the core's, for the identity of replies."""
         digest = hashlib.sha256()
         for name in names:
             paths = (folder / f"{name}.j2" for folder in (self.folder, *_CORE))

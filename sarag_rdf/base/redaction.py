@@ -121,11 +121,7 @@ def redacted_body(body: bytes, *, remark: bool) -> bytes:
 
 
 def redact_exception(error: BaseException) -> None:
-    """Redact an exception of another package and its causes, in place.
-
-    String arguments, and attributes such as `msg` of ``HTTPError``, are treated as error messages
-    of a server.
-    """
+    """Redact an exception of another package and its causes in place: arguments and attributes."""
     current: BaseException | None = error
     while current is not None:
         current.args = tuple(redacted_remark(a) if isinstance(a, str) else a for a in current.args)

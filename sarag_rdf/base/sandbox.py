@@ -45,21 +45,14 @@ _CHILD: Final = "from sarag_rdf.base.sandbox import main; main({})"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a task.
-
-    seconds: wall-clock time of a call, or between two items of a stream. memory: address space of
-    the child process in bytes, if the system can limit it.
-    """
+    """Seconds of a call, or between two items of a stream; bytes of the child's address space."""
 
     seconds: float
     memory: int
 
 
 class EndedError(SaragError):
-    """A task whose child process died; the message is a predicate, such as "took too long".
-
-    `by_time`: the time limit was exceeded.
-    """
+    """A task whose child process died; the message is a predicate, such as "took too long"."""
 
     def __init__(self, message: str, *, by_time: bool = False) -> None:
         super().__init__(message)
@@ -90,10 +83,7 @@ def stream(
     *arguments: _Arguments.args,
     **_: _Arguments.kwargs,
 ) -> Generator[_Result, None, None]:
-    """Iterate over an iterator that a function of this package returns in a child process.
-
-    The child works ahead as far as the connection buffers items. Raises what `run` raises.
-    """
+    """Iterate over what a function returns in a child process, which works ahead."""
     with _acquire() as child:
         child.begin(function, arguments, limits)
         while True:
@@ -307,10 +297,7 @@ def half_of_memory() -> int:
 
 
 def process_memory(process: int) -> int:
-    """Bytes of a process's memory, also if they are swapped out; 0 if it has ended.
-
-    On Linux without the files that it maps, because the system can take their pages back.
-    """
+    """Bytes of a process's memory, swapped or not; on Linux without mapped files. 0 if it ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

@@ -30,10 +30,7 @@ _MAX_ERRORS = 5
 def write_table(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], delimiter: str = "\t"
 ) -> str:
-    """A table with these columns; white space in cells becomes single spaces.
-
-    Columns that a row lacks are empty.
-    """
+    """A table with these columns, empty in rows that lack them; white space becomes spaces."""
     buffer = io.StringIO("\ufeff")
     buffer.seek(1)
     table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
@@ -65,10 +62,7 @@ class TableRow:
         return self.cells.get(column, "")
 
     def decision(self) -> bool | None:
-        """Whether the row was accepted; None without a decision.
-
-        Raises `ValueError` for other words than accept, yes, reject and no.
-        """
+        """Whether the row was accepted, None without a decision; `ValueError` for other words."""
         word = self[DECISION].casefold()
         if word and word not in _ACCEPT | _REJECT:
             raise ValueError(

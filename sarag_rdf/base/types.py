@@ -81,10 +81,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A normalised value: the lexical form and datatype IRI of an RDF literal, and its source text.
-
-    `unit` is the IRI of a unit of measurement (QUDT) or currency, or empty.
-    """
+    """A value of a text: lexical form, datatype and, if it has one, unit (QUDT) of a literal."""
 
     text: str
     lexical: str
@@ -413,10 +410,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """The activation memory of KG-Infused RAG for one question (its section 3.3, equation 4).
-
-    Each round, one call selects among the statements that start at the entities reached.
-    """
+    """The activation memory of KG-Infused RAG for one question (its section 3.3, equation 4)."""
 
     question: str
     seeds: tuple[Seed, ...]
@@ -486,10 +480,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The input of a model; labels (``D1``, ``D2``, ...) are distinct over all sections.
-
-    `tokens` is its size as `builder` counted it, without the prompt around it.
-    """
+    """The input of a model; labels (``D1``, ...) are distinct, `tokens` are those of the texts."""
 
     sections: tuple[Section, ...]
     tokens: int = 0
@@ -524,10 +515,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of a reasoner; `name` is its purpose, `prompt` what the model read in a call.
-
-    `detail` contains plain JSON values, such as the model's reply.
-    """
+    """One step of a reasoner: its purpose, details as plain JSON, and the prompt of a call."""
 
     kind: Literal["retrieval", "call", "note"]
     name: str
@@ -607,10 +595,7 @@ class ClassUse:
 
 @dataclass(frozen=True, slots=True)
 class PropertyUse:
-    """A property with its number of statements, of distinct subjects and of distinct objects.
-
-    `domains` are the classes of subjects, `ranges` the classes and datatypes of objects in use.
-    """
+    """A property with its numbers of statements, subjects and objects, and the classes of both."""
 
     iri: str
     statements: int

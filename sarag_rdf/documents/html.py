@@ -59,10 +59,7 @@ def _parse(source: str) -> Record:
 
 
 def _escape_tail(source: str) -> str:
-    """Escape each "<" after the last ">", where no tag or comment can start any more.
-
-    The parser treats it as text as well, but scans the whole remainder for every "<".
-    """
+    """Escape "<" after the last ">": for each, the parser would scan the whole remainder."""
     end = source.rfind(">") + 1
     return source[:end] + source[end:].replace("<", "&lt;")
 

@@ -37,10 +37,7 @@ _TYPE_NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a trut
 
 
 def read(file: OpenInput) -> Iterator[Record | InvalidRecord]:
-    """Yield the records of a JSON file, which is loaded into memory.
-
-    A single object with a text is the sole record of its file.
-    """
+    """Yield the records of a JSON file; a single object with a text is the sole one."""
     value = _parse(read_decoded(file))
     if _is_json_ld(value):
         raise UnreadableError(

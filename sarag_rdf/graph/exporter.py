@@ -32,10 +32,7 @@ class ExportedGraph:
 
 
 class ExportReport(Protocol):
-    """What an exporter may return: lines to note, and lines about what is missing from the output.
-
-    The command ends with an exit code of 1 if anything is missing.
-    """
+    """What an exporter may return; the command ends with exit code 1 if there are `problems`."""
 
     @property
     def notes(self) -> Sequence[str]:

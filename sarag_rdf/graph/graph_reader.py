@@ -86,10 +86,7 @@ class Journal:
     def note(
         self, store: GraphStore, minter: Minter, change: Change, before: str, after: str
     ) -> None:
-        """Record a change before it is made, with the revisions before and after it.
-
-        A change that cannot be described by nodes, such as an import, invalidates the journal.
-        """
+        """Record a change before it is made; one that nodes cannot describe ends the journal."""
         if self._before is None:
             self._before = before
         self._is_usable &= bool(before) and self._after in ("", before)

@@ -192,10 +192,7 @@ GROUP BY ?g"""
 
 
 def graph_names(store: GraphStore, under: str = "") -> list[str]:
-    """The IRIs of all named graphs that are not empty, sorted.
-
-    In a store shared with others, only those that start with `under`.
-    """
+    """The IRIs of named graphs that are not empty, sorted; in a shared store those `under` it."""
     text = _GRAPHS_UNDER % Literal(under) if store.is_shared else _GRAPHS
     return sorted(iri(row[0]) for row in store.select(text, "g").rows)
 

@@ -44,10 +44,7 @@ def schema_use(
     *,
     with_ends: bool = True,
 ) -> SchemaUse:
-    """The use of these classes and properties in a named graph, or of all that it has.
-
-    Domains and ranges take most of the time; without `with_ends` they are left empty.
-    """
+    """The use of these classes and properties in a named graph, or of all; ends take most time."""
     part = Part(DOCUMENTS, _KIND, {"kg": graph}, reader.store)
     source = GraphReader(reader.store, reader.minter, (part,))
     instances = {row[0].value: int(row[1].value) for row in source.rows("class-counts")}

@@ -125,10 +125,7 @@ Items = list[tuple[str, str]]
 
 
 def texts_of(reader: GraphReader, kind: Kind) -> Items:
-    """The texts of all nodes of a kind; of several languages the first by `by_language`.
-
-    The text of a document starts with its title, or else the name of its topic.
-    """
+    """The texts of all nodes of a kind; that of a document starts with its title, or its topic."""
     rows = reader.rows(f"{kind}-texts")
     if kind == "document":
         values = _grouped(reader.imported.rows("value-texts"))

@@ -29,10 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def token_counter(name: str) -> CountTokens:
-    """The tokenizer in a folder, or of a model by name, which may be downloaded.
-
-    Raises `ModelError` if it cannot be loaded.
-    """
+    """The tokenizer in a folder, or of a model by name; raises `ModelError`."""
     from transformers import AutoTokenizer
 
     try:

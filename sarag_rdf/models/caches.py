@@ -287,10 +287,7 @@ _SUM: Final = 4
 
 
 def fault_of(path: Path) -> str:
-    """The fault of a cache file, by SQLite's integrity check and the checksums; empty if none.
-
-    A file that is locked, or may not be read, counts as sound.
-    """
+    """The fault of a cache file; empty if there is none, or if it is locked or not readable."""
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where it may not look
         return "is not a file" if os.path.exists(path) else ""  # noqa: PTH110
     try:

@@ -363,10 +363,7 @@ def _words(error: openai.APIStatusError) -> str:
 
 
 class OpenAIEmbedder:
-    """Embeds with ``POST /embeddings``; the arguments are those of `OpenAILLM`.
-
-    Prompts are put before the texts here, because the endpoint has no parameter for them.
-    """
+    """Embeds with ``POST /embeddings``; prompts are put before the texts here."""
 
     def __init__(
         self,

@@ -249,10 +249,7 @@ class QuestionEmbedder:
         return (encoder or self._model).embed_queries(texts)
 
     def prepare(self) -> BertEncoder | None:
-        """The encoder, if it may be used; at first it is compared with the model.
-
-        Raises `ModelError` if the comparison needs the model and it cannot be loaded.
-        """
+        """The encoder if it agrees with the model, which may have to be loaded: `ModelError`."""
         with self._turn:
             if not self._is_checked:
                 self._encoder = self._checked()

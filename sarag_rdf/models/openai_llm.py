@@ -122,10 +122,7 @@ class OpenAILLM:
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
-        """Answer with an object that satisfies `schema`, in which secrets are masked.
-
-        The usage counts all completions (see the module). Raises `EndpointError`.
-        """
+        """Answer with an object that satisfies `schema`, secrets masked; raises `EndpointError`."""
         return self._complete(prompt, _Call(schema, name, max_tokens))
 
     def stream(
@@ -309,10 +306,7 @@ def _with_schema(message: _Message, schema: Mapping[str, Any]) -> _Message:
 
 
 def _without_bounds(value: Any) -> Any:
-    """The schema without limits of length and number; replies are still checked against them.
-
-    A property that has the name of a limit keeps its schema.
-    """
+    """The schema without limits of length and number, against which replies are still checked."""
     if isinstance(value, list):
         return [_without_bounds(item) for item in value]
     if not isinstance(value, Mapping):

@@ -187,10 +187,7 @@ class Spreading:
     steering: Steering | None = None
 
     def rounds(self, sources: Activation, seeds: Activation, count: int, beam: int) -> list[Round]:
-        """Rounds, the first from these documents and entities.
-
-        Every further round starts from the `beam` documents that the one before activated most.
-        """
+        """Rounds; each further one starts from the `beam` documents activated most before."""
         rounds: list[Round] = []
         for _ in range(count):
             rounds.append(self.round(sources, seeds))

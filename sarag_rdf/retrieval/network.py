@@ -200,10 +200,7 @@ class Network(ABC):
 
     @abstractmethod
     def stated(self, statements: Rows) -> Edges:
-        """The relationships among these statements that join two entities.
-
-        The object of the others is a value.
-        """
+        """The relationships among these statements that join two entities."""
 
     def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
         """The edges of one kind that start or end at these nodes."""
@@ -322,10 +319,7 @@ def arrays_of(iris: Iris, edges: Mapping[EdgeKind, Edges]) -> dict[str, NDArray[
 
 
 class StoreNetwork(Network):
-    """The network of a graph in a store, by queries for each step, up to 500 nodes in each.
-
-    Only the edges of kinds that are read whole stay in memory.
-    """
+    """The network of a graph in a store, by queries; kinds that are read whole are kept."""
 
     def __init__(self, reader: GraphReader, iris: Iris) -> None:
         self.iris, self._reader = iris, reader

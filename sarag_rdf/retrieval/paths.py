@@ -539,10 +539,7 @@ class PathIndex:
         return self.vectors([text for text in (kind, " ".join(role), phrase[0]) if text])
 
     def features(self, question: str, paths: Candidates) -> Floats:
-        """Shape (paths, features), in the order of `FEATURES`; see there.
-
-        The topic must be masked in the question.
-        """
+        """Shape (paths, features) in the order of `FEATURES`; the topic must be masked."""
         model = self._model
         if not paths.paths:
             return np.zeros((0, len(FEATURES)))

@@ -91,10 +91,7 @@ NOT_EXPLAINED = Explanation()
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverStrategy(RetrieverOptions, ABC):
-    """Ranks documents for a question; its fields are its options.
-
-    Subclasses are found by the entry points ``sarag_rdf.retrievers``.
-    """
+    """Ranks documents for a question; an entry point of ``sarag_rdf.retrievers``."""
 
     @abstractmethod
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
@@ -224,10 +221,7 @@ def document_cosines(view: GraphView, question: Vector) -> Floats:
 
 
 def most_active(view: GraphView, activation: Mapping[str, float]) -> dict[int, str]:
-    """Document, by row -> the most active of these entities that it describes, ties by IRI.
-
-    Entities that are not in the graph are left out.
-    """
+    """Document, by row -> the most active of these entities that it describes, ties by IRI."""
     names = sorted(activation)
     rows = find_all(view.iris.entities, names).tolist()
     entities = {row: name for row, name in zip(rows, names, strict=True) if row >= 0}

@@ -114,10 +114,7 @@ _NO_NAMES = frozenset(
 def named_entities(
     names: Names, question: str, topics: Container[str] = frozenset()
 ) -> dict[str, float]:
-    """Entities whose name or alias is in the question, with their activation in (0, 1].
-
-    Several entities of one name share its activation; see `named_spans`.
-    """
+    """Entities whose name is in the question, with activation in (0, 1]: see `named_spans`."""
     named: dict[str, float] = {}
     for _, entities in named_spans(names, question, topics):
         named = entities | named

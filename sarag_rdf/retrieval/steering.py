@@ -141,10 +141,7 @@ def _levels(term: str, broader: Mapping[str, Sequence[str]]) -> Iterator[list[st
 
 
 def _inherited(rules: Rules, broader: Mapping[str, Sequence[str]]) -> dict[str, ActivationRule]:
-    """The rules, and for narrower terms without one that of the nearest broader term.
-
-    Of several that are equally near, the one with the lowest weight.
-    """
+    """The rules, and for narrower terms that of the nearest broader one, of several the lowest."""
     all_rules = dict(rules)
     for term in broader:
         for level in () if term in rules else _levels(term, broader):

@@ -101,10 +101,7 @@ class GraphView:
         return rules_of(row[:-1] for row in self.reader.select_provenance("activation-rules"))
 
     def rules(self, query: Query) -> Rules:
-        """The activation weights of properties and classes: annotations, and those of the query.
-
-        Raises `UsageError` for a weight that is not allowed.
-        """
+        """The activation weights of annotations and of the query; raises `UsageError`."""
         return with_weights(self._annotated, query.weights)
 
     def steering(self, query: Query) -> Steering | None:
@@ -175,10 +172,7 @@ class Names:
         return dict(shares)
 
     def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
-        """An alias that no document uses by itself names the entities that it is an alias of.
-
-        A name that a decision splits among several entities names each of them.
-        """
+        """Entities of names, or else those that an alias is of; a name that is split names each."""
         reader = self._reader
         if all(part.name != DOCUMENTS for part in reader.parts):
             return {}

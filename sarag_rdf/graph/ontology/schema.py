@@ -277,11 +277,7 @@ def named_datatype(range_: str) -> str:
 
 
 def value_datatype(label: str, ranges: Iterable[str]) -> str:
-    """The datatype IRI of the values of a property whose values are literals.
-
-    The first range decides that has a datatype; without one, the words of the label do. The default
-    is ``xsd:string``.
-    """
+    """The datatype of a property's literals: by the first range with one, the label, or string."""
     for range_ in ranges:
         if range_.startswith(XSD.base):
             return range_
@@ -347,10 +343,7 @@ def has_rules(triples: Iterable[Triple]) -> bool:
 
 
 def rules_of(annotations: Iterable[tuple[Any, ...]]) -> Rules:
-    """The rules of (term, annotation, value); raises `UsageError` for a value that is not allowed.
-
-    Of several values of one annotation, the last in ascending order counts.
-    """
+    """The rules of (term, annotation, value), of several values the last; raises `UsageError`."""
     rules: defaultdict[str, ActivationRule] = defaultdict(ActivationRule)
     for term, annotation, value in sorted(annotations, key=lambda row: [str(cell) for cell in row]):
         rules[term.value] = _with_annotation(rules[term.value], term.value, annotation, value.value)

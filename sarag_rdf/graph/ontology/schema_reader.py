@@ -155,10 +155,7 @@ class TripleIndex:
     def nested(
         self, node: str, *lists: str, follows: Callable[[str], bool] = bool
     ) -> Iterator[str]:
-        """A node, and the members of its lists by these properties, in any depth.
-
-        Only the lists of nodes for which `follows` is true are read.
-        """
+        """A node and the members of its lists, in any depth, of nodes that it `follows`."""
         todo, seen = [node], {node}
         while todo:
             node = todo.pop()
@@ -170,10 +167,7 @@ class TripleIndex:
 
 
 def texts(index: TripleIndex, node: str, properties: Iterable[str]) -> list[str]:
-    """The texts of a node in its best language, and those without one, each once.
-
-    English comes first, then texts without a language tag, then other languages by tag.
-    """
+    """The texts of a node in its best language (English, none, others by tag), and without one."""
     ranked = []
     for order, property_ in enumerate(properties):
         for term in index.objects(node, property_):
@@ -380,10 +374,7 @@ class _SchemaReader:
         return is_datatype(iri) or iri in self._datatypes
 
     def _read_shapes(self, classes: set[str]) -> None:
-        """SHACL: targets are domains; classes and datatypes of values are ranges.
-
-        A node shape that is one of the `classes` targets its instances.
-        """
+        """SHACL: targets, or a node shape that is a class, are domains; values are ranges."""
         index = self.index
 
         def targets(shape: str) -> list[str]:

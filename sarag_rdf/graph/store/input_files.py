@@ -216,10 +216,7 @@ class PlainXml:
         self._parser.DefaultHandlerExpand = None
 
     def _other(self, text: str) -> None:
-        """Refuse parts of a DOCTYPE that are not reported otherwise: an entity's second value.
-
-        Its first value counts, but the RDF parser takes the last.
-        """
+        """Refuse an entity's second value, which the RDF parser would take, but nothing reports."""
         if text.strip() and not text.startswith(("<!--", "<?")):
             raise self._error(f"an entity is declared twice ({text}): remove one declaration")
 
@@ -408,10 +405,7 @@ _Arguments = ParamSpec("_Arguments")
 
 @dataclass(frozen=True, slots=True)
 class StatementBlock:
-    """Statements as N-Triples or N-Quads, and the number of bytes of the file read so far.
-
-    `warnings` are about all statements up to here.
-    """
+    """Statements as N-Triples or N-Quads, and the bytes of the file and the warnings so far."""
 
     data: bytes
     count: int
@@ -427,10 +421,7 @@ def run_in_child(
     *arguments: _Arguments.args,
     **named: _Arguments.kwargs,
 ) -> Iterator[_Item]:
-    """Yield the items of `function`, run in a child process with a time limit for each item.
-
-    Raises `InputError` for a file on which the child process is killed.
-    """
+    """Yield the items of `function` from a child process; raises `InputError` if it is killed."""
     try:
         limits = Limits(seconds, half_of_memory())
         yield from stream_items(function, limits, *arguments, **named)

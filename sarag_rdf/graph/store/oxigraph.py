@@ -92,10 +92,7 @@ def open_store(folder: Path) -> ox.Store:
 
 
 def _open_checkpoint(folder: Path) -> tuple[ox.Store, Checkpoint | None]:
-    """The store in a folder as it is now, and its files, which must be kept as long as the store.
-
-    This is retried, because a concurrent writer may be creating the store.
-    """
+    """The store as it is now, and its files, to be kept with it; a writer may be creating it."""
     for pause in _RETRY_DELAYS:
         with suppress(*_ENGINE_ERRORS):
             checkpoint = Checkpoint(folder)
@@ -205,10 +202,7 @@ class OxigraphStore:
 
     @property
     def inner(self) -> ox.Store:
-        """The pyoxigraph store, to be used as long as this object exists.
-
-        Raises `StoreError` after `close`.
-        """
+        """The pyoxigraph store, as long as this object exists; `StoreError` after `close`."""
         if self._store is None:
             raise StoreError("this graph is closed: open it again")
         return self._store
@@ -280,11 +274,7 @@ class OxigraphStore:
             raise self.write_error("part of the data may be stored", error) from error
 
     def backup(self, folder: Path) -> None:
-        """Copy the store into a folder that does not exist yet.
-
-        On the same file system the tables are hard links to those of this store, so this takes
-        milliseconds. Raises `StoreError`.
-        """
+        """Copy the store into a new folder, by hard links where possible; raises `StoreError`."""
         try:
             self.inner.backup(folder)
         except _ENGINE_ERRORS as error:

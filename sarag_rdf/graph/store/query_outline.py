@@ -207,10 +207,7 @@ def _read(text: str) -> QueryOutline:
 
 
 def _on_lines(text: str) -> str:
-    """The text with each declaration on a line of its own.
-
-    rdflib does not parse SERVICE on the line of a namespace that ends in a number sign.
-    """
+    """Each declaration on its own line: rdflib does not parse SERVICE on that of ``<a#>``."""
     parts, begin = [], 0
     for token in tokens(text):
         if token.kind == "iri":
@@ -338,10 +335,7 @@ class _Walk:
 
 
 def _path_text(path: Any, steps: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A property path, with parentheses where its operators bind less closely.
-
-    `steps` replaces modifiers of repeated paths.
-    """
+    """A path with parentheses where its operators bind less closely; `steps` replaces modifiers."""
     if isinstance(path, SequencePath):
         return "/".join(_operand(part, steps, AlternativePath) for part in path.args)
     if isinstance(path, AlternativePath):
@@ -388,10 +382,7 @@ def group_of(patterns: Iterable[TriplePattern], filters: str = "") -> str:
 
 
 def count(outline: QueryOutline, pattern: TriplePattern, most: int) -> str:
-    """The number of solutions of a pattern in the data set of a query, at most `most`.
-
-    Of paths of any length one step is counted. The data set also holds for the subquery.
-    """
+    """A query for the number of solutions of a pattern, at most `most`, with one step of paths."""
     inner = f"SELECT (1 AS ?one) WHERE {group_of([pattern.single])} LIMIT {most}"
     return f"SELECT (COUNT(*) AS ?n) {outline.dataset} WHERE {{ {{ {inner} }} }}"
 
@@ -430,10 +421,7 @@ class UnusedTerm:
 def unused_terms(
     outline: QueryOutline, run_query: Callable[[str], Any], known: Vocabulary
 ) -> tuple[UnusedTerm, ...]:
-    """The terms of a query that do not occur in its data set.
-
-    `known` has the declared classes and properties.
-    """
+    """The terms that do not occur in a query's data set; `known` has those that are declared."""
     unused = []
     for term in outline.terms:
         if term.iri.startswith(UNDECLARED) or run_query(occurrence(outline, term)):

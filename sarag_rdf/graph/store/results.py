@@ -204,10 +204,7 @@ def parse_tsv_results(text: str) -> Table | bool:
 
 
 def _term(value: dict[str, Any], depth: int = 0) -> Any:
-    """A term of the SPARQL JSON format, or ``typed-literal`` of Virtuoso.
-
-    `depth` counts the enclosing triple terms; raises ValueError if there are too many.
-    """
+    """A term of the SPARQL JSON format or of Virtuoso's; raises ValueError if nested too deeply."""
     kind, text = value["type"], value["value"]
     if kind == "uri":
         return ox.NamedNode(text)

@@ -192,10 +192,7 @@ def read_shapes(*names: str) -> Shapes:
 
 
 def parse_shapes(*files: bytes) -> Shapes:
-    """The shapes of Turtle files, as one shapes graph.
-
-    Raises `SaragError` if a file is not Turtle, or has a query that could reach the network.
-    """
+    """The shapes of Turtle files; raises `SaragError`, also for SERVICE or FROM in a query."""
     try:
         triples = [
             quad.triple

@@ -146,9 +146,7 @@ class SparqlStore:
         self._client = None
 
     def _dataset(self, text: str, union: bool, default_graphs: Sequence[str] | None) -> DataSet:
-        """The protocol parameters for the dataset of a query; with a default graph, GRAPH ranges
-        only over the named graphs that are given as well.
-        """
+        """Protocol parameters; with default graphs, GRAPH ranges over those named alone."""
         if default_graphs is None:
             return {"union-default-graph": ["true"]} if union else {}
         named = self.graphs() if uses_graph(text) else []

@@ -168,10 +168,7 @@ def _is_ambiguous(token: Token, text: str) -> bool:
 
 
 def with_dataset(text: str, clause: str) -> str:
-    """The update with `clause` (USING …) inserted before every WHERE.
-
-    ``DELETE WHERE`` is expanded into its long form, because the short form takes no dataset.
-    """
+    """The update with `clause` (USING …) before every WHERE; ``DELETE WHERE`` is expanded."""
     parts: list[str] = []
     end, depth, block, last_word, is_shorthand = 0, 0, 0, "", False
     for token in tokens(text):

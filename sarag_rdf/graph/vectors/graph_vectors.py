@@ -152,10 +152,7 @@ class GraphVectors:
         return arrays_key(revision, self._embedder.name)
 
     def texts(self, kind: Kind) -> Items:
-        """The texts of one kind; those of documents are read once for both of their indexes.
-
-        So are all those of a graph without a revision, whose nodes are not cached.
-        """
+        """The texts of one kind; those that are needed again are read once."""
         texts = self._texts.get(kind) or texts_of(self._reader, kind)
         if kind == "document" or not self._revision:
             self._texts[kind] = texts

@@ -61,10 +61,7 @@ class VectorIndex(ABC):
         ]
 
     def nearest_rows(self, vector: Vector, k: int) -> tuple[Rows, Vector]:
-        """The same as positions and cosines, each of shape (min(k, n),).
-
-        The cosine of a vector does not depend on its position.
-        """
+        """The same as positions and cosines, of shape (min(k, n),) each."""
         if not len(self) or k < 1:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         rows = self.near(vector, min(k, len(self)))
@@ -105,10 +102,7 @@ class VectorIndex(ABC):
         return np.asarray(self._sample @ vector, dtype=np.float64)
 
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
-        """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
-
-        Computed from a fixed random sample in a large index, like the moments.
-        """
+        """The q-quantile and maximum of the cosines, of a fixed sample of many; (0, 0) if empty."""
         if not len(self):
             return 0.0, 0.0
         cosines = self._sampled(vector)
@@ -129,10 +123,7 @@ class ExactIndex(VectorIndex):
     """A `VectorIndex` with exhaustive search."""
 
     def __init__(self, iris: IriList, matrix: Matrix, order: Slots | None = None) -> None:
-        """`matrix` has a unit vector per slot; `order` is the slot of each IRI.
-
-        Without `order`, the slots are in the order of the IRIs. Slots not in `order` are unused.
-        """
+        """`matrix` has a unit vector per slot; `order` is the slot of each IRI, or its row."""
         super().__init__(iris)
         self._matrix, self._order = matrix, order
 

@@ -88,10 +88,7 @@ def read_head(path: Path) -> tuple[str, Table | None]:
 
 
 def read_entry(path: Path, key: str) -> Entry | None:
-    """An entry with memory-mapped, read-only arrays; None if it has another key.
-
-    Raises one of `DAMAGED`.
-    """
+    """An entry with memory-mapped arrays; None for another key. Raises one of `DAMAGED`."""
     with path.open("rb") as file:
         line = file.readline()
         head = _head(line)
@@ -182,10 +179,7 @@ def _bytes(array: NDArray[Any]) -> memoryview:
 
 
 def write_rows(path: Path, blocks: Iterable[Matrix]) -> tuple[Matrix, Table | OSError]:
-    """Write rows to a new file; they are memory-mapped.
-
-    Rows that cannot be written are held in memory; then the error takes the place of the table.
-    """
+    """Write rows to a new file and map them; what does not fit stays in memory, with the error."""
     in_memory: list[Matrix] = []
     count = dimension = 0
     error: OSError | None = None
@@ -271,10 +265,7 @@ def checksums(data: memoryview, first: int = 0) -> list[int]:
 
 
 def _check(file: IO[bytes], array: NDArray[Any], expected: Sequence[int], offset: int = 0) -> None:
-    """Raise ValueError if an array that is mapped from a file does not have these checksums.
-
-    Segments that were verified before are not read again.
-    """
+    """Raise ValueError for other checksums; segments that were verified are not read again."""
     state = os.fstat(file.fileno())
     place, size = (state.st_dev, state.st_ino, offset), array.nbytes
     verified_size, verified = _verified.get(place, (0, ()))
@@ -321,10 +312,7 @@ class VectorStore:
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> VectorIndex:
-        """Create an index of IRIs (ascending) and their vectors, and store it if possible.
-
-        The vectors are passed in blocks, at least one, and written incrementally.
-        """
+        """Create an index of ascending IRIs and blocks of vectors (at least one), and store it."""
         del kind, key
         rows = [np.asarray(block, dtype=np.float32) for block in blocks]
         return ExactIndex(IriList.packed(iris), np.concatenate(rows))
@@ -500,10 +488,7 @@ class FolderVectors(VectorStore):
             log.warning("the cache %s is damaged (%s): rebuilding it", shown_path(path), reason)
 
     def _publish(self, name: str, entry: Entry) -> None:
-        """Replace an entry atomically, and delete tables that are no longer used.
-
-        Raises OSError, in which case the previous entry remains.
-        """
+        """Replace an entry atomically, or raise OSError; delete unused tables."""
         unused = {self._table_file(name), *self._abandoned(name)}
         self._folder.mkdir(parents=True, exist_ok=True)
         with replacing(self._path(name)) as stream:
