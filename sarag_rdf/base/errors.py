@@ -28,10 +28,7 @@ def shown_path(path: Path) -> str:
 
 
 class SaragError(Exception):
-    """Base class of all exceptions of this library; `exit_code` is that of the command line.
-
-    Secrets are removed from the message, whatever it quotes: see `sarag_rdf.base.redaction`.
-    """
+    """Base class; `exit_code` is that of the command line. Secrets are removed from messages."""
 
     exit_code = 1
 
@@ -179,10 +176,7 @@ _LACKS_OF_ROOM = {
 
 
 def lack_of_room(error: BaseException) -> tuple[str, str]:
-    """The cause and the remedy if an error means that there is no space; else two empty strings.
-
-    The message is searched as well, because storage engines do not pass on `errno`.
-    """
+    """The cause and the remedy if an error, or its message, says that there is no space."""
     message = str(error).lower()
     for number, (cause, remedy) in _LACKS_OF_ROOM.items():
         is_named = os.strerror(number).lower() in message or cause.removeprefix("the ") in message

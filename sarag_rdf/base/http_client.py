@@ -86,10 +86,7 @@ class BoundedClient(httpx.Client):
     def __init__(
         self, seconds: float, max_reply: int, *, deadline: float, max_error: int | None = None
     ) -> None:
-        """`seconds` for each wait and `deadline` for the whole reply, `max_reply` in bytes.
-
-        Of a reply of status 300 or more, at most `max_error` bytes are read, if that is given.
-        """
+        """`seconds` for a wait, `deadline` for a reply; `max_reply`, `max_error` in bytes."""
         headers = {"Accept-Encoding": "identity", "Connection": "close"}
         limits = httpx.Limits(max_connections=None)  # callers limit how many requests run at once
         context = _ssl_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))

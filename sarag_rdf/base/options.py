@@ -205,11 +205,7 @@ class Options:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **other: Any) -> Self:
-        """Options with these values, beside a ``preset`` if one is among them, and `other` fields.
-
-        Values take precedence over those of the preset. Raises `UsageError` for an unknown option
-        or preset, or a value out of range.
-        """
+        """Options with these values, before those of a ``preset``; raises `UsageError`."""
         given = dict(values)
         if cls.presets and "preset" in given:
             preset = given.pop("preset")

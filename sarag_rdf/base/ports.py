@@ -53,10 +53,7 @@ def silent(what: str, total: int) -> Advance:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An atomic change of a store: graphs are dropped, then quads deleted, then quads inserted.
-
-    The graphs in `create` exist afterwards, even if they are empty.
-    """
+    """An atomic change: graphs are dropped, quads deleted, then inserted; `create` adds graphs."""
 
     drop: tuple[str, ...] = ()
     delete: tuple[Quad, ...] = ()
@@ -79,10 +76,7 @@ class Table:
         return table_html(self.variables, rows, more(len(self.rows) - SHOWN))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame: numbers, truth values and times as such, other terms as text.
-
-        An unbound variable is None. Raises `MissingDependencyError` without pandas.
-        """
+        """The rows as a data frame of Python values; raises `MissingDependencyError`."""
         try:
             import pandas
         except ModuleNotFoundError as error:
@@ -172,11 +166,7 @@ class GraphStore(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors.
-
-    One that embeds what is searched for, such as questions, otherwise than passages has a method
-    `embed_queries` of the same signature as well.
-    """
+    """Turns texts into unit vectors; those of questions by `embed_queries`, if it has that."""
 
     @property
     def name(self) -> str:
@@ -209,11 +199,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A structured reply: `data` matches the requested schema.
-
-    Of a cached reply, `first_usage` and `first_seconds` are those of the call that gave it; None
-    and 0 if they are not known.
-    """
+    """`data` matches the schema; of a cached reply, `first_...` are those of its call, if known."""
 
     data: dict[str, Any]
     usage: Usage
@@ -255,10 +241,7 @@ class StreamingLLM(LLM, Protocol):
 
 
 class Extractor(Protocol):
-    """Extracts mentions and relations from documents.
-
-    It may declare any of the members of `CountsUsage`, `CountsDiscarded` and `Estimates` as well.
-    """
+    """Extracts mentions and relations; may also be `CountsUsage` and the like below."""
 
     @property
     def method(self) -> Method:

@@ -63,11 +63,7 @@ def restored(value: Any) -> Any:
 
 
 def fence_for(*texts: str, length: int = 20) -> str:
-    """A deterministic fence of `length` hexadecimal digits that occurs in none of the texts.
-
-    The fence is a SHA-256 hash of the texts that it encloses; in the unlikely case that a text
-    contains it, the hash is iterated.
-    """
+    """A fence of hexadecimal digits, the SHA-256 of the texts, that occurs in none of them."""
     fence = sha256_hex(*texts)[:length]
     while any(fence in text.casefold() for text in texts):
         fence = sha256_hex(fence, *texts)[:length]

@@ -41,11 +41,7 @@ def ontology_path(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class QueryFile:
-    """A ``.rq`` file with its ``#+`` header and text.
-
-    The header has the keys ``summary``, ``params`` (the values for the empty VALUES block, or
-    ``none``) and ``returns`` (the variables).
-    """
+    """A ``.rq`` file with its ``#+`` header: ``summary``, ``params`` and ``returns``."""
 
     name: str
     header: Mapping[str, str]
@@ -96,11 +92,7 @@ class QueryFile:
 
 @cache
 def query_file(kind: str, name: str) -> QueryFile:
-    """Read ``queries/<kind>/<name>.rq``.
-
-    The queries of kinds of imported graphs are templates, ``<name>.rq.j2`` in the folder of the
-    kind or in ``queries/imported/``, for which ``queries/kinds/<kind>.j2`` has what differs.
-    """
+    """Read ``queries/<kind>/<name>.rq``, or render its template for a kind of imported graphs."""
     path = _QUERIES / kind / f"{name}.rq"
     if path.is_file():
         text = path.read_text(encoding="utf-8")

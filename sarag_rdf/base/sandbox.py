@@ -65,11 +65,7 @@ def run(
     *arguments: _Arguments.args,
     **_: _Arguments.kwargs,
 ) -> _Result:
-    """Call a function of this package in a child process, and return its result.
-
-    The function is imported by name; arguments and results are pickled. Raises what the function
-    raises, and `EndedError` if the child crashes or exceeds a limit.
-    """
+    """Call a function of this package in a child process; raises its errors and `EndedError`."""
     with _acquire() as child:
         child.begin(function, arguments, limits)
         kind, result = child.receive(limits)

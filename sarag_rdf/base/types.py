@@ -115,11 +115,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The result of an extractor for one document; subjects and objects are among the mentions.
-
-    When a source is indexed, a mention type that is not one of `ENTITY_TYPES` is replaced by the
-    nearest of them, and counted in the report.
-    """
+    """What an extractor found in one document; ends of relations are among the mentions."""
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -166,10 +162,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A relationship between two entities of the subgraph, weighted by the question.
-
-    `weight`, in [0, 1], is the factor of activation; `similarity` the cosine of question and text.
-    """
+    """A relationship of the subgraph; `weight`, in [0, 1], is the factor of activation."""
 
     relationship: str
     subject: str
@@ -389,11 +382,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A statement that a model selected, from the entity `start`, one of its ends.
-
-    `round` and `order` count from 1; `order` goes on over all rounds. `call` is the place of the
-    call in the trace of the answer.
-    """
+    """A statement that a model selected from `start`, its round, order, and call in the trace."""
 
     statement: Statement
     start: str

@@ -45,11 +45,7 @@ class ExportReport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """A format of exports.
-
-    `write` is called with the graph, a binary stream, and the values of its `options`. `suffixes`
-    are the options that the suffix of an output file implies.
-    """
+    """A format of exports; the suffix of an output file may imply values of its `options`."""
 
     write: Callable[[ExportedGraph, IO[bytes], Any], ExportReport | None]
     options: type[Options]

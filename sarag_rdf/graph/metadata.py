@@ -26,11 +26,7 @@ class Meta:
 
 
 def read_meta(store: GraphStore) -> Meta | None:
-    """The metadata of the knowledge graph in a store, or None if there is none.
-
-    Only metadata in the graph's own metadata graph counts. Raises `StoreError` for a store with
-    knowledge graphs of several bases.
-    """
+    """The metadata of the graph in a store, or None; raises `StoreError` for several bases."""
     metadata = set()
     for _, base, revision, model, graph in GraphReader(store, Minter()).select_provenance("meta"):
         if graph.value == Minter(base.value).meta_graph:

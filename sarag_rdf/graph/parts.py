@@ -172,11 +172,7 @@ def _is_of_documents(reader: GraphReader, graph: str) -> bool:
 
 
 def part_graphs(reader: GraphReader, over: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """The parts in `over`, by default all, with the named graphs that are read of them.
-
-    Graphs of all parts are left out, and so are those of one's own, which are no evidence. Raises
-    `UsageError` for an unknown name.
-    """
+    """The parts in `over`, by default all, with their named graphs; raises `UsageError`."""
     imported = {i.name: i for i in imported_graphs(reader)}
     documents = frozenset(g for g in reader.store.graphs() if _is_of_documents(reader, g))
     return {

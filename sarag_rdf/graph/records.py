@@ -95,11 +95,7 @@ def record_quads(record: Any, node: NamedNode, graph: str, *classes: NamedNode) 
 
 
 def record_of(record: type[_Record], quads: Iterable[Quad], **others: Any) -> _Record:
-    """The record in the quads of its node; `others` are the fields that are not stored.
-
-    Of several values of a field that has one, the least counts; one without a default that is
-    missing is empty.
-    """
+    """The record in the quads of its node; of several values the least, a missing one is empty."""
     terms: defaultdict[str, list[Term]] = defaultdict(list)
     for quad in quads:
         terms[quad.predicate.value].append(iri_or_literal(quad.object))

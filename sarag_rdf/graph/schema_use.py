@@ -87,10 +87,7 @@ def _term_counts(
 
 
 def used_terms(reader: GraphReader, part: Part, ontology: Schema) -> SchemaUse:
-    """The used classes and properties of a part, without those that say how it is made.
-
-    Of the graph of the documents, only those of the ontology. Domains and ranges are left empty.
-    """
+    """The used terms of a part, of the documents those of the ontology, without their ends."""
     is_own = part.name == DOCUMENTS
     use = schema_use(
         reader,
@@ -138,10 +135,7 @@ def local_words(iri: str) -> str:
 
 
 class SchemaInUse:
-    """What queries in the terms of a schema need of a graph: its parts, its ontology, and names.
-
-    `parts` are those that one query can read together: all in the reader's store but links.
-    """
+    """What queries need of a schema: the parts to read together, the ontology, and names."""
 
     def __init__(self, reader: GraphReader) -> None:
         self.reader = reader

@@ -62,10 +62,7 @@ _SQRT_HALF: Final = np.float32(np.sqrt(0.5))
 
 
 class BertEncoder:
-    """A BERT model with mean or [CLS] pooling, from a folder of the sentence-transformers format.
-
-    Each text is encoded by itself, on one core: its vector does not depend on other texts.
-    """
+    """A BERT model with mean or [CLS] pooling; each text is encoded by itself, on one core."""
 
     def __init__(self, folder: Path, prompts: Prompts = Prompts()) -> None:  # noqa: B008 - frozen
         """Raises `ModelError` for another architecture, and for files that cannot be read."""

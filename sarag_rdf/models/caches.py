@@ -64,10 +64,7 @@ class CachedEmbedder:
         slice_size: int | None = None,
         keep: bool = True,
     ) -> None:
-        """Vectors are stored after each slice of texts, by default a batch of the embedder.
-
-        Unless `keep`, the file is only read, and the latest `LATEST` vectors are held in memory.
-        """
+        """Stores vectors slice by slice, or unless `keep` has the latest `LATEST` in memory."""
         self._embedder = embedder
         self._cache = SqliteCache(path or ":memory:", what="embedding cache", writable=keep)
         self._latest: OrderedDict[bytes, bytes] | None = None if keep else OrderedDict()
@@ -157,11 +154,7 @@ _AT_ONCE = 128
 
 
 class EmbeddingPrefetcher:
-    """One thread that calls `embed`, whose results are cached, before they are needed.
-
-    Nothing depends on it: texts that remain when it is closed, or that cannot be embedded, are
-    embedded where they are needed.
-    """
+    """A thread that embeds texts before they are needed; nothing depends on it."""
 
     def __init__(self, embed: Callable[[Sequence[str]], object]) -> None:
         self._embed = embed
@@ -321,10 +314,7 @@ class SqliteCache:
     """
 
     def __init__(self, path: Path | str, *, what: str, writable: bool = True) -> None:
-        """`what` names the cache in warnings: "reply cache".
-
-        Unless `writable`, the file is only read, and need not exist.
-        """
+        """`what` names the cache in warnings; one that is not `writable` need not exist."""
         self._writable = writable
         self._path = Path(path)
         self._what = what

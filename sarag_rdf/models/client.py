@@ -127,11 +127,7 @@ def endpoint_model(
     timeout: float = 30.0,
     loading_wait: float = LOADING_WAIT,
 ) -> str:
-    """The name of the only model that the endpoint serves.
-
-    Raises `UsageError` if there are several models or none, and `EndpointError` if the endpoint
-    does not list them, or if the name contains a secret.
-    """
+    """The name of the only model of an endpoint; raises `UsageError`, `EndpointError`."""
     key = endpoint_key(api_key)
     try:
         client = endpoint_client(base_url, key, timeout, 1, loading_wait=loading_wait)

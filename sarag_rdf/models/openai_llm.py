@@ -213,10 +213,7 @@ class OpenAILLM:
                 return self._checked(completion)
 
     def _streamed(self, request: dict[str, Any], seen: Seen) -> ChatCompletion:
-        """The completion of a stream, seen as it grows; errors are those of the `openai` package.
-
-        An endpoint that sends the whole completion although it was asked for a stream may do so.
-        """
+        """The completion of a stream, or the whole one if the endpoint sends that."""
         seen("")
         response = self._client.chat.completions.with_raw_response.create(**request)
         try:
@@ -267,11 +264,7 @@ class OpenAILLM:
 
 
 def collected(stream: Iterable[ChatCompletionChunk], seen: Seen) -> ChatCompletion:
-    """The completion whose chunks these are; `seen` is called with its text as it grows.
-
-    Raises `CutReplyError` if the stream ends before the reply does, `openai.APIError` for an error
-    among the chunks.
-    """
+    """The completion of these chunks; raises `CutReplyError` if they end before the reply."""
     text, refusal, finish = "", "", ""
     last: ChatCompletionChunk | None = None
     usage = None

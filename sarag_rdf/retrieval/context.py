@@ -20,10 +20,7 @@ from sarag_rdf.retrieval.view import GraphView
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStrategy(Options, ABC):
-    """Selects the part of what was retrieved that a model reads; its fields are its options.
-
-    Subclasses are found by the entry points ``sarag_rdf.contexts``.
-    """
+    """Selects what a model reads; subclasses are entry points of ``sarag_rdf.contexts``."""
 
     @abstractmethod
     def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:

@@ -47,10 +47,7 @@ _MOST_NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class OntologyFinding:
-    """A problem of an ontology; `term` is the IRI that it concerns, or empty.
-
-    `kind` says in words that name no term what findings of the same kind have in common.
-    """
+    """A problem of an ontology and, if it has one, its term; `kind` says it without names."""
 
     severity: Severity
     term: str

@@ -34,11 +34,7 @@ class OntologyClass:
 
 @dataclass(frozen=True, slots=True)
 class OntologyProperty:
-    """A property: its names and phrases, its domain and range, and its axioms.
-
-    A subject fits if it belongs to one of the `domains`; without domains every subject fits. The
-    same holds for objects and `ranges`. A range is a class or a datatype.
-    """
+    """A property; a subject fits one of the `domains`, an object one of the `ranges`, if any."""
 
     iri: str
     label: str
@@ -111,11 +107,7 @@ class Schema:
         return any(not allowed.isdisjoint(self.superclasses(c)) for c in classes)
 
     def may_belong(self, classes: Iterable[str], admitted: Iterable[str]) -> bool:
-        """Whether a thing of these classes may be in an admitted one, above or below its own.
-
-        A person may turn out to be a scientist. Without classes or without admitted classes
-        nothing is known, and everything may be.
-        """
+        """Whether a thing of these classes may be in an admitted one, as far as is known."""
         known, allowed = tuple(classes), tuple(admitted)
         if not known or not allowed:
             return True
@@ -312,11 +304,7 @@ Direction = Literal["both", "forward", "backward"]
 
 @dataclass(frozen=True, slots=True)
 class ActivationRule:
-    """The annotations of one property or class.
-
-    weight: in [0, 4]. direction: in which activation passes between subject and object of a
-    property; meaningless for a class. decay: in [0, 1]; None is the retriever's.
-    """
+    """Weight in [0, 4], direction (of a property), decay in [0, 1] or None: the retriever's."""
 
     weight: float = 1.0
     direction: Direction = "both"

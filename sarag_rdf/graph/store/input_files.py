@@ -72,11 +72,7 @@ class PositionProgress:
 
 @contextmanager
 def input_file(location: str, max_expansion: int = MAX_EXPANSION) -> Iterator[InputFile]:
-    """Open a file, or download an http(s) URL to a temporary file.
-
-    A compressed file may expand to `max_expansion` times its size. Raises `InputError` for a file
-    that cannot be read, and `UsageError` for a path that is not a file.
-    """
+    """Open a file or download a URL; raises `InputError`, and `UsageError` for no file."""
     if location.lower().startswith(("http://", "https://")):
         if holds_password(location):
             raise UsageError(

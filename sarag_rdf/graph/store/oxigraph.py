@@ -147,11 +147,7 @@ def _raise_if_full(folder: Path | None, error: Exception) -> None:
 
 
 class OxigraphStore:
-    """A `GraphStore` over a pyoxigraph store.
-
-    Results are materialized before a method returns: pyoxigraph aborts the process when a result
-    is read in a thread other than the one that created it.
-    """
+    """A `GraphStore` over pyoxigraph, which aborts when another thread reads a result."""
 
     is_shared = False
 
@@ -420,11 +416,7 @@ class DefaultGraphUnion:
     def resolve(
         self, store: ox.Store, text: str, graphs: Sequence[str]
     ) -> tuple[ox.Store, dict[str, Any]]:
-        """The store to query, and the dataset as keyword arguments of `pyoxigraph.Store.query`.
-
-        A query that may use GRAPH runs on the whole store, because GRAPH ranges over all named
-        graphs.
-        """
+        """The store to query, and the dataset as keyword arguments of `Store.query`."""
         names = frozenset(graphs)
         if len(names) > FEW_GRAPHS and not uses_graph(text):
             copy = self._copy(store, names)
@@ -493,11 +485,7 @@ _MAX_COMMAND = 80
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that has a graph open for writing.
-
-    `begun` is the start time of the process in clock ticks, which distinguishes it from a later
-    process with the same id; empty if the system does not provide it.
-    """
+    """A process that has a graph open for writing; `begun` is its start time in clock ticks."""
 
     pid: int
     host: str
@@ -551,11 +539,7 @@ def holder_of(folder: Path) -> Holder | None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the files of killed writers in a graph's folder; requires the lock of the store.
-
-    These are tables of bulk loads that were not committed, options that were not completely
-    written, and working copies.
-    """
+    """Delete what killed writers left in a graph's folder; requires the lock of the store."""
     store = folder / "store"
     for path in (*store.glob("bulk-*.sst"), *store.glob("OPTIONS-*.dbtmp")):
         with suppress(OSError):

@@ -177,11 +177,7 @@ def _terms_of(pattern: TriplePattern) -> Iterator[QueryTerm]:
 
 
 def outline_of(text: str) -> QueryOutline:
-    """The outline of a query.
-
-    Raises `QueryError` for one that does not parse, is nested too deeply or too long, or uses
-    syntax newer than SPARQL 1.1.
-    """
+    """The outline of a query; raises `QueryError`, also for syntax newer than SPARQL 1.1."""
     check_query(text)
     try:
         return _read(text) if len(text) <= SAFE_LENGTH else run(_read, TRIAL_LIMITS, text)
@@ -406,11 +402,7 @@ def occurrence(outline: QueryOutline, term: QueryTerm) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnusedTerm:
-    """A term of a query that does not occur in the graph, and why.
-
-    `kind` is class, property, entity or literal, `problem` what is missing, and `suggestion` the
-    nearest term that is known, or empty; terms are written with prefixes.
-    """
+    """A term that does not occur in the graph, why, and the nearest known one or nothing."""
 
     kind: str
     term: str

@@ -32,11 +32,7 @@ _quote_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def serialize_results(result: Table | Triples | bool, format_: str) -> str:
-    """Serialize a result as text, in any format but ``table``.
-
-    Triples can be written as turtle or ntriples, solutions as csv, tsv or json, and booleans as
-    json. Raises `UsageError` for other combinations.
-    """
+    """Serialize a result in a format that it can have; raises `UsageError` for others."""
     if isinstance(result, Triples):
         formats = {"turtle": ox.RdfFormat.TURTLE, "ntriples": ox.RdfFormat.N_TRIPLES}
         if format_ not in formats:
@@ -176,10 +172,7 @@ def _xml_text(value: str) -> str:
 
 
 def parse_json_results(data: Any) -> Table | bool:
-    """A SELECT or ASK result in the SPARQL JSON format.
-
-    Raises KeyError, TypeError, AttributeError or ValueError for other data.
-    """
+    """A SELECT or ASK result in JSON; raises KeyError, TypeError, AttributeError, ValueError."""
     if "boolean" in data:
         if not isinstance(data["boolean"], bool):
             raise TypeError
@@ -229,11 +222,7 @@ _SECONDS: Final = 120.0
 
 
 def parse_in_sandbox(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
-    """The triples of `data`, in order, parsed in a child process.
-
-    Raises SyntaxError and ValueError as the parser does, also for triple terms that are nested too
-    deeply, and `EndedError` for data on which the parser crashes or exceeds its limits.
-    """
+    """The triples of `data`, from a child process; SyntaxError, ValueError, `EndedError`."""
     if len(data) > _SAFE_SIZE:
         limits = Limits(_SECONDS, half_of_memory())
         data, syntax = run(_as_ntriples, limits, data, syntax.media_type), ox.RdfFormat.N_TRIPLES
