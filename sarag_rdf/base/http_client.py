@@ -54,19 +54,14 @@ def reason_of(error: BaseException) -> str:
 
 def retry_after(value: str) -> float | None:
     """The seconds in a Retry-After header, a number or a date (RFC 9110, 10.2.3), or None."""
-    try:
+    with contextlib.suppress(ValueError):
         seconds = float(value)
-    except ValueError:
-        pass
-    else:
         return seconds if seconds >= 0 and math.isfinite(seconds) else None
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         moment = parsedate_to_datetime(value.strip())
-    except (TypeError, ValueError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return None
 
 
 @cache

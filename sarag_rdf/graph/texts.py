@@ -78,18 +78,9 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     }
 
 
-def _document(
-    iri: Any, source: Any, title: Any, text: Any, begin: Any, end: Any, language: Any
-) -> Document:
-    return Document(
-        iri.value,
-        source.value,
-        title.value if title else "",
-        text.value,
-        int(begin.value),
-        int(end.value),
-        language.value,
-    )
+def _document(*row: Any) -> Document:
+    iri, source, title, text, begin, end, language = (cell.value if cell else "" for cell in row)
+    return Document(iri, source, title, text, int(begin), int(end), language)
 
 
 def _page(

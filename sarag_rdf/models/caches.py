@@ -196,23 +196,12 @@ class CachedLLM:
     """
 
     def __init__(self, llm: LLM, path: Path | str) -> None:
-        self._llm = llm
-        self._cache = SqliteCache(path, what="reply cache")
-        self._identity = (
-            str(getattr(llm, "base_url", "")),
-            llm.model,
-            json.dumps(dict(self.settings), sort_keys=True),
-        )
-
-    @property
-    def model(self) -> str:
-        return self._llm.model
-
-    @property
-    def settings(self) -> Mapping[str, str]:
+        self._llm, self.model = llm, llm.model
+        self.settings: Mapping[str, str] = getattr(llm, "settings", {})
         """The settings of the model; empty if it has none."""
-        settings: Mapping[str, str] = getattr(self._llm, "settings", {})
-        return settings
+        self._cache = SqliteCache(path, what="reply cache")
+        settings = json.dumps(dict(self.settings), sort_keys=True)
+        self._identity = str(getattr(llm, "base_url", "")), llm.model, settings
 
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int

@@ -374,6 +374,8 @@ class OpenAIEmbedder:
         prompts: Prompts = Prompts(),  # noqa: B008 - frozen
     ) -> None:
         self._base_url, self._model = base_url, model
+        self.model = f"openai:{model}"
+        """The model's name without prompts."""
         self.prompts, self.batch_size = prompts, batch_size
         self._client = endpoint_client(
             base_url, endpoint_key(), timeout, max_retries, max_reply, loading_wait
@@ -383,11 +385,6 @@ class OpenAIEmbedder:
     @property
     def name(self) -> str:
         return str(ModelName(self.model, self.prompts))
-
-    @property
-    def model(self) -> str:
-        """The model's name without prompts."""
-        return f"openai:{self._model}"
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises an `EndpointError`, or `ModelError` for a reply of another shape."""

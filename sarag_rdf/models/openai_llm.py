@@ -92,17 +92,13 @@ class OpenAILLM:
             base_url, endpoint_key(api_key), timeout, max_retries, max_reply, loading_wait
         )
         check_model(model)
-        self._url, self._model = base_url, model
+        self._url, self.model = base_url, model
         self._sampling = {"temperature": temperature, "seed": seed, "top_p": top_p}
         self._prices = (price_in, price_out)
         self._refused: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
-        return f"OpenAILLM(base_url={self.base_url!r}, model={self._model!r})"
-
-    @property
-    def model(self) -> str:
-        return self._model
+        return f"OpenAILLM(base_url={self.base_url!r}, model={self.model!r})"
 
     @property
     def base_url(self) -> str:
@@ -154,7 +150,7 @@ class OpenAILLM:
             messages.append({"role": "assistant", "content": text or "{}"})
             messages.append({"role": "user", "content": remark})
         raise UnparsableReplyError(
-            f"{self._model} at {self.base_url} gave no valid reply to '{call.name}', even when "
+            f"{self.model} at {self.base_url} gave no valid reply to '{call.name}', even when "
             f"told what was wrong ({problem}): use a larger model, or a server that enforces "
             "json_schema"
         )
@@ -166,7 +162,7 @@ class OpenAILLM:
         if completion.choices[0].finish_reason == "length":
             longer = replace(call, max_tokens=2 * call.max_tokens)
             cut = TruncatedReplyError(
-                f"{self._model} at {self.base_url} did not finish its reply to '{call.name}' "
+                f"{self.model} at {self.base_url} did not finish its reply to '{call.name}' "
                 f"within {longer.max_tokens} tokens: allow more tokens, use smaller chunks, or "
                 "serve the model with a larger context"
             )
@@ -182,7 +178,7 @@ class OpenAILLM:
         message = completion.choices[0].message
         if message.content is None and message.refusal:
             raise UnparsableReplyError(
-                f"{self._model} at {self.base_url} refused to answer '{call.name}': "
+                f"{self.model} at {self.base_url} refused to answer '{call.name}': "
                 f"{redacted_remark(message.refusal)[:200]}"
             )
         return message.content or "", usage
@@ -242,7 +238,7 @@ class OpenAILLM:
         self, messages: list[_Message], call: _Call, refused: frozenset[str]
     ) -> dict[str, Any]:
         room = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
-        request: dict[str, Any] = {"model": self._model, room: call.max_tokens}
+        request: dict[str, Any] = {"model": self.model, room: call.max_tokens}
         request |= {name: self._sampling[name] for name in self.settings if name not in refused}
         if "json_schema" in refused:
             request["response_format"] = {"type": "json_object"}

@@ -20,27 +20,26 @@ from sarag_rdf.base.vocab import OWL, PREFIXES, RDF, RDFS, SARAG, XSD
 
 
 @dataclass(frozen=True, slots=True)
-class OntologyClass:
-    """A class: its names, and its direct superclasses."""
-
+class _OntologyTerm:
     iri: str
     label: str
     alternatives: tuple[str, ...] = ()
     """Further names, as in ``skos:altLabel``."""
     definition: str = ""
     examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyClass(_OntologyTerm):
+    """A class: its names, and its direct superclasses."""
+
     parents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class OntologyProperty:
+class OntologyProperty(_OntologyTerm):
     """A property; a subject fits one of the `domains`, an object one of the `ranges`, if any."""
 
-    iri: str
-    label: str
-    alternatives: tuple[str, ...] = ()
-    definition: str = ""
-    examples: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     """How texts state it between subject and object: "was born in"."""
     inverse_phrases: tuple[str, ...] = ()

@@ -112,19 +112,17 @@ def _targets(operation: CompValue) -> Iterator[str | None]:
 
 
 def _templates(operation: CompValue) -> list[CompValue]:
-    if operation.name == "Modify":
-        return [part for part in (_get(operation, "delete"), _get(operation, "insert")) if part]
-    return [operation]
+    if operation.name != "Modify":
+        return [operation]
+    return [part for part in (_get(operation, "delete"), _get(operation, "insert")) if part]
 
 
 def _uses_default(operation: CompValue) -> bool:
-    if operation.name in ("Clear", "Drop", "Create"):
-        return False
     if operation.name == "Load":
         return not _get(operation, "graphiri")
     if operation.name in ("Add", "Move", "Copy"):
         return "DEFAULT" in operation.graph
-    if _get(operation, "withClause"):
+    if operation.name in ("Clear", "Drop", "Create") or _get(operation, "withClause"):
         return False
     if any(_get(part, "triples") for part in _templates(operation)):
         return True
