@@ -143,13 +143,3 @@ def _query_templates() -> jinja2.Environment:
 def render_query(name: str, **values: Any) -> str:
     """Render ``queries/<name>.rq.j2``; values must be serialized RDF terms or trusted names."""
     return _query_templates().get_template(f"{name}.rq.j2").render(**values)
-
-
-def template_text(name: str) -> str:
-    """The text of a template of the server's pages and pictures."""
-    return (_PACKAGE / "server" / "templates" / name).read_text(encoding="utf-8")
-
-
-def font_files() -> tuple[Path, ...]:
-    """The fonts of pictures, DejaVu Sans in two weights, as TrueType files."""
-    return tuple(sorted((_PACKAGE / "server" / "picture" / "fonts").glob("*.ttf")))

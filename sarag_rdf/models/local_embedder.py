@@ -19,7 +19,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -138,11 +138,10 @@ class SentenceTransformerEmbedder:
         name = self.model if "/" in self.model else f"sentence-transformers/{self.model}"
         try:
             return Path(hf_hub_download(name, CONFIG, local_files_only=not self._may_download))
-        except LocalEntryNotFoundError as error:
-            raise ModelError(self._missing()) from error
-        except EntryNotFoundError:
-            return None
         except Exception as error:
+            is_local = isinstance(error, LocalEntryNotFoundError)
+            if isinstance(error, EntryNotFoundError) and not is_local:
+                return None
             raise ModelError(self._missing()) from error
 
     def _load(self) -> Any:
@@ -200,8 +199,6 @@ PROBES: Final = (
     "How many of the towns on the river have a bridge that was built before 1850? " * 60,
 )
 """Texts on which the engines must agree; the last one is longer than the limit of a model."""
-
-Embed = Callable[[Sequence[str]], Matrix]
 
 
 class QuestionEmbedder:
@@ -263,14 +260,12 @@ class QuestionEmbedder:
 
     def _agrees(self, encoder: BertEncoder) -> bool:
         """Whether the encoder agrees on passages, and on queries if they have their own prompt."""
-        prompts = self.prompts
-        roles: list[tuple[str | None, Embed, Embed, Embed]] = [
-            (prompts.passage, encoder.embed, self._model.embed, self._texts.embed)
-        ]
-        if prompts.query is not None:
-            queries = (encoder.embed_queries, self._model.embed_queries)
-            roles.append((prompts.query, *queries, self._texts.embed_queries))
-        for prompt, embed, expected, cached in roles:
+        prompts, engines = self.prompts, (encoder, self._model, self._texts)
+        roles = {"embed": prompts.passage, "embed_queries": prompts.query}
+        for method, prompt in roles.items():
+            if method == "embed_queries" and prompt is None:
+                continue
+            embed, expected, cached = (getattr(engine, method) for engine in engines)
             witness = self._texts.cached(WITNESS, prompt)
             if witness is None and _agree(embed(PROBES), expected(PROBES)):
                 witness = cached([WITNESS])[0]
