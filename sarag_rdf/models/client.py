@@ -78,7 +78,7 @@ def check_base_url(base_url: str) -> None:
     try:
         httpx.URL(base_url)
         is_valid = is_http_url(base_url)
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, ValueError):
         is_valid = False
     if not is_valid:
         raise UsageError(
