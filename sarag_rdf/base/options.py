@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
 from numbers import Integral, Real
 from pathlib import Path
 from types import UnionType
@@ -299,27 +299,16 @@ class RetrieverOptions(Options):
     )
 
 
-def budget_option(default: int | None) -> Any:
-    """The size of a context."""
-    return option(default, "Maximum size of the context, in tokens.", ge=1, le=MAX_TOKENS)
+_REPLY = "Maximum size of a reply, in tokens, reasoning included."
+_EXPANSION = "Maximum ratio of unpacked to packed size, for compressed files and archives."
+_SECONDS = "Time limit for reading a document, or for the next statement of RDF, in seconds."
 
-
-def max_expansion_option() -> Any:
-    """The limit of what a compressed file may become."""
-    meaning = "Maximum ratio of unpacked to packed size, for compressed files and archives."
-    return option(MAX_EXPANSION, meaning, ge=1)
-
-
-def max_seconds_option() -> Any:
-    """The time limit of a parser."""
-    meaning = "Time limit for reading a document, or for the next statement of RDF, in seconds."
-    return option(MAX_SECONDS, meaning, gt=0)
-
-
-def max_tokens_option(default: int) -> Any:
-    """The size of a model's reply."""
-    meaning = "Maximum size of a reply, in tokens, reasoning included."
-    return option(default, meaning, ge=1, le=MAX_TOKENS)
+budget_option = partial(
+    option, meaning="Maximum size of the context, in tokens.", ge=1, le=MAX_TOKENS
+)
+max_tokens_option = partial(option, meaning=_REPLY, ge=1, le=MAX_TOKENS)
+max_expansion_option = partial(option, MAX_EXPANSION, _EXPANSION, ge=1)
+max_seconds_option = partial(option, MAX_SECONDS, _SECONDS, gt=0)
 
 
 @dataclass(frozen=True, slots=True)
