@@ -66,7 +66,7 @@ def retry_after(value: str) -> float | None:
 
 @cache
 def _ssl_context(cert_file: str | None, cert_dir: str | None) -> ssl.SSLContext:
-    """The certificates, which take 40 ms to read; httpx reads both variables of the environment."""
+    """The certificates, read once (40 ms) for each value of the variables that httpx reads."""
     del cert_file, cert_dir  # keys of the cache
     return httpx.create_ssl_context()
 

@@ -249,7 +249,10 @@ class Extractor(Protocol):
         ...
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One result per document, in order; an exception for one that failed."""
+        """One result per document, in order; an exception for a document that failed.
+
+        An error that would affect all further documents is raised instead.
+        """
         ...
 
 

@@ -115,7 +115,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor found in one document; ends of relations are among the mentions."""
+    """What an extractor found in one document; ends of relations are among the mentions.
+
+    Mention types that are not among `ENTITY_TYPES` are replaced by the nearest when indexed.
+    """
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()

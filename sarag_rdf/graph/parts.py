@@ -188,7 +188,7 @@ GROUP BY ?g"""
 
 
 def graph_names(store: GraphStore, under: str = "") -> list[str]:
-    """The IRIs of named graphs that are not empty, sorted; in a shared store those `under` it."""
+    """The IRIs of all non-empty named graphs, sorted; in a shared store those below `under`."""
     text = _GRAPHS_UNDER % Literal(under) if store.is_shared else _GRAPHS
     return sorted(iri(row[0]) for row in store.select(text, "g").rows)
 

@@ -95,7 +95,7 @@ def record_quads(record: Any, node: NamedNode, graph: str, *classes: NamedNode) 
 
 
 def record_of(record: type[_Record], quads: Iterable[Quad], **others: Any) -> _Record:
-    """The record in the quads of its node; of several values the least, a missing one is empty."""
+    """The record in the quads of its node; the least of several values, empty without one."""
     terms: defaultdict[str, list[Term]] = defaultdict(list)
     for quad in quads:
         terms[quad.predicate.value].append(iri_or_literal(quad.object))

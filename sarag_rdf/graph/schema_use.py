@@ -44,7 +44,7 @@ def schema_use(
     *,
     with_ends: bool = True,
 ) -> SchemaUse:
-    """The use of these classes and properties in a named graph, or of all; ends take most time."""
+    """The use of these classes and properties in a named graph, by default of all it has."""
     part = Part(DOCUMENTS, _KIND, {"kg": graph}, reader.store)
     source = GraphReader(reader.store, reader.minter, (part,))
     instances = {row[0].value: int(row[1].value) for row in source.rows("class-counts")}

@@ -64,7 +64,7 @@ class CachedEmbedder:
         slice_size: int | None = None,
         keep: bool = True,
     ) -> None:
-        """Stores vectors slice by slice, or unless `keep` has the latest `LATEST` in memory."""
+        """Vectors are stored slice by slice; unless `keep`, the latest ones stay in memory."""
         self._embedder = embedder
         self._cache = SqliteCache(path or ":memory:", what="embedding cache", writable=keep)
         self._latest: OrderedDict[bytes, bytes] | None = None if keep else OrderedDict()
@@ -191,8 +191,7 @@ class CachedLLM:
 
     The key of a reply is the SHA-256 of endpoint, model, settings (temperature, seed), call name,
     prompt, schema and max_tokens; its value is the reply, without secrets that the model repeats,
-    and the usage of the call. Errors are not stored. The usage of a cached reply is
-    ``Usage(cached_calls=1)``.
+    and the usage of the call. Errors are not stored.
     """
 
     def __init__(self, llm: LLM, path: Path | str) -> None:
@@ -295,10 +294,9 @@ def _is_damage(error: Exception) -> bool:
 class SqliteCache:
     """Keys and values are bytes; threads and processes may share the file.
 
-    A damaged file is set aside with a warning, also while in use; a file that cannot be used (no
-    permission to write, disk full) is not used, with one warning. Neither is an error, because
-    cached values can be computed again. SQLite does not notice a changed byte of a value, so each
-    value has a checksum, and a value that does not match it counts as absent. The path
+    A damaged file is set aside with a warning, also while in use; one that cannot be used (no
+    permission to write, disk full) is not used, with one warning. SQLite does not notice a changed
+    byte of a value, so a value that does not match its checksum counts as absent. The path
     ``:memory:`` stores nothing beyond `close`.
     """
 

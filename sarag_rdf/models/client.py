@@ -51,6 +51,8 @@ from sarag_rdf.models.embedding_names import ModelName, Prompts
 _LOG = logging.getLogger(__name__)
 _DEADLINE: Final = 1.5
 """Deadline of a reply, in multiples of the timeout of each wait."""
+_LISTING: Final = 30.0
+"""Time limit in seconds of a list of models."""
 _LONGEST_PAUSE: Final = 1.0
 _SHORTEST_PAUSE: Final = 0.05
 """Seconds between two requests to a server that is loading, unless it says Retry-After."""
@@ -121,16 +123,12 @@ def check_model(name: str) -> None:
 
 
 def endpoint_model(
-    base_url: str,
-    *,
-    api_key: str | None = None,
-    timeout: float = 30.0,
-    loading_wait: float = LOADING_WAIT,
+    base_url: str, *, api_key: str | None = None, loading_wait: float = LOADING_WAIT
 ) -> str:
     """The name of the only model of an endpoint; raises `UsageError`, `EndpointError`."""
     key = endpoint_key(api_key)
     try:
-        client = endpoint_client(base_url, key, timeout, 1, loading_wait=loading_wait)
+        client = endpoint_client(base_url, key, _LISTING, 1, loading_wait=loading_wait)
         names = sorted(model.id for model in client.models.list().data or [])
     except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
         raise typed_error(error, base_url) from None

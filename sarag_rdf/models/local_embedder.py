@@ -1,15 +1,10 @@
 """Embedding models on this machine: any of sentence-transformers, by name or path.
 
 Importing PyTorch and sentence-transformers takes seconds, encoding a question some milliseconds, so
-questions are encoded by `BertEncoder` alone where its vectors are those of the model: the vector of
-one text, `WITNESS`, as passage (and as query, where queries have a prompt), is in the graph's
-cache, as sentence-transformers computed it, and each process compares it before it relies on the
-encoder. A cache that was deleted, was damaged or belongs to other model files is thereby noticed,
-and sentence-transformers is used instead.
-
-The vectors of the two engines agree to within `TOLERANCE` (by measurement, 3e-7), and the first
-one of a question is cached. So the scores of a question stay the same to the last digit as long as
-its cache is kept; without it they may differ from the seventh digit on.
+questions are encoded by `BertEncoder` alone where its vectors are those of the model: each process
+first compares the vector of one text, `WITNESS`, with that in the graph's cache, which
+sentence-transformers computed. The engines agree to within `TOLERANCE` (by measurement, 3e-7), and
+the first vector of a question is cached: its scores stay the same as long as the cache is kept.
 """
 
 from __future__ import annotations

@@ -97,9 +97,6 @@ class OpenAILLM:
         self._prices = (price_in, price_out)
         self._refused: frozenset[str] = frozenset()
 
-    def __repr__(self) -> str:
-        return f"OpenAILLM(base_url={self.base_url!r}, model={self.model!r})"
-
     @property
     def base_url(self) -> str:
         """The endpoint, without credentials that its URL may hold."""

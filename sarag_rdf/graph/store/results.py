@@ -222,7 +222,7 @@ _SECONDS: Final = 120.0
 
 
 def parse_in_sandbox(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
-    """The triples of `data`, from a child process; SyntaxError, ValueError, `EndedError`."""
+    """Parse triples in a child process; raises SyntaxError, ValueError and `EndedError`."""
     if len(data) > _SAFE_SIZE:
         limits = Limits(_SECONDS, half_of_memory())
         data, syntax = run(_as_ntriples, limits, data, syntax.media_type), ox.RdfFormat.N_TRIPLES

@@ -146,7 +146,7 @@ class SparqlStore:
         self._client = None
 
     def _dataset(self, text: str, union: bool, default_graphs: Sequence[str] | None) -> DataSet:
-        """Protocol parameters; with default graphs, GRAPH ranges over those named alone."""
+        """The protocol parameters; with default graphs, GRAPH ranges over the given named ones."""
         if default_graphs is None:
             return {"union-default-graph": ["true"]} if union else {}
         named = self.graphs() if uses_graph(text) else []
