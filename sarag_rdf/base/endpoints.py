@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.redaction import holds_password, masked, remember_url
+from sarag_rdf.base.redaction import holds_password, masked, public_origin, remember_url
 
 TIMEOUT = 60.0
 """Default timeout of a request in seconds, as at the Wikidata Query Service."""
@@ -80,7 +80,7 @@ class SparqlEndpoint(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
-            _check(url)
+            check_url(url, "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD")
             remember_url(url)
 
     def writable(self) -> SparqlEndpoint:
@@ -124,15 +124,19 @@ def is_url(location: object) -> bool:
     return isinstance(location, str) and re.match(r"https?://", location, re.IGNORECASE) is not None
 
 
-def _check(url: str) -> None:
-    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password."""
-    if not is_http_url(url) or _NOT_IN_URL.search(url):
-        raise UsageError(f"not the URL of an endpoint: '{masked(url)}': use http://HOST/PATH")
+def check_url(url: str, variables: str, *, is_valid: bool = True) -> None:
+    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password.
+
+    `variables` are those of the environment that take the place of a password.
+    """
     if holds_password(url):
         raise UsageError(
-            "the URL of an endpoint must not contain a password: set SARAG_SPARQL_USER and "
-            "SARAG_SPARQL_PASSWORD in the environment"
+            f"the URL of an endpoint must not contain a password: set {variables} in the "
+            "environment"
         )
+    if not (is_valid and is_http_url(url)) or _NOT_IN_URL.search(url):
+        shown = public_origin(masked(url))
+        raise UsageError(f"not the URL of an endpoint: '{shown}': use http://HOST/PATH")
 
 
 _USER_FOLDERS = {"CACHE": ".cache", "CONFIG": ".config", "STATE": ".local/state"}

@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import openai
 
-from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, is_http_url
+from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, check_url
 from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
@@ -38,9 +38,6 @@ from sarag_rdf.base.http_client import (
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.redaction import (
     MASK,
-    holds_password,
-    masked,
-    public_origin,
     redacted_data,
     redacted_remark,
     remember,
@@ -70,25 +67,6 @@ def endpoint_key(given: str | None = None) -> str:
     return key
 
 
-def check_base_url(base_url: str) -> None:
-    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password."""
-    if holds_password(base_url):
-        raise UsageError(
-            "the URL of an endpoint must not contain a password: set SARAG_API_KEY in the "
-            "environment, or OPENAI_API_KEY"
-        )
-    try:
-        httpx.URL(base_url)
-        is_valid = is_http_url(base_url)
-    except (httpx.InvalidURL, ValueError):
-        is_valid = False
-    if not is_valid:
-        raise UsageError(
-            f"'{public_origin(masked(base_url))}' cannot be the base URL of an endpoint: give one "
-            "that begins with http:// or https://, for example http://127.0.0.1:8080/v1"
-        )
-
-
 def endpoint_client(
     base_url: str,
     key: str,
@@ -101,7 +79,12 @@ def endpoint_client(
 
     `timeout` and `loading_wait` are in seconds, `max_reply` in bytes. The key becomes a secret.
     """
-    check_base_url(base_url)
+    is_valid = True
+    try:
+        httpx.URL(base_url)
+    except (httpx.InvalidURL, ValueError):
+        is_valid = False
+    check_url(base_url, "SARAG_API_KEY or OPENAI_API_KEY", is_valid=is_valid)
     remember(key)
     remember_url(base_url)
     return openai.OpenAI(

@@ -172,7 +172,7 @@ class Names:
         return dict(shares)
 
     def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
-        """Entities of names, or else those that an alias is of; a name that is split names each."""
+        """The entities of names, or of what they are aliases of; a split name has several."""
         reader = self._reader
         if all(part.name != DOCUMENTS for part in reader.parts):
             return {}

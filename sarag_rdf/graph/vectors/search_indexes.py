@@ -123,7 +123,7 @@ class ExactIndex(VectorIndex):
     """A `VectorIndex` with exhaustive search."""
 
     def __init__(self, iris: IriList, matrix: Matrix, order: Slots | None = None) -> None:
-        """`matrix` has a unit vector per slot; `order` is the slot of each IRI, or its row."""
+        """`matrix` has a unit vector a slot; `order` the slot of each IRI, by default its row."""
         super().__init__(iris)
         self._matrix, self._order = matrix, order
 
