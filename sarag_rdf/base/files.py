@@ -41,7 +41,11 @@ class ScratchFolder:
 
     def __init__(self, kind: str) -> None:
         """`kind` is a part of the folder's name. Raises `OSError`."""
-        _delete_abandoned_folders(Path(tempfile.gettempdir()))
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            with suppress(OSError):  # of another user, or no scratch folder
+                state = folder.lstat()
+                if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
+                    _delete_unlocked(folder, folder / LOCK)
         self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-"))
         lock = os.open(self.path / "new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -59,15 +63,6 @@ def _delete_folder(path: Path, lock: int, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(path, ignore_errors=True)
         os.close(lock)
-
-
-def _delete_abandoned_folders(root: Path) -> None:
-    """Delete this user's scratch folders that are not locked."""
-    for folder in root.glob(f"{PREFIX}*"):
-        with suppress(OSError):  # of another user, or no scratch folder
-            state = folder.lstat()
-            if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
-                _delete_unlocked(folder, folder / LOCK)
 
 
 @contextmanager

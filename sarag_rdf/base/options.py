@@ -221,13 +221,10 @@ class Options:
     @classmethod
     def _check_names(cls, values: Mapping[str, Any]) -> None:
         names = [declared.name for declared in declared_options(cls)]
-        for name in values:
-            if name not in names:
-                known = [*names, "preset"] if cls.presets else names
-                raise UsageError(
-                    f"unknown option '{name}' of {cls.name}: "
-                    + (f"choose from {', '.join(known)}" if known else "it has no options")
-                )
+        if unknown := [name for name in values if name not in names]:
+            known = ", ".join([*names, "preset"] if cls.presets else names)
+            advice = f"choose from {known}" if known else "it has no options"
+            raise UsageError(f"unknown option '{unknown[0]}' of {cls.name}: {advice}")
 
     def replaced(self, values: Mapping[str, Any]) -> Self:
         """These options with some values replaced; raises `UsageError` as `of` does."""

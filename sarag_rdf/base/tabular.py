@@ -105,8 +105,8 @@ def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
 
 def read_cell(cell: str) -> str:
     """The text of a cell that `written_cell` wrote, or that somebody typed."""
-    stripped = cell.strip()
-    return stripped[1:] if stripped.startswith("'") and _FORMULA.match(stripped) else stripped
+    text = cell.strip()
+    return text.removeprefix("'") if _FORMULA.match(text) else text
 
 
 def raise_for_rows(path: Path, errors: Sequence[str]) -> None:

@@ -261,9 +261,10 @@ def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
 
 
 def _rows_for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    pending: Iterator[Term | tuple[Term, ...]] = (
-        _statements(iris) if query.takes_statements else map(NamedNode, iris)
-    )
+    pending: Iterator[Term | tuple[Term, ...]] = map(NamedNode, iris)
+    if query.takes_statements:  # other IRIs are skipped
+        statements = filter(None, map(statement_of, iris))
+        pending = (tuple(map(NamedNode, statement)) for statement in statements)
     yield from _in_batches(part, query, pending)
 
 
@@ -272,14 +273,6 @@ def _in_batches(
 ) -> Iterator[tuple[Any, ...]]:
     while batch := list(islice(pending, BATCH)):
         yield from _select(part, query, batch)
-
-
-def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:
-    """Subject, property and object of each IRI of a statement; other IRIs are skipped."""
-    for each in iris:
-        statement = statement_of(each)
-        if statement is not None:
-            yield tuple(map(NamedNode, statement))
 
 
 def _select(

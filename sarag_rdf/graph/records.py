@@ -46,12 +46,8 @@ def stored(
 
 def _stored(record: Any) -> list[tuple[Field[Any], NamedNode, _Kind, bool]]:
     """The stored fields of a record, as in `stored`."""
-    declared = []
-    for own in fields(record):
-        if "stored" in own.metadata:
-            predicate, kind, many = own.metadata["stored"]
-            declared.append((own, predicate, kind, many))
-    return declared
+    declared = (own for own in fields(record) if "stored" in own.metadata)
+    return [(own, *own.metadata["stored"]) for own in declared]
 
 
 def decimal(value: float) -> Literal:

@@ -187,15 +187,6 @@ def parse_json_results(data: Any) -> Table | bool:
     return Table(variables, rows)
 
 
-def parse_tsv_results(text: str) -> Table | bool:
-    """A SELECT or ASK result in the SPARQL TSV format; raises SyntaxError or ValueError."""
-    parsed: Any = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
-    if isinstance(parsed, ox.QueryBoolean):
-        return bool(parsed)
-    names = tuple(variable.value for variable in parsed.variables)
-    return Table(names, [tuple(row) for row in parsed])
-
-
 def _term(value: dict[str, Any], depth: int = 0) -> Any:
     """A term of the SPARQL JSON format or of Virtuoso's; raises ValueError if nested too deeply."""
     kind, text = value["type"], value["value"]

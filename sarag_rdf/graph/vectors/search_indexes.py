@@ -98,21 +98,18 @@ class VectorIndex(ABC):
         chosen = np.random.default_rng(0).choice(count, SAMPLE, replace=False)
         return self.vectors(np.sort(chosen))
 
-    def _sampled(self, vector: Vector) -> NDArray[np.float64]:
-        return np.asarray(self._sample @ vector, dtype=np.float64)
-
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
         """The q-quantile and maximum of the cosines, of a fixed sample of many; (0, 0) if empty."""
         if not len(self):
             return 0.0, 0.0
-        cosines = self._sampled(vector)
+        cosines = np.asarray(self._sample @ vector, dtype=np.float64)
         return float(np.quantile(cosines, q)), float(cosines.max())
 
     def moments(self, vector: Vector) -> tuple[float, float]:
         """Mean and standard deviation of the cosines with `vector`; (0, 0) if empty."""
         if not len(self):
             return 0.0, 0.0
-        cosines = self._sampled(vector)
+        cosines = np.asarray(self._sample @ vector, dtype=np.float64)
         return float(cosines.mean()), float(cosines.std())
 
 

@@ -40,7 +40,7 @@ from sarag_rdf.graph.store.query_outline import (
     outline_of,
     unused_terms,
 )
-from sarag_rdf.graph.store.results import parse_json_results, parse_tsv_results, plain_text
+from sarag_rdf.graph.store.results import parse_json_results, plain_text
 from sarag_rdf.graph.store.sparql_syntax import check_query
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 
@@ -210,7 +210,11 @@ def _read_terms(file: Path, text: str) -> Table | bool:
             return parse_json_results(json.loads(text))
         if "<<" in text:
             raise InputError(f"{file.name} has triple terms, which are not compared")
-        return parse_tsv_results(text)
+        parsed: Any = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
+        if isinstance(parsed, ox.QueryBoolean):
+            return bool(parsed)
+        names = tuple(variable.value for variable in parsed.variables)
+        return Table(names, [tuple(row) for row in parsed])
     except (
         *(SyntaxError, ValueError, KeyError, TypeError, AttributeError),
         RecursionError,
