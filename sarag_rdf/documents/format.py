@@ -71,11 +71,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class OpenInput:
-    """An input opened for reading, with its limits; standard input has no `path` and no `size`.
-
-    `size` is in bytes. `max_chars` limits one text, `max_expansion` the unpacked size of an archive
-    as a multiple of its size, and `max_seconds` the time of its parser.
-    """
+    """An input with its limits (see `ReadOptions`); standard input has no `path` and `size`."""
 
     handle: io.BufferedReader
     max_chars: int

@@ -153,11 +153,7 @@ def key_prefix(path: Path, root: Path | None) -> str | None:
 
 @dataclass(slots=True)
 class _PathReader:
-    """One call of `read`: its options, and the keys and files read so far.
-
-    `contents` maps a key to the digest of its text and the displayed path of its file;
-    `real_paths` are those of all files read.
-    """
+    """One call of `read`, with the digests and files of keys, and the real paths, so far."""
 
     options: ReadOptions
     contents: dict[str, tuple[str, str]] = field(default_factory=dict)

@@ -135,11 +135,7 @@ class Iris:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
-    """Edges of one kind as columns: shape (m,) each, ascending by (statement, source, target).
-
-    source, target: rows of documents or entities, as the kind says. statement: rows of
-    relationships, or -1.
-    """
+    """Columns of shape (m,), ascending by (statement, source, target); a statement may be -1."""
 
     source: Rows
     target: Rows

@@ -41,10 +41,7 @@ THING: Final = "thing"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hop:
-    """A property, from its subject to its object, or the other way if it is inverse.
-
-    The ends of a property are strings: + (its subject) or - (its object), and its IRI.
-    """
+    """A property, or its inverse; its ends are + (subject) or - (object), and its IRI."""
 
     predicate: str
     is_inverse: bool = False
@@ -249,11 +246,7 @@ _TEMPLATES: Final = {
 
 @dataclass(frozen=True)
 class PathModel:
-    """The templates of phrases, the words of questions, and the weights of `FEATURES`.
-
-    `question_words` stand for a kind of thing (``who``: ``person``), `asking_words` stand before
-    one (``which``).
-    """
+    """Templates of phrases, words of questions (``who``: ``person``), weights of `FEATURES`."""
 
     version: str
     fitted: str

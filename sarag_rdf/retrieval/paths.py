@@ -171,11 +171,7 @@ class PathSearch:
     # Topics
 
     def topics(self, question: str) -> list[Topic]:
-        """What the question is about: a name in square brackets, or else the longest name.
-
-        Without a name in the question, the entities with the nearest descriptions; but nothing if
-        it marks a name that no entity has.
-        """
+        """The topics: a name in brackets, else the longest name, else the nearest entities."""
         view, marked = self.view, MARKED.search(question)
         text = MARKED.sub(r"\1", question)
         known = view.names.entities({normalize_name(marked[1].strip())}) if marked else {}
@@ -431,11 +427,7 @@ class Vectors:
 
 
 class PathIndex:
-    """The schema of one revision of a graph, and the vectors of the phrases of its paths.
-
-    Those of single hops are embedded at once, those of longer paths when a topic has them.
-    `vectors` has those of phrases, `queries` those of the texts of a question.
-    """
+    """The schema of one revision of a graph, and the vectors of its phrases and of questions."""
 
     def __init__(self, view: GraphView, model: PathModel) -> None:
         self._view, self._model = view, model
@@ -582,11 +574,7 @@ class PathIndex:
 
 
 def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
-    """The cosine of each hop with a word of its own, the nearest pairs first: (paths, hops).
-
-    A path's cosines stand in falling order; a hop that no word is left for has 0, as have those
-    below 0.
-    """
+    """The cosine of each hop with a word of its own, or 0, in falling order: (paths, hops)."""
     paths, hops, words = matrix.shape
     rows = np.arange(paths)
     aligned = np.zeros((paths, hops))
