@@ -91,11 +91,7 @@ class BoundedClient(httpx.Client):
         self._deadline, self._max_reply, self._max_error = deadline, max_reply, max_error
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Send a request and read the whole reply; with `stream`, that of a success is read later.
-
-        A body that is read later has the same limits, and is not redacted. Raises `DeadlineError`,
-        `ReplySizeError`, and errors of httpx.
-        """
+        """Send, and read the reply, or a `stream` later; `DeadlineError`, `ReplySizeError`."""
         with _Alarm(self._deadline) as alarm:
             request.extensions = {**request.extensions, "trace": alarm.trace}
             with alarm.deadline():

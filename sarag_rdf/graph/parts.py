@@ -67,11 +67,7 @@ def imported_graphs(reader: GraphReader) -> list[Imported]:
 def select_parts(
     reader: GraphReader, over: Sequence[str] = (), *, without: str = ""
 ) -> GraphReader:
-    """The reader of the parts in `over`; `ALL`, or an empty `over`, selects all parts.
-
-    An empty `over` leaves out the imported graph `without`. Several parts are read with the links
-    between them, if these may be read. Raises `UsageError` for an unknown name.
-    """
+    """The reader of the parts in `over`, or of all but `without`; raises `UsageError`."""
     imported = {i.name: i for i in imported_graphs(reader)}
     names = _part_names(over or [ALL], imported)
     if not over and without != DOCUMENTS:

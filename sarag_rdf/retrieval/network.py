@@ -216,11 +216,7 @@ class Network(ABC):
         return np.union1d(edges.target[forward], edges.source[backward])
 
     def neighbourhood(self, seeds: Rows, n: int) -> dict[int, int]:
-        """Entities within n hops over relationships, both ways, with their distance from a seed.
-
-        Both ends of an identity have the same distance (SA-RAG, arXiv 2512.15922,
-        section 5.4).
-        """
+        """Entities within n hops, both ways, and their distances, the same for identical ones."""
         frontier = inside = self.with_identical(np.unique(seeds))
         hops = dict.fromkeys(frontier.tolist(), 0)
         for hop in range(1, n + 1):

@@ -35,11 +35,7 @@ _MAX_VALUE = 200
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A SHACL result as strings: focus node, path, message, value (may be empty), component.
-
-    `path` is the IRI of a property; empty for the focus node itself and for other paths.
-    `component` is the local name of the constraint component, such as MinCountConstraintComponent.
-    """
+    """A SHACL result as strings; `path` is empty but for a property, `component` a local name."""
 
     focus: str
     path: str

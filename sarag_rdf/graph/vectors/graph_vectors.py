@@ -71,11 +71,7 @@ def arrays_key(revision: str, model: str) -> str:
 
 
 class GraphVectors:
-    """The indexes of one revision of a graph with one embedding model.
-
-    For a graph without a revision, such as one behind an endpoint, vectors are cached by a digest
-    of the texts, and nothing else is cached.
-    """
+    """The indexes of one revision; without one, vectors are cached by a digest of the texts."""
 
     def __init__(
         self,
@@ -87,11 +83,7 @@ class GraphVectors:
         questions: Embedder | None = None,
         embed: EmbedTexts | None = None,
     ) -> None:
-        """`delta` has the changes that led to the revision, if known.
-
-        `questions` embeds questions with the same model; by default it is `embedder`. `embed` may
-        replace `embedder` for the texts of the graph, for example to show progress.
-        """
+        """`delta` led to the revision; `questions` embeds questions, `embed` the graph's texts."""
         self._reader = reader
         self._embedder = embedder
         self._questions = questions or embedder

@@ -39,11 +39,7 @@ class VectorIndex(ABC):
 
     @abstractmethod
     def near(self, vector: Vector, k: int) -> Rows:
-        """Distinct candidate positions that include the k nearest; ``1 <= k <= len(self)``.
-
-        Also includes positions whose cosine is less than the k-th by at most `ROUNDING`, since the
-        candidates are ranked by exact cosines afterwards.
-        """
+        """Distinct candidates: the k nearest, and all within `ROUNDING` of the k-th."""
 
     @property
     def iris(self) -> IriList:
