@@ -79,12 +79,10 @@ def _others(group: str) -> Mapping[str, Plugin]:
     """Plug-ins of other distributions, by name; of two with one name the first on the path."""
     plugins: dict[str, Plugin] = {}
     for other in distributions():
-        package = other.metadata["Name"]
-        if package == _OWN:
-            continue
-        for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
-            plugin = Plugin(group, entry.name, package, other.version, entry)
-            plugins.setdefault(entry.name, plugin)
+        if (package := other.metadata["Name"]) != _OWN:
+            for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
+                plugin = Plugin(group, entry.name, package, other.version, entry)
+                plugins.setdefault(entry.name, plugin)
     return dict(sorted(plugins.items()))
 
 

@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -90,9 +90,8 @@ def public_origin(url: str) -> str:
 
 def is_distinctive(secret: str) -> bool:
     """Whether a value is unlikely to be an ordinary word, compound or number."""
-    if len(secret) >= LONG:
-        return True
-    return len(secret) >= DISTINCTIVE and not (secret.isdecimal() or _WORD.fullmatch(secret))
+    is_plain = secret.isdecimal() or _WORD.fullmatch(secret)
+    return len(secret) >= (LONG if is_plain else DISTINCTIVE)
 
 
 def redacted(text: str) -> str:
@@ -113,11 +112,10 @@ def redacted_data(value: Any) -> Any:
 
 def redacted_body(body: bytes, *, remark: bool) -> bytes:
     """The body of an HTTP response without secrets; `remark` is true for an error message."""
-    secrets = _secrets() if remark else _secrets_in_data()
-    if not secrets:
-        return body
-    text = _without(body.decode("utf-8", "surrogateescape"), secrets)
-    return text.encode("utf-8", "surrogateescape")
+    if secrets := _secrets() if remark else _secrets_in_data():
+        text = _without(body.decode("utf-8", "surrogateescape"), secrets)
+        return text.encode("utf-8", "surrogateescape")
+    return body
 
 
 def redact_exception(error: BaseException) -> None:
@@ -169,9 +167,8 @@ def _password(url: str) -> str:
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        for pattern in _patterns(secret):
-            text = pattern.sub(MASK, text)
+    for pattern in chain.from_iterable(map(_patterns, secrets)):
+        text = pattern.sub(MASK, text)
     return text
 
 

@@ -1,10 +1,9 @@
 """Runs functions in child processes, which may crash, hang or run out of memory.
 
 Native parsers overflow their stacks on hostile input, and some parsers take quadratic time; in a
-child process, either results in an exception. `multiprocessing`, and thus pebble and billiard,
-would import the caller's ``__main__`` again in each child, which breaks scripts without an
-``if __name__ == "__main__"`` guard; loky has no time limit for a call. Therefore the processes are
-started here, and only framing, timeouts and pickling are those of `multiprocessing.connection`.
+child process, either results in an exception. `multiprocessing` would import the caller's
+``__main__`` again in each child, which breaks scripts without a guard; loky has no time limit for
+a call. So processes are started here; framing and pickling are those of `multiprocessing`.
 """
 
 from __future__ import annotations
@@ -187,8 +186,7 @@ def _acquire() -> Iterator[_Child]:
         yield child
     finally:
         with _lock:
-            is_kept = child.is_reusable and len(_idle) < _MAX_IDLE
-            if is_kept:
+            if is_kept := child.is_reusable and len(_idle) < _MAX_IDLE:
                 _idle.append(child)
         if not is_kept:
             child.end()

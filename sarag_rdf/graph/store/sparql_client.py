@@ -124,8 +124,7 @@ def _media_type_error(response: httpx.Response) -> RemoteStoreError:
 
 def _syntax_error(response: httpx.Response) -> RemoteStoreError:
     url, tail = _url(response), response.content[-_TAIL:].decode("utf-8", "replace")
-    match = _CANCELLED.search(tail)
-    if match:
+    if match := _CANCELLED.search(tail):
         message = summarize(tail[max(0, match.start() - 80) : match.end() + 80])
         return RemoteTimeoutError(f"{url} cancelled its response: {message}: request less")
     return RemoteTruncatedError(
@@ -317,9 +316,8 @@ def _media_type(response: httpx.Response) -> str:
 
 def _is_lost(error: BaseException | None) -> bool:
     """Whether the endpoint closed the connection before it answered."""
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "disconnected" in str(error)
-    return isinstance(error, httpx.ReadError)
+    is_cut = isinstance(error, httpx.RemoteProtocolError) and "disconnected" in str(error)
+    return is_cut or isinstance(error, httpx.ReadError)
 
 
 _TIMEOUT = re.compile(
@@ -357,19 +355,16 @@ def error_for_status(response: httpx.Response) -> StoreError:
                 f"{url} does not support this request ({status}){detail}: check the path of "
                 "the endpoint"
             )
-        case 408 | 504:
-            return _timeout_error(url, status, detail)
-        case 413 | 414:
-            return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
         case 429 | 503:
             wait = retry_after(response.headers.get("Retry-After", ""))
             when = "" if wait is None else f" for {wait:.0f} s"
             return RemoteRateLimitError(
                 f"{url} is overloaded ({status}){when}{detail}: try again later"
             )
-    if _TIMEOUT.search(message):
-        return _timeout_error(url, status, detail)
-    if _TOO_LARGE.search(message):
+    is_large = status in (413, 414)
+    if status in (408, 504) or (_TIMEOUT.search(message) and not is_large):
+        return RemoteTimeoutError(f"{url} exceeded its time limit ({status}){detail}: request less")
+    if is_large or _TOO_LARGE.search(message):
         return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
     if status == 400 or (status == 500 and _SYNTAX.search(message)):
         return QueryError(f"{url} rejected the SPARQL{detail or ' (400)'}")
@@ -383,7 +378,3 @@ def summarize(body: str) -> str:
         body = html.unescape(body)
     line = " ".join(body.partition("SPARQL query:")[0].split())  # Virtuoso repeats the query
     return line if len(line) <= _MAX_MESSAGE else line[:_MAX_MESSAGE] + "..."
-
-
-def _timeout_error(url: str, status: int, detail: str) -> RemoteTimeoutError:
-    return RemoteTimeoutError(f"{url} exceeded its time limit ({status}){detail}: request less")

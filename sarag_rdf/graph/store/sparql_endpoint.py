@@ -131,9 +131,7 @@ class SparqlStore:
         self.load(ox.Quad(t.subject, t.predicate, t.object, name) for t in triples)
 
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
-        names = [graph] if graph is not None else self.graphs()
-        for name in names:
-            node = ox.NamedNode(name)
+        for node in map(ox.NamedNode, self.graphs() if graph is None else [graph]):
             rows = self.select(f"SELECT ?s ?p ?o WHERE {{ GRAPH {node} {{ ?s ?p ?o }} }}", "s").rows
             yield from (ox.Quad(s, p, o, node) for s, p, o in rows)
 
