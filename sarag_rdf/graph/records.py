@@ -30,7 +30,7 @@ from sarag_rdf.base.vocab import (
     text_of,
 )
 
-_Kind = OneOf["text", "iri", "integer", "decimal", "date", "term"]
+_Kind = OneOf["text", "iri", "integer", "decimal", "date", "dateTime", "term"]
 """How a value is stored; a term is an IRI or literal in N-Triples notation."""
 _Record = TypeVar("_Record")
 NO_MAPPING = SSSOM.NoMapping.value
