@@ -40,15 +40,13 @@ class Writer:
         An empty `embedding_model` is not recorded: that of a graph without documents is unknown.
         """
         node = NamedNode(self.reader.minter.knowledge_graph)
-        requested = {
-            self._meta(node, RDF.type, SARAG.KnowledgeGraph),
-            self._meta(node, RDF.type, DCAT.Dataset),
-            self._meta(node, RDF.type, VOID.Dataset),
-            self._meta(node, SARAG.baseIRI, Literal(self.reader.minter.base)),
-            self._meta(node, VOID.uriSpace, Literal(self.reader.minter.base)),
-        }
+        meta, base = NamedNode(self.reader.minter.meta_graph), Literal(self.reader.minter.base)
+        classes = (SARAG.KnowledgeGraph, DCAT.Dataset, VOID.Dataset)
+        pairs: list[tuple[NamedNode, Term]] = [(RDF.type, class_) for class_ in classes]
+        pairs += [(SARAG.baseIRI, base), (VOID.uriSpace, base)]
         if embedding_model:
-            requested.add(self._meta(node, SARAG.embeddingModel, Literal(embedding_model)))
+            pairs.append((SARAG.embeddingModel, Literal(embedding_model)))
+        requested = {Quad(node, *pair, meta) for pair in pairs}
         old = set(self.reader.store.quads(self.reader.minter.meta_graph))
         stale = {q for q in old - requested if q.predicate == SARAG.embeddingModel}
         if requested - old:
@@ -105,9 +103,6 @@ class Writer:
             insert=(*invalidated, self._runs(PROV.endedAtTime, end_time(self._started))),
         )
         self.reader.store.apply(with_revision(self.reader, change) if dangling else change)
-
-    def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
-        return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))
 
     def _runs(self, predicate: NamedNode, value: Term) -> Quad:
         return Quad(self._run, predicate, value, NamedNode(self.reader.minter.runs_graph))

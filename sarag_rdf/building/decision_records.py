@@ -198,30 +198,27 @@ def decisions_of(quads: Iterable[Quad]) -> list[Decision]:
         match = record_of(Match, node)
         kind = kinds.get(match.predicate)
         if kind is not None:
+            is_variant, is_identity = kind == "variant", kind in SUBJECTS["identity"]
             scope = record_of(_Scope, nodes.get(match.subject, ()))
-            decisions.append(_decision(kind, match, scope))
+            other = match.object_label if is_identity else match.object
+            decision = Decision(
+                kind,
+                match.subject_label,
+                "" if is_variant else other,
+                scope.qualifier if is_variant else "",
+                scope.sources if is_variant else (),
+                (scope.subject_type, scope.object_type),
+                match.justification,
+                match.tool,
+                match.date,
+                match.comment,
+            )
+            decisions.append(decision)
     return sorted(decisions, key=_order)
 
 
 def _order(decision: Decision) -> tuple[str, ...]:
     return decision.kind, decision.name, decision.other, decision.qualifier, *decision.ends
-
-
-def _decision(kind: Kind, match: Match, scope: _Scope) -> Decision:
-    is_variant = kind == "variant"
-    is_identity = kind in SUBJECTS["identity"]
-    return Decision(
-        kind,
-        match.subject_label,
-        "" if is_variant else match.object_label if is_identity else match.object,
-        scope.qualifier if is_variant else "",
-        scope.sources if is_variant else (),
-        (scope.subject_type, scope.object_type),
-        match.justification,
-        match.tool,
-        match.date,
-        match.comment,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +248,12 @@ class Decisions:
 
         The same holds for a phrase with several properties and a name with several entity types.
         """
-        merges: set[tuple[str, str]] = set()
-        different: set[tuple[str, str]] = set()
+        merges, different, quarantined = set(), set(), set()
+        classes: defaultdict[str, set[str]] = defaultdict(set)
         variants: dict[tuple[str, str], str] = {}
         bases: dict[str, str] = {}
-        classes: defaultdict[str, set[str]] = defaultdict(set)
         types: dict[str, str] = {}
         phrases: dict[PhraseSignature, tuple[str, bool]] = {}
-        quarantined: set[tuple[str, str, str]] = set()
         for decision in sorted(decisions, key=_order):
             subject, property_, object_ = decision.triple(minter)
             if decision.kind == "quarantined":
@@ -278,11 +273,16 @@ class Decisions:
                 bases[subject] = object_
                 for source in decision.sources:
                     variants.setdefault((object_, minter.source_graph(source)), subject)
-        decided = {name: frozenset(iris) for name, iris in classes.items()}
         return cls(
-            frozenset(merges), frozenset(different), variants, bases, decided, types, phrases,
-            frozenset(quarantined),
-        )  # fmt: skip
+            merges=frozenset(merges),
+            different=frozenset(different),
+            variants=variants,
+            bases=bases,
+            classes={name: frozenset(iris) for name, iris in classes.items()},
+            types=types,
+            phrases=phrases,
+            quarantined=frozenset(quarantined),
+        )
 
     @classmethod
     def read(cls, reader: GraphReader) -> Decisions:

@@ -31,7 +31,7 @@ class QuarantinedSource:
     """A source in quarantine: its state, the time of its quarantine, and the violation count."""
 
     source: str = stored(DCTERMS.source, "iri")
-    title: str = stored(DCTERMS.title, default="")
+    title: str = stored(DCTERMS.title)
     language: str = stored(DCTERMS.language)
     sha256: str = stored(SARAG.sha256)
     extraction: str = stored(PROV.wasGeneratedBy, "iri")

@@ -167,7 +167,11 @@ def _commit(
             extractions = [(document, resolve_types(result)) for document, result in raw]
             graph = SourceGraph(minter, planned.source, planned.iri, method, extractions)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-            report.problems.append(InputProblem(planned.name, _invalid_extraction(error)))
+            message = (
+                f"its extraction cannot be written as RDF ({type(error).__name__}: {error}): names "
+                "and texts must be strings without lone surrogates, confidences must be numbers"
+            )
+            report.problems.append(InputProblem(planned.name, message))
             continue
         quads = graph.quads
         written.append(planned)
@@ -196,13 +200,6 @@ def _texts(batch: list[tuple[PlannedSource, _Extractions]]) -> Iterator[str]:
     for document, extraction in (pair for _, extractions in batch for pair in extractions):
         yield document.titled_text
         yield from (relation.sentence for relation in extraction.relations)
-
-
-def _invalid_extraction(error: Exception) -> str:
-    return (
-        f"its extraction cannot be written as RDF ({type(error).__name__}: {error}): names and "
-        "texts must be strings without lone surrogates, confidences must be numbers"
-    )
 
 
 def _discarded(extractor: Extractor) -> Counter[str]:

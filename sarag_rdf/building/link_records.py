@@ -20,7 +20,6 @@ from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import Minter, namespace
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import OWL, SARAG, SCHEMA, SEMAPV, SKOS, SSSOM, iri, text_of
@@ -187,37 +186,17 @@ def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
 
 
 def read_table(path: Path) -> list[Match]:
-    """The rows of a table; raises `InputError` with the lines of all errors."""
-    lines = read_text(path).splitlines(keepends=True)
-    head = [line for line in lines if line.startswith("#")]
-    curies = Curies(_curie_map(path, head))
-    # Header lines become empty, so that line numbers are those of the file.
-    body = ["\n" if line.startswith("#") else line for line in lines]
-    table = csv.reader(body, delimiter="\t", strict=True)
-    try:
-        (_, names), *rows = [(table.line_num, row) for row in table if any(row)] or [(0, [])]
-    except csv.Error as error:
-        raise InputError(f"{path} cannot be read as tab-separated values: {error}") from error
-    missing = [name for name in REQUIRED if name not in names]
-    if missing:
-        columns = ", ".join(missing)
-        raise InputError(f"{path} is not an SSSOM table: it has no column {columns}")
-    matches: list[Match] = []
-    errors: list[str] = []
-    for line, cells in rows:
-        try:
-            matches.append(_match(names, cells, curies, line))
-        except ValueError as error:
-            errors.append(f"line {line}: {error}")
-    tabular.raise_for_rows(path, errors)
-    return matches
+    """The rows of a table; raises `InputError` with the rows of all errors."""
+    rows = tabular.read_table(path, REQUIRED, "an SSSOM table")
+    curies = Curies(_curie_map(path))
+    return tabular.parse_rows(path, rows, lambda row: _match(row, curies))
 
 
-def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
+def _curie_map(path: Path) -> dict[str, str]:
     import yaml
 
     try:
-        data = yaml.safe_load("".join(line[1:] for line in head)) or {}
+        data = yaml.safe_load(tabular.read_comments(path)) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise InputError(f"the header of {path} is not YAML: {problem}") from error
@@ -227,10 +206,7 @@ def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
     return {str(prefix): base for prefix, base in prefixes.items()}
 
 
-def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int) -> Match:
-    if len(cells) != len(names):
-        raise ValueError(f"{len(cells)} cells for {len(names)} columns")
-    row = tabular.TableRow(line, dict(zip(names, map(tabular.read_cell, cells), strict=True)))
+def _match(row: tabular.TableRow, curies: Curies) -> Match:
     values: dict[str, Any] = {name: row[column] for column, name in FIELDS.items()}
     for column in REQUIRED:
         if not row[column]:
@@ -248,7 +224,7 @@ def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int
         raise ValueError(f"mapping_date is '{values['date']}', not a date such as 2026-01-31")
     values["negated"] = values["negated"] == "Not"
     is_accepted = tabular.DECISION not in row.cells or bool(row.decision())
-    return Match(**values, line=line, accepted=is_accepted)
+    return Match(**values, row=row.number, accepted=is_accepted)
 
 
 def _share(name: str, text: str) -> float | None:
@@ -339,7 +315,7 @@ def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
     starts with a byte order mark, so that spreadsheets recognise UTF-8.
     """
     entities = {iri for match in matches for iri in match.pair}
-    documents, samples = documents_of(reader, entities), _samples(reader, entities)
+    documents, samples = documents_of(reader, entities), samples_of(reader, entities)
     rows = []
     for match in matches:
         row = cells(match)
@@ -350,7 +326,7 @@ def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
     return tabular.write_table(REVIEW_COLUMNS, rows)
 
 
-def _samples(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:
+def samples_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:
     """Entity -> its longest description that fits, or else the start of a longer one."""
     texts: defaultdict[str, set[str]] = defaultdict(set)
     for entity, text in reader.rows_for("entity-descriptions", entities):

@@ -145,7 +145,8 @@ class SourceGraph:
         names = {normalize_name(m.name) for m in extraction.mentions} - {""}
         relations: dict[str, Relation] = {}
         for relation in extraction.relations:
-            if not _mentioned_ends(relation) <= names:
+            ends = [relation.subject] if relation.value else [relation.subject, relation.object]
+            if not names.issuperset(map(normalize_name, ends)):
                 self.discarded["relationships between names that were not extracted"] += 1
                 continue
             iri = self._relationship(node, relation)
@@ -226,19 +227,11 @@ class SourceGraph:
         if relation.predicate:
             stated = SARAG.statedInverseProperty if relation.inverse else SARAG.statedProperty
             self._add(node, (stated, NamedNode(relation.predicate)))
-        if relation.value is not None:
-            self._add_value(node, relation.value)
-
-    def _add_value(self, node: NamedNode, value: Value) -> None:
-        self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, self._text(value.text)))
-        if value.unit:
-            self._add(node, (SARAG.unit, NamedNode(value.unit)))
-
-
-def _mentioned_ends(relation: Relation) -> set[str]:
-    """The normalised names of a relation that must be among the mentions."""
-    ends = (relation.subject,) if relation.value else (relation.subject, relation.object)
-    return set(map(normalize_name, ends))
+        if value := relation.value:
+            text = self._text(value.text)
+            self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, text))
+            if value.unit:
+                self._add(node, (SARAG.unit, NamedNode(value.unit)))
 
 
 def topic_of(document: Document, extraction: Extraction) -> str:

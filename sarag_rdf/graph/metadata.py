@@ -116,9 +116,17 @@ def _moment(time: Literal) -> datetime:
 
 
 def run_quads(
-    reader: GraphReader, what: str, started: Literal, statements: Iterable[tuple[NamedNode, Term]]
+    reader: GraphReader,
+    what: str,
+    started: Literal,
+    *,
+    removed: Iterable[str] = (),
+    added: Iterable[str] = (),
 ) -> list[Quad]:
-    """The quads of a run from `started` until now, described by `what`, with further statements."""
+    """The quads of a run from `started` until now, described by `what`.
+
+    `removed` and `added` are the IRIs of what it invalidated and generated.
+    """
     graph = NamedNode(reader.minter.runs_graph)
     node = NamedNode(reader.minter.run(str(uuid.uuid4())))
     pairs: list[tuple[NamedNode, Term]] = [
@@ -127,5 +135,7 @@ def run_quads(
         (DCTERMS.description, Literal(what)),
         (PROV.startedAtTime, started),
         (PROV.endedAtTime, end_time(started)),
+        *((PROV.invalidated, NamedNode(iri)) for iri in sorted(removed)),
+        *((PROV.generated, NamedNode(iri)) for iri in sorted(added)),
     ]
-    return [Quad(node, predicate, value, graph) for predicate, value in [*pairs, *statements]]
+    return [Quad(node, predicate, value, graph) for predicate, value in pairs]

@@ -6,19 +6,20 @@ decision also holds for documents that are indexed later, and can be undone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyoxigraph import NamedNode
-
+from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.ports import Progress, silent
+from sarag_rdf.base.tabular import TableRow
 from sarag_rdf.base.vocab import PROV, SARAG, iri
 from sarag_rdf.building import decision_records as stored
-from sarag_rdf.building.decision_records import SUBJECTS, PhraseSignature, read_decisions
+from sarag_rdf.building.decision_records import SUBJECTS, read_decisions
 from sarag_rdf.building.decision_records import Decision as Decision
 from sarag_rdf.building.decision_records import Subject as Subject
 from sarag_rdf.building.incremental import refresh
@@ -159,7 +160,7 @@ class Decisions:
             decisions = [
                 Decision("class", normalized, iri, date=today(), note=note) for iri in iris
             ]
-            _record_classes(reader, decisions)
+            _replace_decisions(reader, decisions, "classes")
             return decisions
 
     # By review
@@ -242,25 +243,17 @@ class Decisions:
         if not isinstance(table, Path):
             raise UsageError(f"decisions about {about} are accepted in a table: give its path")
         with self._session.write(create=False) as reader:
+            decide: Callable[[TableRow], Decision | None]
             if about == "classes":
-                schema = schema_in_force(reader)
-                decisions, skipped = proposing.accepted_rows(
-                    table, about, lambda row: proposing.class_decision(reader, schema, row)
-                )
-                _record_classes(reader, decisions)
-                return Accepted(tuple(decisions), skipped)
-            schema = phrase_schema(reader)
-            earlier: dict[PhraseSignature, Decision] = {}
-            decisions, skipped = proposing.accepted_rows(
-                table, about, lambda row: proposing.phrase_decision(row, schema, earlier)
-            )
-            replaced = [
-                d
-                for d in read_decisions(reader)
-                if d.kind in SUBJECTS["phrases"] and PhraseSignature(d.name, *d.ends) in earlier
-            ]
+                decide = partial(proposing.class_decision, reader, schema_in_force(reader))
+            else:
+                decide = partial(proposing.phrase_decision, {}, phrase_schema(reader))
+            rows = tabular.read_table(table, proposing.REQUIRED[about])
+            parsed = tabular.parse_rows(table, rows, decide)
+            decisions = dict.fromkeys(decision for decision in parsed if decision is not None)
             before = _stating(reader)
-            record_decisions(reader, decisions, replaced)
+            _replace_decisions(reader, list(decisions), about)
+            skipped = len(rows) - len(decisions)
             return Accepted(tuple(decisions), skipped, before, _stating(reader))
 
     def _accept_merges(self, rows: Sequence[Match]) -> Accepted:
@@ -301,11 +294,11 @@ def _stating(reader: GraphReader) -> int:
     return sum(quad.predicate in STATING for quad in quads)
 
 
-def _record_classes(reader: GraphReader, decisions: Sequence[Decision]) -> None:
-    """Record decisions about classes, instead of earlier ones about the same names."""
-    names = {decision.name for decision in decisions}
-    replaced = [d for d in read_decisions(reader) if d.kind == "class" and d.name in names]
-    record_decisions(reader, decisions, replaced)
+def _replace_decisions(reader: GraphReader, decisions: Sequence[Decision], about: Subject) -> None:
+    """Record decisions about classes or phrases, instead of earlier ones about the same."""
+    decided = {(decision.name, decision.ends) for decision in decisions}
+    earlier = (d for d in read_decisions(reader) if d.kind in SUBJECTS[about])
+    record_decisions(reader, decisions, [d for d in earlier if (d.name, d.ends) in decided])
 
 
 def record_decisions(
@@ -326,10 +319,8 @@ def record_decisions(
     if quads == old:
         return
     change = refresh(reader, (), (), decisions=stored.Decisions.of(decisions, minter))
-    provenance = [(PROV.invalidated, NamedNode(node)) for node in sorted(removed - new.keys())]
-    provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
     what = "decisions added" if new else "decisions undone"
-    run = run_quads(reader, what, started, provenance)
+    run = run_quads(reader, what, started, removed=removed - new.keys(), added=new)
     unlinked, linked = following_links(reader, change)
     change = replace(
         change,
