@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -110,11 +110,12 @@ class Description:
         return count(sorted_triples(store, select_graphs(store, self._reader.minter, parts)))
 
     def _add_figures(self, node: NamedNode, figures: DatasetFigures) -> None:
+        objects = set[bytes]().union(*(each.objects for each in figures.properties.values()))
         self._add(
             node,
             (VOID.triples, _count(figures.triples)),
             (VOID.distinctSubjects, _count(figures.subjects)),
-            (VOID.distinctObjects, _count(len(figures.objects))),
+            (VOID.distinctObjects, _count(len(objects))),
             (VOID.properties, _count(len(figures.properties))),
             (VOID.classes, _count(len(figures.classes))),
         )
@@ -231,7 +232,18 @@ class Description:
         """A downloadable file."""
         node, url = self._part("distribution", dump.url), checked_iri(dump.url)
         self._add(self.node, (DCAT.distribution, node), (VOID.dataDump, url))
-        self._add(node, *_distribution(dump, url))
+        media_type = NamedNode(_MEDIA_TYPE + dump.media_type)
+        self._add(
+            node,
+            (RDF.type, DCAT.Distribution),
+            (DCAT.downloadURL, url),
+            (DCAT.accessURL, url),
+            (DCAT.mediaType, media_type),
+        )
+        if dump.size is not None:
+            # DCAT 3 requires xsd:nonNegativeInteger.
+            size = Literal(str(dump.size), datatype=XSD.nonNegativeInteger)
+            self._add(node, (DCAT.byteSize, size))
         if dump.sha256:
             checksum = self._part("checksum", dump.url)
             self._add(node, (SPDX.checksum, checksum))
@@ -262,16 +274,6 @@ class Description:
         )
 
 
-def _distribution(dump: Dump, url: NamedNode) -> Iterator[PropertyValue]:
-    yield RDF.type, DCAT.Distribution
-    yield DCAT.downloadURL, url
-    yield DCAT.accessURL, url
-    yield DCAT.mediaType, NamedNode(_MEDIA_TYPE + dump.media_type)
-    if dump.size is not None:
-        # DCAT 3 requires xsd:nonNegativeInteger.
-        yield DCAT.byteSize, Literal(str(dump.size), datatype=XSD.nonNegativeInteger)
-
-
 def _count(number: int) -> Literal:
     return Literal(str(number), datatype=XSD.integer)
 
@@ -295,8 +297,9 @@ class DatasetFigures:
     triples: int = 0
     subjects: int = 0
     entities: int = 0
-    objects: set[bytes] = field(default_factory=set)
-    properties: dict[str, PartitionFigures] = field(default_factory=dict)
+    properties: defaultdict[str, PartitionFigures] = field(
+        default_factory=lambda: defaultdict(PartitionFigures)
+    )
     classes: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
@@ -306,34 +309,25 @@ def count(triples: Iterable[ox.Triple]) -> DatasetFigures:
     figures = DatasetFigures()
     best: list[tuple[int, str]] = []
     for subject, group in groupby(triples, key=lambda triple: triple.subject):
-        listed = list(group)
+        links, is_entity, predicates = 0, False, set()
         figures.subjects += 1
-        figures.triples += len(listed)
-        links = _count_subject(figures, listed)
-        if links is not None:
+        for triple in group:
+            figures.triples += 1
+            predicates.add(triple.predicate.value)
+            partition = figures.properties[triple.predicate.value]
+            partition.triples += 1
+            partition.objects.add(_term_digest(triple.object))
+            links += triple.predicate == SARAG.relatedTo
+            if triple.predicate == RDF.type and isinstance(triple.object, ox.NamedNode):
+                figures.classes[triple.object.value] += 1
+                is_entity = is_entity or triple.object == SARAG.Entity
+        for predicate in predicates:
+            figures.properties[predicate].subjects += 1
+        if is_entity:
             figures.entities += 1
             best = sorted([*best, (-links, str(subject)[1:-1])])[:_EXAMPLES]
     figures.examples = [name for _, name in best]
     return figures
-
-
-def _count_subject(figures: DatasetFigures, triples: Iterable[ox.Triple]) -> int | None:
-    """Count the triples of one subject; returns its number of links if it is an entity."""
-    predicates: set[str] = set()
-    links, is_entity = 0, False
-    for triple in triples:
-        name, mark = triple.predicate.value, _term_digest(triple.object)
-        partition = figures.properties.setdefault(name, PartitionFigures())
-        partition.triples += 1
-        partition.subjects += name not in predicates
-        partition.objects.add(mark)
-        predicates.add(name)
-        figures.objects.add(mark)
-        links += triple.predicate == SARAG.relatedTo
-        if triple.predicate == RDF.type and isinstance(triple.object, ox.NamedNode):
-            figures.classes[triple.object.value] += 1
-            is_entity = is_entity or triple.object == SARAG.Entity
-    return links if is_entity else None
 
 
 def _term_digest(term: object) -> bytes:
@@ -390,13 +384,6 @@ class DatasetMetadata(Options):
     homepage: str | None = option(None, "IRI of the home page.")
 
 
-_METADATA = {
-    **{name: DCTERMS[name] for name in ("title", "description", "license", "publisher")},
-    "homepage": FOAF.homepage,
-}
-"""Field of `DatasetMetadata` -> its property."""
-
-
 def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:
     """Replace metadata of the data set. Raises `UsageError` for a value that must be an IRI."""
     graph = NamedNode(reader.minter.meta_graph)
@@ -404,37 +391,26 @@ def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> No
     stored_quads = set(reader.store.quads(reader.minter.meta_graph))
     old: set[Quad] = set()
     new: set[Quad] = set()
-    for name, predicate in _METADATA.items():
-        value = getattr(metadata, name)
+    for name, value in metadata.settings().items():
         if value is None:
             continue
+        predicate = (FOAF if name == "homepage" else DCTERMS)[name]
         before = {q for q in stored_quads if q.subject == node and q.predicate == predicate}
         old |= before | {q for q in stored_quads for b in before if q.subject == b.object}
         if not value:
             continue
-        term = _value_term(predicate, value, reader)
-        new.add(Quad(node, predicate, term, graph))
-        if predicate == DCTERMS.publisher and not _is_iri(value):
-            assert isinstance(term, NamedNode)  # noqa: S101 - a publisher is a node
-            new.add(Quad(term, RDF.type, FOAF.Agent, graph))
-            new.add(Quad(term, FOAF.name, Literal(value), graph))
+        if name in ("title", "description"):
+            new.add(Quad(node, predicate, Literal(value), graph))
+        elif name == "publisher" and "://" not in value:  # a name, which may have a colon
+            agent = NamedNode(f"{node.value}/publisher")
+            new.add(Quad(node, predicate, agent, graph))
+            new.add(Quad(agent, RDF.type, FOAF.Agent, graph))
+            new.add(Quad(agent, FOAF.name, Literal(value), graph))
+        else:
+            new.add(Quad(node, predicate, checked_iri(value), graph))
     if old != new:
-        deleted, inserted = (tuple(sorted(quads, key=str)) for quads in (old - new, new - old))
-        change = Change((), deleted, inserted)
+        change = Change((), *(tuple(sorted(quads, key=str)) for quads in (old - new, new - old)))
         reader.store.apply(with_curated_revision(reader, change))
-
-
-def _value_term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:
-    if predicate in (DCTERMS.title, DCTERMS.description):
-        return Literal(value)
-    if predicate == DCTERMS.publisher and not _is_iri(value):
-        return NamedNode(f"{reader.minter.knowledge_graph}/publisher")
-    return checked_iri(value)
-
-
-def _is_iri(value: str) -> bool:
-    """Whether a publisher is given by its IRI, and not by its name, which may have a colon."""
-    return "://" in value
 
 
 def checked_iri(text: str) -> NamedNode:

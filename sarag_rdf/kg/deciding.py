@@ -266,7 +266,14 @@ class Decisions:
                 if row.is_link and row.predicate == EXACT
                 if (pair := (mention(row.subject), mention(row.object))) not in merged
             }
-            decisions = _merges(reader, [(r.object, r.subject, _of_row(r)) for r in new.values()])
+            merges = []
+            for row in new.values():
+                decision = Decision(
+                    "merged", "", justification=row.justification, rule=row.tool, date=row.date,
+                    note=row.comment,
+                )  # fmt: skip
+                merges.append((row.object, row.subject, decision))
+            decisions = _merges(reader, merges)
             record_decisions(reader, decisions)
         return Accepted(tuple(decisions), sum(not row.is_link for row in rows))
 
@@ -386,13 +393,6 @@ def _merges(reader: GraphReader, merges: Iterable[tuple[str, str, Decision]]) ->
         date = decision.date or today()
         decisions.append(replace(decision, name=name, other=target, date=date))
     return decisions
-
-
-def _of_row(row: Match) -> Decision:
-    return Decision(
-        "merged", "", justification=row.justification, rule=row.tool, date=row.date,
-        note=row.comment,
-    )  # fmt: skip
 
 
 def _normalized(reader: GraphReader, mention: str) -> str:

@@ -103,21 +103,6 @@ def validate_statements(
     return validate(shapes, quads, ontology_triples(reader), engine)
 
 
-def quarantine_statements(
-    reader: GraphReader, shapes: Shapes, engine: ShaclEngine | None = None
-) -> GateReport:
-    """Put the statements that violate shapes into quarantine."""
-    first = report = validate_statements(reader, shapes, engine)
-    quarantined: list[Decision] = []
-    while violating := violating_statements(
-        reader.store.quads(reader.minter.kg_graph), report.violations
-    ):
-        record_decisions(reader, violating)
-        quarantined += violating
-        report = validate_statements(reader, shapes, engine)
-    return GateReport(first, tuple(quarantined), report.violations)
-
-
 def violating_statements(quads: Iterable[Quad], violations: Sequence[Violation]) -> list[Decision]:
     """The decisions that put statements of a traversed graph into quarantine, in a fixed order."""
     statements: defaultdict[tuple[str, str], list[Quad]] = defaultdict(list)
@@ -174,10 +159,11 @@ class Quarantine:
             return retried
 
     def drop(self, sources: Sequence[str] = ()) -> tuple[str, ...]:
-        """Delete the content of sources (all by default); returns their IRIs."""
+        """Delete the records of sources (all by default); returns their IRIs."""
         with self._session.write(create=False) as reader:
             iris = _named(reader, sources)
-            drop(reader, iris)
+            if iris:
+                Writer(reader).release([*map(reader.minter.quarantine_graph, iris)])
             return tuple(iris)
 
     def apply_shapes(self, *files: str | Path, engine: ShaclEngine | None = None) -> GateReport:
@@ -187,7 +173,15 @@ class Quarantine:
         """
         shapes = read_shapes_files(files)
         with self._session.write(create=False) as reader:
-            return quarantine_statements(reader, shapes, engine)
+            first = report = validate_statements(reader, shapes, engine)
+            quarantined: list[Decision] = []
+            while violating := violating_statements(
+                reader.store.quads(reader.minter.kg_graph), report.violations
+            ):
+                record_decisions(reader, violating)
+                quarantined += violating
+                report = validate_statements(reader, shapes, engine)
+            return GateReport(first, tuple(quarantined), report.violations)
 
 
 def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:
@@ -249,10 +243,3 @@ def retry(reader: GraphReader, sources: Iterable[str]) -> RetryResult:
     elif quarantine:
         writer.release(replaced, quarantine)
     return RetryResult(tuple(admitted), tuple(rejected))
-
-
-def drop(reader: GraphReader, sources: Iterable[str]) -> None:
-    """Delete the quarantine records of these sources, so that they are indexed again."""
-    graphs = [reader.minter.quarantine_graph(source) for source in sources]
-    if graphs:
-        Writer(reader).release(graphs)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from sarag_rdf.answering.conversation import FollowedLLM
 from sarag_rdf.base.errors import UsageError
@@ -25,7 +25,7 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved, graph_html
+from sarag_rdf.base.types import Answer, Evidence, OnEvent, Query, Retrieved, graph_html
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
     from sarag_rdf.building.graph_import import ImportReport
     from sarag_rdf.building.index_run import IndexReport
-    from sarag_rdf.building.plan import Inputs, Mode, Plan
+    from sarag_rdf.building.plan import Inputs, Plan
+    from sarag_rdf.building.plan import Mode as Mode
     from sarag_rdf.graph.exporter import Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
@@ -61,9 +62,6 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.session import Session
 
 # Modules that a search does without are imported where they are used.
-
-How = Literal["index", "update", "sync"]
-_MODES: Mapping[How, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +157,7 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        how: How = "index",
+        how: Mode = "index",
         **options: Any,
     ) -> Plan:
         """What `index`, `update` or `sync` would do; nothing is written and no model is called.
@@ -168,7 +166,7 @@ class KnowledgeGraph:
         """
         from sarag_rdf.building.plan import Request, plan
 
-        request = Request.of(inputs, _MODES[how], **options)
+        request = Request.of(inputs, how, **options)
         method, creates = self.extractor(extractor).method, how != "update"
         with self.session.read(missing_ok=creates, latest=True) as snapshot:
             return plan(snapshot.reader if creates else snapshot.own, request, method)
@@ -209,7 +207,7 @@ class KnowledgeGraph:
 
     def _change(
         self,
-        how: How,
+        how: Mode,
         inputs: Inputs | Iterable[Inputs],
         extractor: str | Extractor,
         progress: Progress,
@@ -217,7 +215,7 @@ class KnowledgeGraph:
     ) -> IndexReport:
         from sarag_rdf.building.plan import Request
 
-        request = Request.of(inputs, _MODES[how], **options)
+        request = Request.of(inputs, how, **options)
         return self.session.carry_out(request, self.extractor(extractor), progress)
 
     def delete(
@@ -447,14 +445,23 @@ class KnowledgeGraph:
         """Retrieval and context as one step, for many questions; see `ask`."""
         with self.session.read() as snapshot:
             view = snapshot.view
-        retrieve = registry.make_retriever(retriever, view, options)
-        counter = registry.make_counter(tokenizer)
-        return registry.make_gather(retrieve, registry.make_context(context, view, counter, budget))
+        retrieve = registry.make_retriever(retriever, view, options).retrieve
+        chosen = registry.context_options(context, budget)
+        builder = registry.GraphContext(chosen, view, registry.make_counter(tokenizer))
+
+        def gather(query: Query) -> Evidence:
+            retrieved = retrieve(query)
+            if query.limit is not None:
+                retrieved = replace(retrieved, documents=retrieved.documents[: query.limit])
+            return Evidence(retrieved, builder.build(retrieved))
+
+        return gather
 
     def reasoner(self, reasoner: str | Options, gather: Gather, llm: LLM | None = None) -> Reasoner:
         """A reasoner with a language model, by default that of the endpoint; see `ask`."""
         with self.session.read() as snapshot:
-            return registry.make_reasoner(reasoner, gather, llm or self.llm(), snapshot.view)
+            strategy = registry.options_of("reasoner", reasoner)
+            return registry.GraphReasoner(strategy, gather, llm or self.llm(), snapshot.view)
 
     def query(
         self,
