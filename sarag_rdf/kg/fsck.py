@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyoxigraph as ox
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import (
     EntailmentError,
@@ -85,13 +85,8 @@ class FsckReport:
         return not self.findings
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _GraphSize:
-    """A named graph, its number of quads, and the number of quads with blank nodes."""
-
-    graph: str
-    quads: int
-    blank: int
+_GraphSize = tuple[str, int, int]
+"""A named graph, its number of quads, and the number of quads with blank nodes."""
 
 
 def check(session: Session, progress: Progress) -> FsckReport:
@@ -161,11 +156,11 @@ def _subclass_axioms() -> tuple[ox.Triple, ...]:
 def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckReport:
     advance = progress("checking", 6)
     rows = reader.select_provenance("graph-sizes")
-    graphs = sorted(_GraphSize(g.value, int(n.value), int(blank.value)) for g, n, blank in rows)
+    graphs = sorted((g.value, int(n.value), int(blank.value)) for g, n, blank in rows)
     findings = [*_check_revision(reader, graphs), *_check_terms(reader, graphs)]
     advance(1)
     quarantined = read_quarantine(reader)
-    findings += _check_parts(reader, {size.graph for size in graphs}, quarantined)
+    findings += _check_parts(reader, {graph for graph, *_ in graphs}, quarantined)
     findings += _check_quarantine(reader, quarantined)
     advance(1)
     findings += _check_derived(reader)
@@ -215,13 +210,10 @@ def _check_revision(reader: GraphReader, graphs: Collection[_GraphSize]) -> Iter
 
 def _check_terms(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[Finding]:
     """Check that there are no blank nodes, and that the default graph is empty."""
-    for size in graphs:
-        if size.blank and size.graph.startswith(reader.minter.graphs):
-            yield Finding(
-                "blank nodes",
-                f"{_count(size.blank, 'quad')} in <{size.graph}>",
-                REPAIR if size.graph == reader.minter.kg_graph else _drop_command(size.graph),
-            )
+    for graph, _, blank in graphs:
+        if blank and graph.startswith(reader.minter.graphs):
+            remedy = REPAIR if graph == reader.minter.kg_graph else _drop_command(graph)
+            yield Finding("blank nodes", f"{_count(blank, 'quad')} in <{graph}>", remedy)
     if reader.store.is_shared:
         return
     table = reader.store.select("SELECT (COUNT(*) AS ?count) WHERE { ?s ?p ?o }", "count")
@@ -286,12 +278,10 @@ def _source_remedy(reader: GraphReader, graph: str) -> str:
     """The remedy for a source graph without its source, which its documents may refer to."""
     named = f"SELECT ?source WHERE {{ GRAPH {NamedNode(graph)} {{ ?d {SARAG.source} ?source }} }}"
     rows = reader.store.select(f"{named} GROUP BY ?source", "source").rows
-    keys = [key for row in rows if (key := reader.minter.key_of_source(_value(row[0])))]
+    keys = [
+        key for row in rows if (key := reader.minter.key_of_source(getattr(row[0], "value", "")))
+    ]
     return f"sarag index the file of {keys[0]} again" if keys else _drop_command(graph)
-
-
-def _value(term: Any) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""
 
 
 def _drop_command(graph: str) -> str:
@@ -320,10 +310,9 @@ def _check_derived(reader: GraphReader) -> Iterator[Finding]:
         return
     stored = set(reader.store.quads(reader.minter.kg_graph))
     missing, extra = derived - stored, stored - derived
-    entities = sum(quad.predicate == RDF.type and quad.object == SARAG.Entity for quad in extra)
-    if entities:
-        text = "1 entity" if entities == 1 else f"{entities} entities"
-        yield Finding("orphans", f"{text} without evidence", REPAIR)
+    if entities := sum(q.predicate == RDF.type and q.object == SARAG.Entity for q in extra):
+        noun = "entity" if entities == 1 else "entities"
+        yield Finding("orphans", f"{entities} {noun} without evidence", REPAIR)
     if missing or extra:
         text = f"{_count(len(missing), 'quad')} missing, {len(extra)} extra"
         yield Finding(DERIVED, f"the traversed graph differs from its evidence: {text}", REPAIR)
@@ -345,11 +334,10 @@ def _check_entailment(reader: GraphReader) -> Iterator[Finding]:
 def _foreign(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[str]:
     """Notes on graphs that sarag does not use; on an endpoint, only on those below its base IRI."""
     minter = reader.minter
-    for size in graphs:
-        if minter.kind_of(size.graph) is None and (
-            size.graph.startswith(minter.graphs) or not reader.store.is_shared
-        ):
-            yield f"<{size.graph}> is not used by sarag: {_count(size.quads, 'quad')}"
+    for graph, quads, _ in graphs:
+        is_ours = graph.startswith(minter.graphs) or not reader.store.is_shared
+        if is_ours and minter.kind_of(graph) is None:
+            yield f"<{graph}> is not used by sarag: {_count(quads, 'quad')}"
 
 
 # Caches

@@ -276,7 +276,13 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
     """The graphs of parts, without quarantine; raises `UsageError` for an unknown graph."""
     kinds = {name: minter.kind_of(name) for name in graph_names(store, minter.graphs)}
     names = [name for name, kind in kinds.items() if kind != "quarantine"]
-    requested = set(_check_names(parts.graphs, names))
+    for name in parts.graphs:
+        if name not in names:
+            matches = get_close_matches(name, names, cutoff=0.0)
+            closest = ", ".join(f"<{match}>" for match in matches)
+            hint = f"did you mean one of {closest}?" if closest else "the store has no graphs"
+            raise UsageError(f"no such graph: <{name}>; {hint}")
+    requested = set(parts.graphs)
     whole = not (parts.documents or parts.entities or parts.ontologies or parts.graphs)
     for name in names:
         kind = kinds[name]
@@ -290,16 +296,6 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
     if entity_graph in names:
         requested.add(entity_graph)
     return GraphSelection(tuple(sorted(requested)), entity_graph)
-
-
-def _check_names(requested: Iterable[str], names: Sequence[str]) -> Iterable[str]:
-    for name in requested:
-        if name not in names:
-            matches = get_close_matches(name, names, cutoff=0.0)
-            closest = ", ".join(f"<{match}>" for match in matches)
-            hint = f"did you mean one of {closest}?" if closest else "the store has no graphs"
-            raise UsageError(f"no such graph: <{name}>; {hint}")
-        yield name
 
 
 def _entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:

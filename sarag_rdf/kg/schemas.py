@@ -91,10 +91,6 @@ class EntailmentStatus:
     over: tuple[str, ...] = ()
     triples: int = 0
 
-    @property
-    def is_on(self) -> bool:
-        return bool(self.over)
-
 
 MOST_INDUCED = 2000
 """Number of phrases from which an ontology is induced, the most important ones."""
@@ -170,7 +166,8 @@ class Ontologies:
 
         The packaged one is in no named graph: its `graph` is empty.
         """
-        return self.list() or (_packaged(),)
+        packaged = read_ontology(str(ontology_path("common.ttl")))
+        return self.list() or (_described(packaged, PACKAGED, ""),)
 
     def prefixes(self) -> dict[str, str]:
         """Prefix -> namespace of the packaged ontology and of those that are stored.
@@ -244,15 +241,13 @@ class Ontologies:
             if snapshot.reader.over is not None:
                 return {}
         schema = self.schema()
-        classes = {
-            class_.iri: ("class", (class_.label, *class_.alternatives))
-            for class_ in schema.classes.values()
+        return {
+            **{c.iri: ("class", (c.label, *c.alternatives)) for c in schema.classes.values()},
+            **{
+                p.iri: ("property", (p.label, *p.alternatives, *p.phrases))
+                for p in schema.properties.values()
+            },
         }
-        properties = {
-            own.iri: ("property", (own.label, *own.alternatives, *own.phrases))
-            for own in schema.properties.values()
-        }
-        return classes | properties
 
     def induce(self, *, namespace: str = "", least: int = 2) -> str:
         """An ontology proposed from the corpus itself, as Turtle to be edited.
@@ -346,10 +341,6 @@ def _described(file: OntologyFile, name: str, graph: str) -> StoredOntology:
     return StoredOntology(
         name, graph, file.origin, file.sha256, header.title, header.version, len(file.triples)
     )
-
-
-def _packaged() -> StoredOntology:
-    return _described(read_ontology(str(ontology_path("common.ttl"))), PACKAGED, "")
 
 
 def _is_stored(
