@@ -278,10 +278,9 @@ def _source_remedy(reader: GraphReader, graph: str) -> str:
     """The remedy for a source graph without its source, which its documents may refer to."""
     named = f"SELECT ?source WHERE {{ GRAPH {NamedNode(graph)} {{ ?d {SARAG.source} ?source }} }}"
     rows = reader.store.select(f"{named} GROUP BY ?source", "source").rows
-    keys = [
-        key for row in rows if (key := reader.minter.key_of_source(getattr(row[0], "value", "")))
-    ]
-    return f"sarag index the file of {keys[0]} again" if keys else _drop_command(graph)
+    names = (getattr(source, "value", "") for (source,) in rows)
+    keys = filter(None, map(reader.minter.key_of_source, names))
+    return next((f"sarag index the file of {key} again" for key in keys), _drop_command(graph))
 
 
 def _drop_command(graph: str) -> str:
