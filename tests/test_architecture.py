@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.papers": {"base", "graph", "extraction", "retrieval", "answering", "building"},
     "plugins.tables": {"base", "graph", "building"},
     "plugins.wikibase": {"base", "graph", "extraction", "building"},
+    "plugins.void": {"base", "graph", "building", "kg"},
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "testing": {"base", "documents", "models", "kg"},
@@ -82,7 +83,7 @@ BUDGETS: dict[str, int] = {
     "cli": 3568,
     "documents": 1432,
     "extraction": 5176,
-    "graph": 7426,
+    "graph": 7500,
     "kg": 5987,
     "models": 1967,
     "retrieval": 3561,
@@ -95,6 +96,7 @@ BUDGETS: dict[str, int] = {
     "plugins.papers": 3785,
     "plugins.tables": 2009,
     "plugins.vector_engine": 210,
+    "plugins.void": 396,
     "plugins.wikibase": 2634,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""

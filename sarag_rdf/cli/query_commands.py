@@ -14,8 +14,8 @@ from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Triples
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit, note, open_output
+from sarag_rdf.graph.metadata import DatasetMetadata
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
-from sarag_rdf.kg.dataset_description import DatasetMetadata
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

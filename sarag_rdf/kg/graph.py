@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from sarag_rdf.base.ports import (
 )
 from sarag_rdf.base.types import Answer, Evidence, OnEvent, Query, Retrieved, graph_html
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.metadata import Meta, read_meta
+from sarag_rdf.graph.metadata import DatasetMetadata, Meta, read_meta, write_dataset_metadata
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.fsck import FsckReport
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from sarag_rdf.building.index_run import IndexReport
     from sarag_rdf.building.plan import Inputs, Plan
     from sarag_rdf.building.plan import Mode as Mode
-    from sarag_rdf.graph.exporter import Exporter, ExportReport
+    from sarag_rdf.graph.exporter import ExportedGraph, Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
     from sarag_rdf.kg.deciding import Decisions
@@ -598,17 +599,15 @@ class KnowledgeGraph:
         ``articles`` writes a text about each entity of the parts in `over`, to be indexed, with
         `rewrite` by the language model; its report counts statements in articles.
         """
+        exporter: Exporter = load("exporters", format_)
+        return exporter.write(self._exported(progress), output, exporter.options.of(options))
+
+    def _exported(self, progress: Progress) -> ExportedGraph:
         from sarag_rdf.graph.exporter import ExportedGraph
 
-        exporter: Exporter = load("exporters", format_)
-        graph = ExportedGraph(
-            self.session.own_parts,
-            self.session.parts,
-            self.session.write,
-            self.session.models.llm,
-            progress,
-        )
-        return exporter.write(graph, output, exporter.options.of(options))
+        read, read_any = self.session.own_parts, self.session.parts
+        llm = self.session.models.llm
+        return ExportedGraph(read, read_any, self.session.write, llm, progress)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.
@@ -626,21 +625,19 @@ class KnowledgeGraph:
 
         Values in `description` are stored first, as `say` does.
         """
-        from sarag_rdf.kg import dataset_description as void
-
-        files = list(map(void.dump_of, dumps))
+        exporter: Exporter = load("exporters", "void")
+        chosen = exporter.options.of({"dumps": tuple(dumps), "endpoint": endpoint})
         if description:
             self.say(**description)
-        with self.session.read() as snapshot:
-            return void.describe(snapshot.reader, files, endpoint)
+        buffer = io.BytesIO()
+        exporter.write(self._exported(silent), buffer, chosen)
+        return buffer.getvalue()
 
     def say(self, **description: Any) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
-        from sarag_rdf.kg import dataset_description as void
-
-        metadata = void.DatasetMetadata.of(description)
+        metadata = DatasetMetadata.of(description)
         with self.session.write(create=False) as reader:
-            void.write_dataset_metadata(reader, metadata)
+            write_dataset_metadata(reader, metadata)
             self.session.vectors.carry_over(reader)
 
     # Checks

@@ -19,10 +19,9 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import SARAG, SPDX
 from sarag_rdf.building.link_records import EXACT, SAME_AS
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.graph.metadata import with_curated_revision
+from sarag_rdf.graph.metadata import DatasetMetadata, with_curated_revision, write_dataset_metadata
 from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.dataset_description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag

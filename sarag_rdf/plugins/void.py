@@ -6,24 +6,24 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
 import pyoxigraph as ox
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import namespace, sha256_hex
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.ports import Change
 from sarag_rdf.base.redaction import holds_password
 from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD, Term
 from sarag_rdf.building.link_records import read_links
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import GraphReader, Part
-from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
+from sarag_rdf.graph.metadata import CURATED_PROPERTIES, checked_iri
 from sarag_rdf.graph.parts import COMPLETE, Imported, imported_graphs
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
@@ -372,53 +372,22 @@ def dump_of(text: str) -> Dump:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-@dataclass(frozen=True)
-class DatasetMetadata(Options):
-    """Metadata that users set; None leaves a value unchanged, and an empty text removes it."""
+@dataclass(frozen=True, kw_only=True)
+class VoidOptions(Options):
+    """What a description adds to the graph; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``."""
 
-    name = "a description"
-    title: str | None = option(None, "Title of the dataset.")
-    description: str | None = option(None, "Description of the dataset, in a sentence or two.")
-    license: str | None = option(None, "IRI of the licence.")
-    publisher: str | None = option(None, "IRI or name of the publisher.")
-    homepage: str | None = option(None, "IRI of the home page.")
+    name = "void"
+    dumps: tuple[str, ...] = option((), "Downloadable files, with their formats.", flag=None)
+    endpoint: str = option("", "URL of the SPARQL endpoint.", flag=None)
+    files: tuple[Dump, ...] = field(init=False, default=())
 
-
-def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:
-    """Replace metadata of the data set. Raises `UsageError` for a value that must be an IRI."""
-    graph = NamedNode(reader.minter.meta_graph)
-    node = NamedNode(reader.minter.knowledge_graph)
-    stored_quads = set(reader.store.quads(reader.minter.meta_graph))
-    old: set[Quad] = set()
-    new: set[Quad] = set()
-    for name, value in metadata.settings().items():
-        if value is None:
-            continue
-        predicate = (FOAF if name == "homepage" else DCTERMS)[name]
-        before = {q for q in stored_quads if q.subject == node and q.predicate == predicate}
-        old |= before | {q for q in stored_quads for b in before if q.subject == b.object}
-        if not value:
-            continue
-        if name in ("title", "description"):
-            new.add(Quad(node, predicate, Literal(value), graph))
-        elif name == "publisher" and "://" not in value:  # a name, which may have a colon
-            agent = NamedNode(f"{node.value}/publisher")
-            new.add(Quad(node, predicate, agent, graph))
-            new.add(Quad(agent, RDF.type, FOAF.Agent, graph))
-            new.add(Quad(agent, FOAF.name, Literal(value), graph))
-        else:
-            new.add(Quad(node, predicate, checked_iri(value), graph))
-    if old != new:
-        change = Change((), *(tuple(sorted(quads, key=str)) for quads in (old - new, new - old)))
-        reader.store.apply(with_curated_revision(reader, change))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "files", tuple(map(dump_of, self.dumps)))
 
 
-def checked_iri(text: str) -> NamedNode:
-    """The IRI for a text; raises `UsageError` if it is not an absolute IRI."""
-    if "://" in text:
-        with suppress(ValueError):
-            return NamedNode(text)
-    raise UsageError(
-        f"'{text}' is not an absolute IRI: give one such as "
-        "https://creativecommons.org/licenses/by/4.0/"
-    )
+def _write(graph: ExportedGraph, output: IO[bytes], options: VoidOptions) -> None:
+    output.write(describe(graph.read_any(()), options.files, options.endpoint))
+
+
+EXPORTER = Exporter(_write, VoidOptions)
