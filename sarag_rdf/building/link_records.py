@@ -11,8 +11,8 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from pyoxigraph import NamedNode, Quad
 from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter, namespace
-from sarag_rdf.base.ports import Change
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.ports import Change, Embedder
 from sarag_rdf.base.vocab import OWL, SARAG, SCHEMA, SEMAPV, SKOS, SSSOM, iri, text_of
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import NO_MAPPING as NO_MAPPING
@@ -29,6 +30,34 @@ from sarag_rdf.graph.records import Match as Match
 from sarag_rdf.graph.records import by_subject, record_of
 from sarag_rdf.graph.texts import documents_of
 
+NAME_SIMILARITIES = ("characters", "embedding", "none")
+
+
+@dataclass(frozen=True)
+class CandidateOptions(Options):
+    """Options of the search for candidates.
+
+    With `by_name` the other graph is not read as a whole, but queried for equal names.
+    """
+
+    name = "the search for candidates"
+    per_entity: int = option(3, "Maximum number of candidates.", ge=1)
+    min_confidence: float = option(0.5, "Minimum confidence of a candidate.", ge=0, le=1)
+    near: str = option(
+        "characters", "How to compare names if none are equal.", choices=NAME_SIMILARITIES
+    )
+    date: str = ""
+    by_name: bool = False
+
+
+Linker = Callable[
+    [GraphReader, GraphReader, Callable[[], Embedder], CandidateOptions, frozenset[str]],
+    list[Match],
+]
+"""(own graph, other graph, embedder, options, entities that are linked already) -> candidates.
+
+A linker is such a function that an entry point of the group ``sarag_rdf.linkers`` names.
+"""
 EXACT = SKOS.exactMatch.value
 SAME_AS = OWL.sameAs.value
 PREDICATES = (

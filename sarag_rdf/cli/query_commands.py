@@ -200,7 +200,7 @@ def stats(**options: Any) -> int:
     graphs = {i.name: {"kind": i.kind, "graph": i.graph, "state": i.state} for i in imported}
     return emit(
         options,
-        described | counts | {"imported graphs": graphs},
+        described | counts | {"imported_graphs": graphs},
         f"{'base':24}{meta.base}",
         f"{'embedding model':24}{meta.embedding_model}",
         *(f"{measure:24}{count:>12,}" for measure, count in counts.items()),

@@ -13,15 +13,15 @@ from pyoxigraph import Quad
 
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.tabular import raise_for_rows
 from sarag_rdf.base.vocab import DCTERMS, OWL, iri, text_of
-from sarag_rdf.building.link_candidates import CandidateOptions as CandidateOptions
-from sarag_rdf.building.link_candidates import candidates
 from sarag_rdf.building.link_records import (
     EXACT,
     SAME_AS,
     UNKNOWN_LICENSE,
+    Linker,
     identities,
     quads_of,
     quads_of_links,
@@ -29,6 +29,7 @@ from sarag_rdf.building.link_records import (
     read_table,
     write_table,
 )
+from sarag_rdf.building.link_records import CandidateOptions as CandidateOptions
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
@@ -71,7 +72,8 @@ class Links:
             if isinstance(target, str):
                 items = select_parts(snapshot.reader, [target])
                 linked = _linked(snapshot.reader, items)
-            return candidates(
+            find: Linker = load("linkers", "names")
+            return find(
                 snapshot.reader, items, lambda: snapshot.view.vectors.embedder, options, linked
             )
 

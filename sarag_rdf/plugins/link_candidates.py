@@ -1,4 +1,7 @@
-"""Candidate links: items of another graph that may be an entity, each with a score in [0, 1]."""
+"""The linker ``names``: items of another graph with the name of an entity, or a similar one.
+
+Each candidate has a score in [0, 1], of the names, the kinds and the descriptions of both.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,13 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
-from sarag_rdf.building.link_records import EXACT, NO_MAPPING, Match
+from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
 
-NAME_SIMILARITIES = ("characters", "embedding", "none")
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
 ALIAS_SCORE, SIMILAR_FACTOR = 0.95, 0.9
 UNKNOWN_SCORE = 0.5
@@ -59,23 +60,6 @@ class NameMatch:
 
 
 _NO_MATCH = NameMatch(0.0, 0.0, "")
-
-
-@dataclass(frozen=True)
-class CandidateOptions(Options):
-    """Options of the search for candidates.
-
-    With `by_name` the other graph is not read as a whole, but queried for equal names.
-    """
-
-    name = "the search for candidates"
-    per_entity: int = option(3, "Maximum number of candidates.", ge=1)
-    min_confidence: float = option(0.5, "Minimum confidence of a candidate.", ge=0, le=1)
-    near: str = option(
-        "characters", "How to compare names if none are equal.", choices=NAME_SIMILARITIES
-    )
-    date: str = ""
-    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
