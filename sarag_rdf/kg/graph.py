@@ -147,9 +147,9 @@ class KnowledgeGraph:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
         `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object; `reading` are
-        `ReadOptions` such as `words`, `root` and `language`. The report's `problems` list files
-        that cannot be read. A run that is interrupted keeps what it has committed. A source whose
-        evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
+        `ReadOptions`. The report's `problems` are files that cannot be read, and sources in
+        `quarantine` since their evidence does not conform to the shapes. A run that is interrupted
+        keeps what it has committed.
         """
         return self._change("index", inputs, extractor, progress, reading)
 
@@ -180,12 +180,10 @@ class KnowledgeGraph:
         progress: Progress = silent,
         **options: Any,
     ) -> IndexReport:
-        """Index again the inputs that the graph holds and that have changed; add no others.
+        """Index again the files in the graph that have changed, with their new and missing records.
 
-        The unit is the file: new records in it are added, changed ones replaced, and missing ones
-        deleted. `options` are those of `index`, and `yes`. Raises `NotAGraphError` without a graph,
-        and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
-        confirms it.
+        `options` are those of `index`, and `yes`. Raises `NotAGraphError` without a graph, and
+        `InputError` if more than a third of the files' sources would be deleted, unless `yes`.
         """
         return self._change("update", inputs, extractor, progress, options)
 
@@ -201,8 +199,7 @@ class KnowledgeGraph:
 
         These are all sources that have a path; with `root`, those below the folder's place in it. A
         file that cannot be read keeps its older version. `options` are those of `index`, and `yes`.
-        Raises `InputError`, before anything is written, if more than a third of these sources would
-        be deleted, unless `yes` confirms it.
+        Raises `InputError` if more than a third of these sources would be deleted, unless `yes`.
         """
         return self._change("sync", folder, extractor, progress, options)
 
@@ -279,12 +276,11 @@ class KnowledgeGraph:
         progress: Progress = silent,
         **options: Any,
     ) -> ImportReport:
-        """Import a file or URL as a read-only graph beside the documents.
+        """Import a file, URL or folder as a read-only graph beside the documents.
 
-        `kind` is ``wikibase``, ``skos``, ``rdf``, ``table``, or ``wikidata5m`` for the folder of
-        its files. `name` is that of the graph, by default made from the file name; `replace`
-        permits replacing a graph of that name. `options` are those of the importer (`ImportOptions`
-        and its own). With `embed` the vectors are computed at once, else by the first search.
+        `kind` is that of an importer, such as ``rdf`` or ``table``, and `options` are its
+        `ImportOptions`. `name` is by default made from the file name; `replace` permits replacing a
+        graph of that name. With `embed` vectors are computed at once, else by the first search.
         """
         from sarag_rdf.building.graph_import import run_import
         from sarag_rdf.building.importer import importer_of
@@ -369,10 +365,9 @@ class KnowledgeGraph:
         `retriever` is a name, ``name:key=value:key=value``, or an options object such as
         `Sarag`; keyword arguments are options of the retriever, too, and take precedence.
         Without a `limit`, 10 documents are returned; ``limit=None`` returns all that are ranked,
-        which takes seconds on large graphs. `weights` are activation weights in [0, 4] of
-        properties and classes, by IRI, prefixed name or label; they take the place of the graph's
-        annotations. Raises `UsageError` for an unknown name, and for weights of a retriever without
-        activation.
+        which takes seconds on large graphs. `weights` in [0, 4] of properties and classes, by IRI,
+        prefixed name or label, take the place of the graph's annotations. Raises `UsageError` for
+        an unknown name, and for weights of a retriever without activation.
         """
         query = self._query(question, weights, retriever)
         with self.session.read() as snapshot:
@@ -414,11 +409,10 @@ class KnowledgeGraph:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
         `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
-        objects; keyword arguments are options of the retriever, too, and take precedence; `limit`
-        and `weights` are those of `search`. `budget` is the maximum size of a context that names
-        none, in tokens; `tokenizer` (a folder or the name of a model) counts them, by default
-        approximately. `on_event` is called with what happens on the way: searches, calls, and the
-        words of the answer, which come one by one where the last call of the reasoner writes them.
+        objects; `options`, `limit` and `weights` are those of `search`. `budget` is the maximum
+        size of a context that names none, in tokens; `tokenizer` (a folder or the name of a model)
+        counts them, by default approximately. `on_event` is called with searches, calls, and the
+        words of the answer.
         """
         query = replace(self._query(question, weights, retriever), budget=budget)
         strategy = registry.options_of("reasoner", reasoner)
@@ -475,14 +469,12 @@ class KnowledgeGraph:
     ) -> Table | Triples | bool:
         """Run SPARQL over the parts in `over`, or over the data set that the query names.
 
-        `over` names ``documents``, imported graphs, or ``all``; the default is the parts that the
-        graph was opened with, or the documents. Their union is the default graph of the query;
-        GRAPH reaches every named graph. The prefixes of `prefixes` are declared, unless that is
-        turned off. With a `timeout` in seconds (0: none) the query of a graph in a folder runs in
-        a child process on the current state of the folder, and an interrupt ends it at once; an
-        endpoint has a time limit of its own. Raises `UsageError` for an unknown name, `QueryError`
-        for a query that does not parse or uses SERVICE without `allow_service`,
-        `QueryTimeoutError`.
+        `over` names ``documents``, imported graphs, or ``all``, by default what the graph was
+        opened with, or the documents; their union is the default graph, and GRAPH reaches every
+        named graph. With `prefixes` those of `KnowledgeGraph.prefixes` are declared. With a
+        `timeout` in seconds (0: none) the query of a graph in a folder runs in a child process,
+        which an interrupt ends at once. Raises `UsageError` for an unknown name, `QueryError` for a
+        query that does not parse or uses SERVICE without `allow_service`, `QueryTimeoutError`.
         """
         from sarag_rdf.kg.queries import run_query
 
@@ -540,11 +532,11 @@ class KnowledgeGraph:
             return to_networkx(snapshot.searched, names, hops=hops, limit=limit)
 
     def rdflib(self) -> rdflib.Dataset:
-        """The graph as it is now, as an `rdflib.Dataset` over the same store, without a copy.
+        """The graph as it is now, as a read-only `rdflib.Dataset` over the same store.
 
-        Its default graph is the union of the named graphs. It is read-only, and valid until the
-        graph is closed or changed: then call this method again. Needs the extra ``rdflib``; raises
-        `MissingDependencyError` without it, `UsageError` for the graph of a SPARQL endpoint.
+        Its default graph is the union of the named graphs. It is valid until the graph is closed or
+        changed. Raises `MissingDependencyError` without the extra ``rdflib``, `UsageError` for the
+        graph of a SPARQL endpoint.
         """
         from sarag_rdf.kg.queries import read_only_dataset
 
@@ -592,12 +584,9 @@ class KnowledgeGraph:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
         `options` are those of `ExportParts`; by default, everything but imported graphs. With
-        `rdf12`, relationships are reifiers of the links that they state. Other formats have
-        options of their own, and may return a report. Those of ``wikibase``, ``wikibase-json`` and
-        ``quickstatements`` are `over`, `typed`, `namespace` and, for QuickStatements, `table`, a
-        file or a mapping of own ids to those of the target; new numbers are written to the graph.
-        ``articles`` writes a text about each entity of the parts in `over`, to be indexed, with
-        `rewrite` by the language model; its report counts statements in articles.
+        `rdf12`, relationships are reifiers of the links that they state. Exporters of plug-ins have
+        options of their own, and may return a report; those for a Wikibase write new numbers of
+        entities to the graph.
         """
         exporter: Exporter = load("exporters", format_)
         return exporter.write(self._exported(progress), output, exporter.options.of(options))
@@ -610,10 +599,9 @@ class KnowledgeGraph:
         return ExportedGraph(read, read_any, self.session.write, llm, progress)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
-        """How activation found documents, or an answer, as TriG: a named graph of its own.
+        """How activation found documents, or an answer, in PROV-O: a named graph as TriG.
 
-        Seeds, steps, results, searches and calls are described in PROV-O. The same search gives
-        the same bytes; ``ontology/activation-shapes.ttl`` says what they must contain.
+        The same search gives the same bytes; its shapes are ``ontology/activation-shapes.ttl``.
         """
         from sarag_rdf.kg.activation_export import activation_trig
 
