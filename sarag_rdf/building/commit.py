@@ -96,32 +96,28 @@ class Writer:
         if self._started is None:
             return
         dangling = tuple(dangling_links(self.reader))
-        nodes = [iri(quad.subject) for quad in dangling if quad.predicate == OWL.annotatedSource]
-        invalidated = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
-        change = Change(
-            delete=dangling,
-            insert=(*invalidated, self._runs(PROV.endedAtTime, end_time(self._started))),
-        )
+        nodes = sorted(iri(q.subject) for q in dangling if q.predicate == OWL.annotatedSource)
+        ended = self._runs(PROV.endedAtTime, end_time(self._started))
+        run = (*self._runs(PROV.invalidated, *map(NamedNode, nodes)), *ended)
+        change = Change(delete=dangling, insert=run)
         self.reader.store.apply(with_revision(self.reader, change) if dangling else change)
 
-    def _runs(self, predicate: NamedNode, value: Term) -> Quad:
-        return Quad(self._run, predicate, value, NamedNode(self.reader.minter.runs_graph))
+    def _runs(self, predicate: NamedNode, *values: Term) -> list[Quad]:
+        graph = NamedNode(self.reader.minter.runs_graph)
+        return [Quad(self._run, predicate, value, graph) for value in values]
 
     def _run_quads(
         self, sources: Sequence[str], removed: Sequence[str], started: Literal
     ) -> list[Quad]:
-        quads = [self._runs(PROV.used, NamedNode(source)) for source in sources]
-        quads += [self._runs(PROV.invalidated, NamedNode(source)) for source in removed]
+        quads = self._runs(PROV.used, *map(NamedNode, sources))
+        quads += self._runs(PROV.invalidated, *map(NamedNode, removed))
         if self.method is not None:
             minter = self.reader.minter
-            iris = [extraction_iri(minter, source, self.method) for source in sources]
-            quads += [self._runs(PROV.wasInformedBy, NamedNode(iri)) for iri in iris]
+            iris = (extraction_iri(minter, source, self.method) for source in sources)
+            quads += self._runs(PROV.wasInformedBy, *map(NamedNode, iris))
         if self._started is None:
-            quads += [
-                self._runs(RDF.type, SARAG.Run),
-                self._runs(RDF.type, PROV.Activity),
-                self._runs(PROV.startedAtTime, started),
-            ]
+            quads += self._runs(RDF.type, SARAG.Run, PROV.Activity)
+            quads += self._runs(PROV.startedAtTime, started)
         return quads
 
 

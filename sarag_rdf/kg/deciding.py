@@ -144,10 +144,9 @@ class Decisions:
     def retype(self, name: str, *classes: str, note: str = "") -> Sequence[Decision]:
         """Decide the classes of an entity, instead of those that follow from the documents.
 
-        The entity is named by its IRI or a name. Each class is one of `ENTITY_TYPES`, or the IRI,
-        prefixed name or label of a class of the stored ontologies. Earlier decisions about the
-        classes of the same name are replaced. Raises `UsageError` for an unknown entity or class,
-        and for several entity types.
+        The entity is given by its IRI or a name, each class as one of `ENTITY_TYPES`, or by the
+        IRI, prefixed name or label in the ontologies. They replace those decided earlier. Raises
+        `UsageError` for an unknown entity or class, and for several entity types.
         """
         if not classes:
             raise UsageError("give the class of the entity: see sarag ontology show")
@@ -170,10 +169,9 @@ class Decisions:
     ) -> Sequence[Match]:
         """Merges that a rule proposes: a row's subject would be merged into its object.
 
-        `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least`
-        is the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their
-        own names, not by those of entities that were merged into them. With `curate`, a language
-        model remarks on each row. Raises `UsageError` for an unknown rule.
+        `rule` is a plug-in of the group ``merge_rules``; `least` is the cosine for ``near`` and
+        ``cluster``, in [-1, 1]. Earlier merges do not count. With `curate`, a language model
+        remarks on each row. Raises `UsageError` for an unknown rule.
         """
         llm = self._session.models.llm() if curate else None
         with self._session.read() as snapshot:
@@ -185,9 +183,9 @@ class Decisions:
     ) -> Sequence[ClassProposal]:
         """Classes that a rule proposes for entities.
 
-        The rule ``class-in-name`` proposes the class whose label is the head of the name of an
-        entity ("Lund University"); with ``by-model`` a language model chooses among the classes of
-        the ontologies. Raises `UsageError` for an unknown rule, and the errors of the endpoint.
+        By ``class-in-name`` it is the class whose label is the head of a name ("Lund University");
+        ``by-model`` a language model chooses one of the ontologies. Raises `UsageError` for an
+        unknown rule, and the errors of the endpoint.
         """
         if rule not in (CLASS_IN_NAME, BY_MODEL):
             raise UsageError(f"unknown rule '{rule}': choose from {CLASS_IN_NAME}, {BY_MODEL}")
@@ -205,7 +203,7 @@ class Decisions:
         """
         with self._session.read() as snapshot:
             own = snapshot.own
-            embedder = self._session.models.embedder(recorded_model(own))
+            embedder = self._session.models.embedders(recorded_model(own)).texts
             return proposing.propose_phrases(
                 own, phrase_schema(own), embedder, most=most, all_=all_
             )
@@ -232,11 +230,11 @@ class Decisions:
     def accept(self, table: Path | Sequence[Match], about: Subject = "identity") -> Accepted:
         """Decide the accepted rows of a reviewed table, or merge pairs.
 
-        A merge takes the subject of a row into its object, unless they were merged before. For
-        phrases all rows with a property count but those that are rejected; a phrase with the
-        property ``none`` states nothing. Earlier decisions about the classes of the same names, or
-        about the same phrases, are replaced. Raises `InputError` with the row and column of each
-        error, and what `merge` raises, and then decides nothing.
+        A merge takes the subject of a row into its object, unless they were merged before. Of
+        phrases all rows with a property count but rejected ones; one with the property ``none``
+        states nothing. Earlier decisions about the same names or phrases are replaced. Raises
+        `InputError` with the row and column of each error, and what `merge` raises, and then
+        decides nothing.
         """
         if about == "identity":
             return self._accept_merges(read_table(table) if isinstance(table, Path) else table)

@@ -549,7 +549,7 @@ class KnowledgeGraph:
         """The model that embeds questions, with the graph's cache or without."""
         with self.session.read() as snapshot:
             embedder = snapshot.view.vectors.embedder
-        return embedder if cached else self.session.models.uncached_embedder(embedder.name)
+        return embedder if cached else self.session.models.embedders(embedder.name).model
 
     def llm(self) -> LLM:
         """The language model that answers and extracts."""
@@ -573,7 +573,7 @@ class KnowledgeGraph:
             models.llm,
             concurrency=models.concurrency,
             schema=self.ontologies.own_schema() if schema is None else schema,
-            embedder=lambda: models.embedder(recorded),
+            embedder=lambda: models.embedders(recorded).texts,
         )
 
     # Export and description

@@ -158,7 +158,7 @@ class ExtractionServices:
     embedder: Callable[[], Embedder | None]
 
     def extractor(self, chosen: str | Options) -> Extractor:
-        """An extractor with these services."""
+        """An extractor with these services; see `make_extractor`."""
         options = options_of("extractor", chosen)
         extractor: Extractor = plugins.load("extractors", options.name).build(options, self)
         return extractor
@@ -170,7 +170,7 @@ def make_extractor(
     *,
     concurrency: int = 4,
     schema: Schema | None = None,
-    embedder: Callable[[], Embedder] | None = None,
+    embedder: Callable[[], Embedder | None] = lambda: None,
 ) -> Extractor:
     """An extractor by ``name:key=value`` or its options; openie as ``openie:FILE``.
 
@@ -178,8 +178,7 @@ def make_extractor(
     or option, a bad value, or options that do not fit the graph.
     """
     schema = schema if schema and (schema.classes or schema.properties) else None
-    services = ExtractionServices(llm, concurrency, schema, embedder or (lambda: None))
-    return services.extractor(chosen)
+    return ExtractionServices(llm, concurrency, schema, embedder).extractor(chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,18 @@ def _is_same_model(named: str, recorded: str) -> bool:
     return model == known.model and known.prompts.are_given and not given.prompts.are_given
 
 
+@dataclass(frozen=True, slots=True)
+class Embedders:
+    """One model for the texts of a graph and for questions, which a faster engine may encode.
+
+    `model` is that of questions, without its cache.
+    """
+
+    texts: CachedEmbedder
+    questions: CachedEmbedder
+    model: Embedder
+
+
 class Models:
     """The embedder and the language model of one graph, with their caches."""
 
@@ -70,9 +82,7 @@ class Models:
         self._endpoint = endpoint
         self._llm = llm
         self._writable_cache = writable_cache
-        self._model: Embedder | None = None
-        self._embedder: CachedEmbedder | None = None
-        self._question_embedder: CachedEmbedder | None = None
+        self._loaded: Embedders | None = None
         self._lock = threading.RLock()
 
     @property
@@ -85,39 +95,27 @@ class Models:
         """The number of concurrent calls of the language model."""
         return self._endpoint.concurrency if self._endpoint else 4
 
-    def embedder(self, recorded: str) -> CachedEmbedder:
-        """The embedder that was named; else the `recorded` one of the graph; else the default.
+    def embedders(self, recorded: str) -> Embedders:
+        """The model that was named; else the `recorded` one of the graph; else the default.
 
-        Loaded once: later calls return the same one. Raises `ModelError`, `UsageError`.
+        Loaded once: later calls return the same. Raises `ModelError`, `UsageError`.
         """
         with self._lock:
-            if self._embedder is None:
+            if self._loaded is None:
                 model = self._load(recorded)
                 path, keep = self._cache(EMBEDDING_CACHE), self._writable_cache
-                self._embedder = CachedEmbedder(model, path)
-                questions = self._embedder if keep else CachedEmbedder(model, path, keep=False)
-                self._model, self._question_embedder = model, questions
+                texts = CachedEmbedder(model, path)
+                questions = texts if keep else CachedEmbedder(model, path, keep=False)
                 if isinstance(model, SentenceTransformerEmbedder):
-                    self._model = QuestionEmbedder(model, questions)
-                    self._question_embedder = CachedEmbedder(self._model, path, keep=keep)
-            return self._embedder
-
-    def question_embedder(self, recorded: str) -> CachedEmbedder:
-        """The same model for questions, which may be encoded by a faster engine."""
-        self.embedder(recorded)
-        assert self._question_embedder is not None  # noqa: S101 - loaded with the embedder
-        return self._question_embedder
-
-    def uncached_embedder(self, recorded: str) -> Embedder:
-        """The embedder of questions without its cache."""
-        self.embedder(recorded)
-        assert self._model is not None  # noqa: S101 - loaded with its cache
-        return self._model
+                    model = QuestionEmbedder(model, questions)
+                    questions = CachedEmbedder(model, path, keep=keep)
+                self._loaded = Embedders(texts, questions, model)
+            return self._loaded
 
     def prepare_questions(self) -> None:
         """Check the engine for questions against the model; later processes need not load it."""
-        if isinstance(self._model, QuestionEmbedder):
-            self._model.prepare()
+        if self._loaded and isinstance(self._loaded.model, QuestionEmbedder):
+            self._loaded.model.prepare()
 
     def _load(self, recorded: str) -> Embedder:
         if self._named is not None and not isinstance(self._named, str):
@@ -136,9 +134,9 @@ class Models:
     def close(self) -> None:
         """Close the file of the embedding cache; the next use opens it again."""
         with self._lock:
-            for embedder in (self._embedder, self._question_embedder):
-                if embedder is not None:
-                    embedder.close()
+            if self._loaded is not None:
+                self._loaded.texts.close()
+                self._loaded.questions.close()
 
 
 class Vectors:
@@ -185,7 +183,8 @@ class Vectors:
         meta = meta or Meta("")
         recorded = meta.embedding_model if model is None else model
         with self._lock:
-            embedder = self._models.embedder(recorded)
+            embedders = self._models.embedders(recorded)
+            embedder = embedders.texts
             if model is None and recorded and embedder.name != recorded:
                 raise ModelMismatchError(
                     f"the graph was embedded with '{recorded}', not with '{embedder.name}': omit "
@@ -197,7 +196,7 @@ class Vectors:
                 embedder,
                 self.store(reader),
                 meta.revision,
-                questions=self._models.question_embedder(recorded),
+                questions=embedders.questions,
                 embed=_with_progress(embedder, self._progress),
             )
             if model is None and not len(vectors.nodes("document")):
@@ -214,7 +213,7 @@ class Vectors:
         Raises `ModelError`, `EndpointError`, `StoreError`.
         """
         recorded = recorded_model(reader)
-        embedder = self._models.embedder(recorded)
+        embedder = self._models.embedders(recorded).texts
         if tries and embedder.name != recorded:
             embedder.embed(["one two three"])
         from sarag_rdf.building.commit import Writer  # a search does without
@@ -223,7 +222,7 @@ class Vectors:
 
     def prefetcher(self, reader: GraphReader) -> EmbeddingPrefetcher:
         """Embeds texts while the graph is being written; `build` takes them from the cache."""
-        return EmbeddingPrefetcher(self._models.embedder(recorded_model(reader)).embed)
+        return EmbeddingPrefetcher(self._models.embedders(recorded_model(reader)).texts.embed)
 
     def build(self, writer: GraphReader, progress: Progress) -> None:
         """Embed new texts, and build or update everything that the default retriever reads.
@@ -236,7 +235,7 @@ class Vectors:
         meta = read_meta(reader.store)
         if meta is None:
             return
-        embedder = self._models.embedder(meta.embedding_model)
+        embedder = self._models.embedders(meta.embedding_model).texts
         delta = _delta(reader, meta)
         if delta is not None and not is_disjoint_from_imports(reader, delta):
             delta = None
