@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -71,12 +72,11 @@ class QuarantinedContent:
 def read_quarantine(reader: GraphReader) -> dict[str, QuarantinedSource]:
     """The sources in quarantine by IRI, in ascending order."""
     minter = reader.minter
-    rows = reader.select_provenance("quarantined")
-    records = (
-        QuarantinedSource(*(term.value if term else "" for term in terms), int(violations.value))
-        for *terms, violations, graph in rows
-        if graph.value == minter.quarantine_graph(terms[0].value)
-    )
+    records = []
+    for *terms, violations, graph in reader.select_provenance("quarantined"):
+        if graph.value == minter.quarantine_graph(terms[0].value):
+            texts: list[Any] = [term.value if term else "" for term in terms]
+            records.append(QuarantinedSource(*texts, int(violations.value)))
     return {record.source: record for record in sorted(records, key=lambda each: each.source)}
 
 
