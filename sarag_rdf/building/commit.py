@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -125,15 +125,7 @@ COMMIT_REMOVALS = 256
 """Sources that are deleted in one commit."""
 
 
-def remove(reader: GraphReader, sources: Iterable[str], progress: Progress = silent) -> int:
-    """Delete sources and their quarantine records in a run of their own; returns their number."""
-    writer = Writer(reader)
-    count = remove_with(writer, tuple(sources), progress)
-    writer.finish()
-    return count
-
-
-def remove_with(writer: Writer, sources: tuple[str, ...], progress: Progress = silent) -> int:
+def remove(writer: Writer, sources: tuple[str, ...], progress: Progress = silent) -> int:
     """Delete sources and their quarantine records as part of a run; returns their number."""
     if not sources:
         return 0

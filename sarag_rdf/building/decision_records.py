@@ -61,15 +61,13 @@ class PhraseSignature(NamedTuple):
 class Decision:
     """One decision; names are normalised.
 
-    ``merged``: `name` refers to the same entity as `other`. ``different``: `name` and `other`
-    refer to different entities. ``variant``: in `sources` (IRIs) `name` refers to an entity of its
-    own, identified by `qualifier`. ``class``: the entity of `name` belongs to the class `other`
-    (an IRI), which may be that of an entity type. ``property`` and ``inverse property``: the phrase
-    `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`) states the property
-    `other` (an IRI), from subject to object or the other way round; with `NO_PROPERTY` it states
-    nothing. ``quarantined``: the statement with subject `name`, property `other` (IRIs) and object
-    `qualifier` (an RDF term in N-Triples) is not derived. `justification` is an IRI of SEMAPV;
-    `rule` is empty for manual decisions.
+    ``merged`` and ``different``: `name` and `other` refer to one entity, or to two. ``variant``: in
+    `sources` (IRIs) `name` refers to an entity of its own, identified by `qualifier`. ``class``:
+    the entity of `name` belongs to the class `other` (an IRI). ``property`` and ``inverse
+    property``: the phrase `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`)
+    states the property `other` (an IRI, or `NO_PROPERTY`). ``quarantined``: the statement with
+    subject `name`, property `other` (IRIs) and object `qualifier` (in N-Triples) is not derived.
+    `justification` is an IRI of SEMAPV; `rule` is empty for manual decisions.
     """
 
     kind: Kind

@@ -75,8 +75,8 @@ def read_quarantine(reader: GraphReader) -> dict[str, QuarantinedSource]:
     records = []
     for *terms, violations, graph in reader.select_provenance("quarantined"):
         if graph.value == minter.quarantine_graph(terms[0].value):
-            texts: list[Any] = [term.value if term else "" for term in terms]
-            records.append(QuarantinedSource(*texts, int(violations.value)))
+            values: list[Any] = [term.value if term else "" for term in terms]
+            records.append(QuarantinedSource(*values, violations=int(violations.value)))
     return {record.source: record for record in sorted(records, key=lambda each: each.source)}
 
 

@@ -189,14 +189,14 @@ def write_table(
     """
     listed = list(matches)
     ends = (iri for m in listed for iri in (m.subject, m.predicate, m.object, m.justification))
-    curie_map = prefixes_for(ends, prefixes)
-    rows = [cells(match, Curies(curie_map)) for match in listed]
+    curies = Curies(prefixes, ends)
+    rows = [cells(match, curies) for match in listed]
     used = [c for c in FIELDS if c in REQUIRED or any(row[c] for row in rows)]
     buffer = io.StringIO()
     for key, value in header.items():
         buffer.write(f"#{key}: {json.dumps(value, ensure_ascii=False)}\n")
-    buffer.write("#curie_map:\n" if curie_map else "")
-    for prefix, base in curie_map.items():
+    buffer.write("#curie_map:\n" if curies.used else "")
+    for prefix, base in curies.used.items():
         buffer.write(f"#  {prefix}: {json.dumps(base, ensure_ascii=False)}\n")
     table = csv.DictWriter(buffer, used, extrasaction="ignore", delimiter="\t", lineterminator="\n")
     table.writeheader()
@@ -286,25 +286,22 @@ _KNOWN = {
 }
 
 
-def prefixes_for(iris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Prefix -> namespace for all IRIs: those `given`, well-known ones, then ns1, ns2, ..."""
-    names = {base: prefix for prefix, base in (BUILT_IN | _KNOWN | dict(given)).items()}
-    prefixes: dict[str, str] = {}
-    number = 0
-    for base in sorted({namespace(name) for name in iris}):
-        if base not in names:
-            number += 1
-            names[base] = f"ns{number}"
-        prefixes[names[base]] = base
-    return dict(sorted(prefixes.items()))
-
-
 class Curies:
-    """Shortens IRIs with given prefixes, and expands CURIEs with these and `BUILT_IN`."""
+    """Shortens IRIs with the prefixes in `used`, and expands CURIEs with these and `BUILT_IN`.
 
-    def __init__(self, prefixes: Mapping[str, str]) -> None:
-        self._bases = {**BUILT_IN, **prefixes}
-        self._prefixes = {base: prefix for prefix, base in prefixes.items()}
+    With `iris`, those in `used` are for them: given ones, well-known ones, then ns1, ns2, ...
+    """
+
+    def __init__(self, prefixes: Mapping[str, str], iris: Iterable[str] | None = None) -> None:
+        self.used = dict(prefixes)
+        if iris is not None:
+            spaces = sorted(map(namespace, iris))
+            names = {base: prefix for prefix, base in (BUILT_IN | _KNOWN | self.used).items()}
+            unknown = dict.fromkeys(base for base in spaces if base not in names)
+            names |= {base: f"ns{number}" for number, base in enumerate(unknown, start=1)}
+            self.used = dict(sorted((names[base], base) for base in spaces))
+        self._bases = {**BUILT_IN, **self.used}
+        self._prefixes = {base: prefix for prefix, base in self.used.items()}
 
     def shorten(self, iri: str) -> str:
         base = namespace(iri)

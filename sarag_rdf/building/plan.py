@@ -113,13 +113,11 @@ class PlannedSource:
 class Plan:
     """The changes that a run will make, with `method` (that of the extractor, plus chunk sizes).
 
-    `todo` are the sources to index. `problems` are inputs that could not be read. `quarantined`
-    are problems of sources whose current version is in quarantine; they are not extracted again.
-    `settled` are IRIs of sources whose current version is in the graph and another version in
-    quarantine. `deletions` are the sources to delete: IRI -> name in reports. `left_out` is the
-    number of new files that are not added. `duplicates` counts repeated inputs, and inputs with the
-    text of another source, which are nevertheless indexed. A plan with a `refused` reason runs only
-    if the caller confirms it.
+    `todo` are the sources to index, `problems` the inputs that could not be read, `quarantined` the
+    problems of sources whose current version is in quarantine, and `settled` the IRIs of sources of
+    which only another version is. `deletions` maps IRIs to names in reports. `left_out` is the
+    number of new files that are not added. `duplicates` counts repeated inputs, and those with the
+    text of another source, which are indexed. A plan that is `refused` runs only if confirmed.
     """
 
     method: Method
@@ -317,10 +315,9 @@ class _Scope:
         return self._minter.source(source.key, source.title, source.text)
 
     def with_deletions(self, plan: Plan) -> Plan:
-        """The plan with the sources to delete: those in scope that were not read.
+        """The plan with the sources to delete: those in scope whose files no longer have them.
 
-        Sources of files that cannot be read are not deleted. The plan is refused if it deletes more
-        than a third of the sources in scope, unless the request confirms it.
+        It is refused if these are more than a third, unless the request confirms it.
         """
         indexed = self._indexed
         if self._request.mode == "sync":

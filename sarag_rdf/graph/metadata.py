@@ -180,7 +180,8 @@ def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> No
         else:
             new.add(Quad(node, predicate, checked_iri(value), graph))
     if old != new:
-        change = Change((), *(tuple(sorted(quads, key=str)) for quads in (old - new, new - old)))
+        deleted, inserted = (tuple(sorted(quads, key=str)) for quads in (old - new, new - old))
+        change = Change((), deleted, inserted)
         reader.store.apply(with_curated_revision(reader, change))
 
 

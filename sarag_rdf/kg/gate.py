@@ -2,19 +2,16 @@
 
 The gate reports violations, or puts the statements into quarantine. The shapes are validated over
 the traversed graph, with the axioms of the stored ontologies, so that ``sh:class`` sees derived
-classes and subclasses. They are not applied to sources: one wrong statement does not keep a
-document out of the graph.
+classes and subclasses.
 
-A violation is mapped to statements by its focus node, path and value. If it has no value, as for
-``sh:maxCount``, it is mapped to all statements with that subject and property, since nothing says
-which one is wrong. Not mapped are violations that further statements would remedy
-(``sh:minCount``), those of paths that are not single properties, and those of the focus node
-itself; they are only reported.
+A violation is mapped to statements by its focus node, path and value; without a value, as for
+``sh:maxCount``, to all statements with that subject and property. Only reported are violations that
+further statements would remedy (``sh:minCount``), those of paths that are not single properties,
+and those of the focus node itself.
 
 A statement in quarantine is a decision: its relationship remains, without a property, and the
 statement is not derived, until the decision is undone. Since classes may follow from a statement,
-the shapes are validated again until no further statement is found. The set of statements in
-quarantine only grows meanwhile, so that this ends.
+the shapes are validated again until no further statement is found.
 """
 
 from __future__ import annotations

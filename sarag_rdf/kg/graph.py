@@ -225,7 +225,7 @@ class KnowledgeGraph:
         ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
         deleted.
         """
-        from sarag_rdf.building.commit import remove
+        from sarag_rdf.building.commit import Writer, remove
         from sarag_rdf.building.plan import IndexedSources
 
         with self.session.write(create=False) as reader:
@@ -234,7 +234,9 @@ class KnowledgeGraph:
                 iris = indexed.resolve(_names(sources))
             except UsageError as error:
                 raise UsageError(f"nothing was deleted: {error}") from error
-            remove(reader, iris, progress)
+            writer = Writer(reader)
+            remove(writer, iris, progress)
+            writer.finish()
             failure = self.session.vectors.try_build(reader, progress)
             if failure is not None:
                 log.warning("vectors not updated; the next search updates them: %s", failure)
@@ -282,8 +284,7 @@ class KnowledgeGraph:
         `ImportOptions`. `name` is by default made from the file name; `replace` permits replacing a
         graph of that name. With `embed` vectors are computed at once, else by the first search.
         """
-        from sarag_rdf.building.graph_import import run_import
-        from sarag_rdf.building.importer import importer_of
+        from sarag_rdf.building.graph_import import importer_of, run_import
 
         chosen = importer_of(kind).options.of(options, kind=kind)
         with self.session.write() as reader:
@@ -301,7 +302,7 @@ class KnowledgeGraph:
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         should be checked by a person. Raises `UsageError` for a kind without mappings.
         """
-        from sarag_rdf.building.importer import importer_of
+        from sarag_rdf.building.graph_import import importer_of
         from sarag_rdf.graph.store.input_files import input_file
         from sarag_rdf.kg.schemas import phrase_schema
 

@@ -223,12 +223,11 @@ def _exporter(format_: str) -> Exporter:
 
 
 def write_parts(reader: GraphReader, format_: str, output: IO[bytes], parts: ExportParts) -> None:
-    """Write parts of a graph to a binary stream.
+    """Write parts of a graph to a binary stream, with the prefixes that are used.
 
     The blank nodes of ontologies, which are stored as IRIs, are written as blank nodes again, since
-    OWL 2 requires them for class expressions and lists. Only prefixes that are used are declared.
-    With `rdf12`, relationships are also written as reifiers. Raises `UsageError` for unknown graphs
-    and unsuitable formats, and for a predicate that RDF/XML cannot express.
+    OWL 2 requires them for class expressions and lists. Raises `UsageError` for unknown graphs and
+    unsuitable formats, and for a predicate that RDF/XML cannot express.
     """
     store, minter = reader.store, reader.minter
     selection = select_graphs(store, minter, parts)
@@ -334,9 +333,8 @@ def _relationship_values(store: GraphStore) -> Values:
 def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Triple]:
     """``<relationship> rdf:reifies <<( subject property object )>>`` for each relationship.
 
-    The property is sarag:relatedTo; a typed relationship also reifies its statement, with a value
-    or an entity as object. `triples` must contain all statements about their subjects, and `values`
-    the values of relationships.
+    The property is sarag:relatedTo; a typed relationship also reifies its statement. `triples` must
+    contain all statements about their subjects, and `values` the values of relationships.
     """
     parts: defaultdict[Any, dict[Any, Any]] = defaultdict(dict)
     for triple in triples:

@@ -131,12 +131,11 @@ class Session:
     def write(self, *, create: bool = True, repair: bool = True) -> Iterator[GraphReader]:
         """A block that reads and writes the graph, locked for one writer.
 
-        The reader notes all changes in its journal, and its store extends each by that of the
-        entailed graph. A graph that does not exist is created, unless `create` is off. With
-        `repair`, a change that was interrupted is completed first. Other threads read the state
-        before the write until the block ends. Raises `StoreLockedError`, `DiskFullError`,
-        `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`. Changes raise what
-        `EntailingStore.apply` raises.
+        The reader notes all changes in its journal; its store is an `EntailingStore`. A graph that
+        does not exist is created, unless `create` is off. With `repair`, a change that was
+        interrupted is completed first. Other threads read the state before the write until the
+        block ends. Raises `StoreLockedError`, `DiskFullError`, `StoreError`; without `create`,
+        `NotAGraphError` and `EmptyGraphError`.
         """
         # a session that only reads does without these
         from sarag_rdf.building.commit import repair as repair_graph
@@ -228,10 +227,7 @@ class Session:
             return snapshot
 
     def _facts_view(self, reader: GraphReader) -> GraphView:
-        """What is read of the graph of facts, with the embedding model of the graph of `reader`.
-
-        Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
-        """
+        """What is read of the graph of facts, with the embedding model of the graph of `reader`."""
         model, facts = recorded_model(reader), self._facts
         if isinstance(facts, str):
             if reader.over is not None:

@@ -173,9 +173,9 @@ class Vectors:
     ) -> GraphView:
         """Everything that retrievers read of the parts that `reader` reads.
 
-        `facts` is the view of the graph that statements are selected from, by default the same.
-        `model` names the embedding model if this is a graph of such facts, by default that of the
-        graph. Raises `EmptyGraphError`, `ModelMismatchError`, `ModelError`, `VectorStoreError`.
+        `facts` is the view of the graph that statements are selected from, by default the same; of
+        such a graph, `model` names the embedding model. Raises `EmptyGraphError`,
+        `ModelMismatchError`, `ModelError`, `VectorStoreError`.
         """
         meta = read_meta(reader.store)
         if meta is None and reader.over is None and model is None:
@@ -227,9 +227,8 @@ class Vectors:
     def build(self, writer: GraphReader, progress: Progress) -> None:
         """Embed new texts, and build or update everything that the default retriever reads.
 
-        Of other kinds of texts only those follow that a retriever needed before. `writer` is the
-        reader of the write that changed the graph. What was stored for the revision before it is
-        updated; without that everything is built from the graph.
+        Other kinds of texts follow if a retriever needed them before. `writer` is the reader of the
+        write that changed the graph.
         """
         reader = select_parts(writer)
         meta = read_meta(reader.store)
@@ -248,10 +247,7 @@ class Vectors:
         self._models.prepare_questions()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
-        """The same; returns an error of a model or an engine, after which the next search builds.
-
-        For writes that are complete without vectors.
-        """
+        """The same, for writes that are complete without vectors; returns an error of a model."""
         try:
             self.build(writer, progress)
         except (EndpointError, ModelError, UsageError, VectorStoreError) as error:
