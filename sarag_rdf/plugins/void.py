@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -24,7 +24,7 @@ from sarag_rdf.building.link_records import read_links
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, checked_iri
-from sarag_rdf.graph.parts import COMPLETE, Imported, imported_graphs
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.kg.rdf_export import (
@@ -100,7 +100,7 @@ class Description:
         if not any(triple.predicate == DCTERMS.title for triple in statements):
             self._add(self.node, (DCTERMS.title, Literal(f"Knowledge graph {base}")))
         figures = self._count(ExportParts())
-        self._add_figures(self.node, figures)
+        self._add_figures(self.node, figures, ())
         self._add(self.node, *((VOID.exampleResource, NamedNode(e)) for e in figures.examples))
         for vocabulary in sorted({namespace(i) for i in (*figures.properties, *figures.classes)}):
             self._add(self.node, (VOID.vocabulary, NamedNode(vocabulary)))
@@ -109,25 +109,35 @@ class Description:
         store = self._reader.store
         return count(sorted_triples(store, select_graphs(store, self._reader.minter, parts)))
 
-    def _add_figures(self, node: NamedNode, figures: DatasetFigures) -> None:
-        objects = set[bytes]().union(*(each.objects for each in figures.properties.values()))
-        self._add(
-            node,
-            (VOID.triples, _count(figures.triples)),
-            (VOID.distinctSubjects, _count(figures.subjects)),
-            (VOID.distinctObjects, _count(len(objects))),
-            (VOID.properties, _count(len(figures.properties))),
-            (VOID.classes, _count(len(figures.classes))),
-        )
-        if figures.entities:
-            self._add(node, (VOID.entities, _count(figures.entities)))
-        if node != self.node:
+    def _add_figures(
+        self, node: NamedNode, figures: DatasetFigures, partitions: tuple[str, ...] | None = None
+    ) -> None:
+        """Counts of a data set; `partitions` begin the nodes of those by class and property."""
+        counts = {
+            VOID.triples: figures.triples,
+            VOID.distinctSubjects: figures.subjects,
+            VOID.distinctObjects: figures.objects,
+            VOID.properties: len(figures.properties),
+            VOID.classes: len(figures.classes),
+            VOID.entities: figures.entities or None,
+        }
+        self._add(node, *((p, _count(n)) for p, n in counts.items() if n is not None))
+        if partitions is None:
             return
         for name, instances in figures.classes.items():
-            self._class_partition(node, self._part("class", name), name, instances)
-        for name, partition in figures.properties.items():
-            counts = (partition.triples, partition.subjects, len(partition.objects))
-            self._property_partition(node, self._part("property", name), name, counts)
+            part = self._part(*partitions, "class", name)
+            self._add(node, (VOID.classPartition, part))
+            self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(instances)))
+        for name, (triples, subjects, objects) in figures.properties.items():
+            part = self._part(*partitions, "property", name)
+            self._add(node, (VOID.propertyPartition, part))
+            self._add(
+                part,
+                (VOID.property, NamedNode(name)),
+                (VOID.triples, _count(triples)),
+                (VOID.distinctSubjects, _count(subjects)),
+                (VOID.distinctObjects, _count(objects)),
+            )
 
     def subsets(self) -> None:
         """Subsets: evidence, traversed graph, links, each ontology, each imported graph."""
@@ -148,42 +158,16 @@ class Description:
         for imported in imported_graphs(self._reader):
             if imported.state == COMPLETE:
                 node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")
-                self._imported(node, imported)
-
-    def _imported(self, node: NamedNode, imported: Imported) -> None:
-        """Triples, class and property partitions of an imported graph, counted by SPARQL."""
-        use = schema_use(self._reader, imported.graph, with_ends=False)
-        triples = sum(property_.statements for property_ in use.properties)
-        self._add(
-            node,
-            (VOID.triples, _count(triples)),
-            (VOID.properties, _count(len(use.properties))),
-            (VOID.classes, _count(len(use.classes))),
-        )
-        for class_ in use.classes:
-            part = self._part("imported", imported.name, "class", class_.iri)
-            self._class_partition(node, part, class_.iri, class_.instances)
-        for property_ in use.properties:
-            part = self._part("imported", imported.name, "property", property_.iri)
-            counts = (property_.statements, property_.subjects, property_.objects)
-            self._property_partition(node, part, property_.iri, counts)
-
-    def _class_partition(self, node: NamedNode, part: NamedNode, name: str, size: int) -> None:
-        self._add(node, (VOID.classPartition, part))
-        self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(size)))
-
-    def _property_partition(
-        self, node: NamedNode, part: NamedNode, name: str, counts: tuple[int, int, int]
-    ) -> None:
-        """`counts` are those of triples, distinct subjects and distinct objects."""
-        self._add(node, (VOID.propertyPartition, part))
-        self._add(
-            part,
-            (VOID.property, NamedNode(name)),
-            (VOID.triples, _count(counts[0])),
-            (VOID.distinctSubjects, _count(counts[1])),
-            (VOID.distinctObjects, _count(counts[2])),
-        )
+                use = schema_use(self._reader, imported.graph, with_ends=False)
+                figures = DatasetFigures(
+                    sum(each.statements for each in use.properties),
+                    classes={each.iri: each.instances for each in use.classes},
+                    properties={
+                        each.iri: (each.statements, each.subjects, each.objects)
+                        for each in use.properties
+                    },
+                )
+                self._add_figures(node, figures, ("imported", imported.name))
 
     def _subset(self, node: NamedNode, title: str) -> NamedNode:
         self._add(self.node, (VOID.subset, node))
@@ -282,52 +266,52 @@ _EXAMPLES = 3
 
 
 @dataclass(slots=True)
-class PartitionFigures:
-    """Counts of the triples with one property, and their distinct subjects and objects."""
-
-    triples: int = 0
-    subjects: int = 0
-    objects: set[bytes] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class DatasetFigures:
-    """Counts of distinct triples; `examples` are the entities with the most links."""
+    """Counts of distinct triples, by class, and by property with its subjects and objects.
 
-    triples: int = 0
-    subjects: int = 0
+    The numbers of distinct subjects and objects are None if they are not known; `examples` are the
+    entities with the most links.
+    """
+
+    triples: int
+    subjects: int | None = None
+    objects: int | None = None
     entities: int = 0
-    properties: defaultdict[str, PartitionFigures] = field(
-        default_factory=lambda: defaultdict(PartitionFigures)
-    )
-    classes: Counter[str] = field(default_factory=Counter)
-    examples: list[str] = field(default_factory=list)
+    properties: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    classes: Mapping[str, int] = field(default_factory=dict)
+    examples: Sequence[str] = ()
 
 
 def count(triples: Iterable[ox.Triple]) -> DatasetFigures:
     """Count unique triples that are sorted by subject."""
-    figures = DatasetFigures()
+    number, subjects, entities = Counter[str](), Counter[str](), 0
+    objects: defaultdict[str, set[bytes]] = defaultdict(set)
+    classes, count_of_subjects = Counter[str](), 0
     best: list[tuple[int, str]] = []
     for subject, group in groupby(triples, key=lambda triple: triple.subject):
         links, is_entity, predicates = 0, False, set()
-        figures.subjects += 1
+        count_of_subjects += 1
         for triple in group:
-            figures.triples += 1
             predicates.add(triple.predicate.value)
-            partition = figures.properties[triple.predicate.value]
-            partition.triples += 1
-            partition.objects.add(_term_digest(triple.object))
+            number[triple.predicate.value] += 1
+            objects[triple.predicate.value].add(_term_digest(triple.object))
             links += triple.predicate == SARAG.relatedTo
             if triple.predicate == RDF.type and isinstance(triple.object, ox.NamedNode):
-                figures.classes[triple.object.value] += 1
+                classes[triple.object.value] += 1
                 is_entity = is_entity or triple.object == SARAG.Entity
-        for predicate in predicates:
-            figures.properties[predicate].subjects += 1
+        subjects.update(predicates)
         if is_entity:
-            figures.entities += 1
+            entities += 1
             best = sorted([*best, (-links, str(subject)[1:-1])])[:_EXAMPLES]
-    figures.examples = [name for _, name in best]
-    return figures
+    return DatasetFigures(
+        number.total(),
+        count_of_subjects,
+        len(set[bytes]().union(*objects.values())),
+        entities,
+        {name: (number[name], subjects[name], len(objects[name])) for name in number},
+        classes,
+        [name for _, name in best],
+    )
 
 
 def _term_digest(term: object) -> bytes:
