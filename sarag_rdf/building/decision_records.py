@@ -297,8 +297,7 @@ class Decisions:
     ) -> tuple[str, bool, str] | None:
         """The decision about a phrase: (property, whether inverse, type of the object), or None.
 
-        `object_types` are in the order of precedence. Types take precedence over `ANY_TYPE`, which
-        may be decided for the object, the subject, or both.
+        `object_types` are in the order of precedence; `ANY_TYPE` comes after them.
         """
         for subject in (subject_type, ANY_TYPE):
             for object_ in (*object_types, ANY_TYPE):
@@ -329,11 +328,10 @@ class Decisions:
         }
 
     def merge_targets(self, roots: Mapping[str, str]) -> dict[str, str]:
-        """Root -> the root that it is merged into, in one step.
+        """Root -> the root that it is merged into, in one step; `roots` maps mentions to roots.
 
-        `roots` is the result of name resolution (mention -> root). A merge applies if both names
-        are mentioned. A root with several merge targets, or whose target is itself merged, is not
-        merged.
+        A merge applies if both names are mentioned. A root with several merge targets, or whose
+        target is itself merged, is not merged.
         """
         requested: defaultdict[str, set[str]] = defaultdict(set)
         for name, other in self.merges:

@@ -140,12 +140,11 @@ def refresh(
     vote_counts: VoteCounts | None = None,
     decisions: Decisions | None = None,
 ) -> Change:
-    """The change of the traversed graph that follows from a change of source graphs.
+    """The change of source graphs, and that of the traversed graph which follows from it.
 
     `drop` are the source graphs to delete or replace; `insert` are quads of new source graphs.
-    Returns the whole change, including that of the source graphs; nothing is written. `vote_counts`
-    is the writer's cache of counts, which is updated as if the change had been made. `decisions`
-    are the decisions after the change, if they change too.
+    Nothing is written. `vote_counts` is the writer's cache of counts, which is updated as if the
+    change had been made. `decisions` are those after the change, if they change too.
     """
     known = Decisions.read(reader)
     decisions = known if decisions is None else decisions

@@ -88,11 +88,7 @@ Nearest = Callable[[str, float], list[tuple[str, float]]]
 
 @dataclass(frozen=True, slots=True)
 class MergeContext:
-    """What a rule may look at.
-
-    `nearest` compares the embeddings of names; `minimum_cosine` is that of the user. `targets` and
-    `merged` are the entities of earlier merges.
-    """
+    """What a rule may look at: `targets` and `merged` are the entities of earlier merges."""
 
     features: EntityFeatures
     nearest: Nearest
@@ -117,10 +113,9 @@ def propose(
 ) -> list[Match]:
     """The proposals of a rule, by descending confidence; no entity is both target and duplicate.
 
-    A pair is omitted if its duplicate is the target of an earlier pair, or if one of its entities
-    has been merged by an earlier pair. Previous merges count as earlier pairs, so that a rule whose
-    proposals were accepted proposes nothing more for the same documents. Pairs that were decided to
-    be different are omitted too.
+    A pair is omitted if its duplicate is the target of an earlier pair, if one of its entities has
+    been merged by an earlier pair, or if it was decided to be different. Previous merges count as
+    earlier pairs: a rule whose proposals were accepted proposes nothing more.
     """
     minter = reader.minter
     decisions = Decisions.read(reader)

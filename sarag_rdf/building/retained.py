@@ -242,9 +242,8 @@ def still_related(
 ) -> set[Pair]:
     """The (subject, object) pairs that a relationship of the traversed graph relates.
 
-    `without` are relationships to ignore, with their pairs. As an entity may have any number of
-    relationships, they are read only for subjects with few of them; for the others, the number of
-    relationships of each pair is queried.
+    `without` are relationships to ignore, with their pairs. Relationships are read for subjects
+    with few of them; for the others, their number is queried for each pair.
     """
 
     def ask(batch: Sequence[str]) -> Iterable[_Row]:

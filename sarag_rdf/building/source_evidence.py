@@ -65,7 +65,6 @@ class SourceGraph:
         extractions: Iterable[tuple[Document, Extraction]],
     ) -> None:
         self._minter = minter
-        self._source = source
         self._iri = NamedNode(source_iri)
         self._graph = NamedNode(minter.source_graph(source_iri))
         self._extraction = NamedNode(extraction_iri(minter, source_iri, method))
@@ -73,8 +72,7 @@ class SourceGraph:
         self.relationships = 0
         self.discarded: Counter[str] = Counter()
         self._quads: dict[Quad, None] = {}
-        self._add_source()
-        self._add_method(method)
+        self._add_source(source, method)
         for document, extraction in extractions:
             self._add_document(document, extraction)
         self.discarded = +self.discarded
@@ -94,8 +92,7 @@ class SourceGraph:
     def _label(self, value: str) -> Pair:
         return RDFS.label, self._text(shortened(value))
 
-    def _add_source(self) -> None:
-        source = self._source
+    def _add_source(self, source: Source, method: Method) -> None:
         self._add(
             self._iri,
             (RDF.type, SARAG.Source),
@@ -106,8 +103,6 @@ class SourceGraph:
         )
         if source.title:
             self._add(self._iri, (DCTERMS.title, self._text(source.title)))
-
-    def _add_method(self, method: Method) -> None:
         self._add(
             self._extraction,
             (RDF.type, SARAG.Extraction),

@@ -12,18 +12,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from operator import attrgetter
 
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter, sha256_hex
-from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Step, Usage
+from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.kg.registry import prompts_with
 
-StepKey = tuple[int, str, str, str]
-"""Round, origin, target and relationship of a step."""
+_key = attrgetter("round", "origin", "target", "relationship")
+"""What identifies a step."""
 
 
 def activation_trig(result: Retrieved | Answer, minter: Minter) -> bytes:
@@ -225,7 +226,3 @@ class _Writer:
                 (PROV.wasGeneratedBy, node),
             )
         return resources
-
-
-def _key(step: Step) -> StepKey:
-    return step.round, step.origin, step.target, step.relationship

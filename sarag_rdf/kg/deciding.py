@@ -110,8 +110,8 @@ class Decisions:
     ) -> Decision:
         """Decide that a name refers to another entity in some sources, named with `qualifier`.
 
-        Adds to the sources of an earlier split with the same qualifier. Raises `UsageError` for a
-        name that no document mentions, and for sources with another qualifier.
+        Raises `UsageError` for a name that no document mentions, and for sources in which it has
+        another qualifier.
         """
         normalized = normalize_name(name)
         if not normalized or not qualifier.strip() or not sources:
@@ -278,8 +278,7 @@ class Decisions:
     def undo(self, what: str | None, about: Subject = "identity") -> Sequence[Decision]:
         """Undo decisions: one by its IRI, those of a run or a rule, or about a name; None for all.
 
-        Only decisions about `about` are undone, by default merges and splits. Raises `UsageError`
-        if there are none.
+        Raises `UsageError` if there are none about `about`, by default merges and splits.
         """
         with self._session.write(create=False) as reader:
             return undo_decisions(reader, what, about)

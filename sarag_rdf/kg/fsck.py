@@ -111,10 +111,7 @@ def check(session: Session, progress: Progress) -> FsckReport:
 
 
 def repair(session: Session, progress: Progress) -> FsckReport:
-    """Rebuild derived data that is inconsistent; the report has what cannot be repaired.
-
-    Evidence and links are never deleted.
-    """
+    """Rebuild derived data that is inconsistent; evidence and links are never deleted."""
     with session.write(create=False, repair=False) as reader:
         before = _check(session, reader, progress)
         repaired = [] if before.in_order else _repair(session, reader)
@@ -343,11 +340,7 @@ def _foreign(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[str]
 
 
 def _check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[Finding]:
-    """Findings about caches, with the names of the broken ones.
-
-    With `deep`, arrays are also compared with arrays that are rebuilt from the graph, which must be
-    consistent then.
-    """
+    """Findings about caches; with `deep`, arrays are compared with those of a consistent graph."""
     meta = read_meta(reader.store) or Meta("")
     broken = [_invalid(path.name, fault) for path, fault in _broken_databases(session).items()]
     for scope in session.vectors.scopes(reader) if meta.revision else ():
@@ -386,10 +379,7 @@ def _invalid(name: str, reason: str) -> Finding:
 def _broken_vectors(
     session: Session, reader: GraphReader, meta: Meta, *, deep: bool
 ) -> list[Finding]:
-    """Invalid indexes and arrays of this revision; the content of sound arrays with `deep`.
-
-    Those of other revisions are not used, and a writer may replace some while they are checked.
-    """
+    """Invalid indexes and arrays of this revision, which a writer may replace meanwhile."""
     store = session.vectors.store(reader)
     broken: list[Finding] = []
     for name in store.names():

@@ -231,8 +231,16 @@ def write_parts(reader: GraphReader, format_: str, output: IO[bytes], parts: Exp
     """
     store, minter = reader.store, reader.minter
     selection = select_graphs(store, minter, parts)
-    if parts.rdf12:
-        check_rdf12(format_, traversed=minter.kg_graph in selection.names)
+    if parts.rdf12 and format_ not in RDF12_FORMATS:
+        raise UsageError(
+            f"{format_} does not support RDF 1.2: use one of {', '.join(RDF12_FORMATS)}, or omit "
+            "--rdf12"
+        )
+    if parts.rdf12 and minter.kg_graph not in selection.names:
+        raise UsageError(
+            "RDF 1.2 adds reifiers of links between entities, which are not in the selected "
+            "parts: add --entities, or omit --rdf12"
+        )
     is_dataset = format_ in DATASET_FORMATS
     prefixes: dict[str, str] = {}
     if format_ in PREFIX_FORMATS:
@@ -301,23 +309,6 @@ def _entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
     """The triples about entities; `triples` must contain all statements about their subjects."""
     entities = {t.subject for t in triples if t.predicate == RDF.type and t.object == SARAG.Entity}
     return [triple for triple in triples if triple.subject in entities]
-
-
-def check_rdf12(format_: str, *, traversed: bool) -> None:
-    """Raise `UsageError` for a format without triple terms, or without the `traversed` graph.
-
-    The traversed graph has the reified triples.
-    """
-    if format_ not in RDF12_FORMATS:
-        raise UsageError(
-            f"{format_} does not support RDF 1.2: use one of {', '.join(RDF12_FORMATS)}, or omit "
-            "--rdf12"
-        )
-    if not traversed:
-        raise UsageError(
-            "RDF 1.2 adds reifiers of links between entities, which are not in the selected "
-            "parts: add --entities, or omit --rdf12"
-        )
 
 
 _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{

@@ -415,9 +415,8 @@ def with_weights(
 ) -> Query:
     """The question with activation weights, whose terms are IRIs, prefixed names or labels.
 
-    Labels are those of the ontologies, or else those that the searched graphs give to classes and
-    properties. Raises `UsageError` for an unknown term, a weight outside [0, 4], and a retriever
-    without activation.
+    Labels are those of the ontologies, or else of the searched graphs. Raises `UsageError` for an
+    unknown term, a weight outside [0, 4], and a retriever without activation.
     """
     options = registry.options_of("retriever", retriever)
     if not options.is_steered:

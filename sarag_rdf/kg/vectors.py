@@ -74,8 +74,7 @@ class Models:
     ) -> None:
         """`cache` gives the path of a cache by its name; None keeps it in memory.
 
-        Without `writable_cache` the vectors of questions are not written to the cache; those of
-        the graph's own texts always are.
+        Without `writable_cache` the vectors of questions are not written to it.
         """
         self._cache = cache
         self._named = embedder
@@ -153,10 +152,7 @@ class Vectors:
         choose: ChooseVectors | None = None,
         progress: Progress = silent,
     ) -> None:
-        """`cache` and `models` as in `Models`; the rest as in `sarag_rdf.open`.
-
-        `progress` is that of searches, which embed what they need and the graph does not have.
-        """
+        """As in `Models` and `sarag_rdf.open`; `progress` is that of searches, which may embed."""
         if engine not in get_args(Engine):
             raise UsageError(
                 f"unknown engine '{engine}': choose one of {', '.join(get_args(Engine))}"
@@ -260,20 +256,16 @@ class Vectors:
         delta = _delta(writer, meta) if meta else None
         if meta is None or delta is None:
             return
+        model = RecordedModel(meta.embedding_model)
         for reader in self.scopes(writer):
+            store = self.store(reader)
             try:
-                self._carry_over(reader, meta, delta)
+                carry_over(store, meta.embedding_model, delta)
+                vectors = GraphVectors(reader, model, store, meta.revision, delta)
+                if delta.links and vectors.is_cached():
+                    _ = make_view(reader, vectors, "memory").network
             except VectorStoreError as error:
                 log.warning("vectors not updated; the next search updates them: %s", error)
-
-    def _carry_over(self, reader: GraphReader, meta: Meta, delta: Delta) -> None:
-        store = self.store(reader)
-        carry_over(store, meta.embedding_model, delta)
-        if delta.links:
-            model = RecordedModel(meta.embedding_model)
-            vectors = GraphVectors(reader, model, store, meta.revision, delta)
-            if vectors.is_cached():
-                _ = make_view(reader, vectors, "memory").network
 
     def rebuild_arrays(self, reader: GraphReader, meta: Meta, store: VectorStore) -> None:
         """Build the arrays of a revision into `store`, from the graph; nothing is embedded."""
