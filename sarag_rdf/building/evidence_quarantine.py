@@ -76,7 +76,7 @@ def read_quarantine(reader: GraphReader) -> dict[str, QuarantinedSource]:
     for *terms, violations, graph in reader.select_provenance("quarantined"):
         if graph.value == minter.quarantine_graph(terms[0].value):
             values: list[Any] = [term.value if term else "" for term in terms]
-            records.append(QuarantinedSource(*values, violations=int(violations.value)))
+            records.append(QuarantinedSource(*[*values, int(violations.value)]))
     return {record.source: record for record in sorted(records, key=lambda each: each.source)}
 
 
