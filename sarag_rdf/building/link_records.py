@@ -6,8 +6,6 @@ the triple. Links follow the entities that they start from when these are merged
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections import defaultdict
@@ -192,16 +190,11 @@ def write_table(
     curies = Curies(prefixes, ends)
     rows = [cells(match, curies) for match in listed]
     used = [c for c in FIELDS if c in REQUIRED or any(row[c] for row in rows)]
-    buffer = io.StringIO()
-    for key, value in header.items():
-        buffer.write(f"#{key}: {json.dumps(value, ensure_ascii=False)}\n")
-    buffer.write("#curie_map:\n" if curies.used else "")
-    for prefix, base in curies.used.items():
-        buffer.write(f"#  {prefix}: {json.dumps(base, ensure_ascii=False)}\n")
-    table = csv.DictWriter(buffer, used, extrasaction="ignore", delimiter="\t", lineterminator="\n")
-    table.writeheader()
-    table.writerows({column: tabular.written_cell(row[column]) for column in used} for row in rows)
-    return buffer.getvalue()
+    head = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in header.items()]
+    head += ["curie_map:"] if curies.used else []
+    head += [f"  {name}: {json.dumps(b, ensure_ascii=False)}" for name, b in curies.used.items()]
+    table = tabular.write_table(used, rows).removeprefix("\ufeff")
+    return "\n".join([*(f"#{line}" for line in head), table])
 
 
 def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
