@@ -184,7 +184,7 @@ class Decisions:
         """Classes that a rule proposes for entities.
 
         By ``class-in-name`` it is the class whose label is the head of a name ("Lund University");
-        ``by-model`` a language model chooses one of the ontologies. Raises `UsageError` for an
+        with ``by-model`` a language model chooses one of the ontologies. Raises `UsageError` for an
         unknown rule, and the errors of the endpoint.
         """
         if rule not in (CLASS_IN_NAME, BY_MODEL):
