@@ -29,6 +29,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "exporters": "export format",
     "mapping_languages": "mapping language",
     "merge_rules": "merge rule",
+    "linkers": "linker",
     "vector_engines": "vector engine",
     "commands": "command",
     "doors": "door of the server",

@@ -11,6 +11,7 @@ from pyoxigraph import Literal, Quad
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS
 from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID, iri, text_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.records import by_subject, record_of, stored
@@ -187,6 +188,13 @@ def graph_names(store: GraphStore, under: str = "") -> list[str]:
     """The IRIs of all non-empty named graphs, sorted; in a shared store those below `under`."""
     text = _GRAPHS_UNDER % Literal(under) if store.is_shared else _GRAPHS
     return sorted(iri(row[0]) for row in store.select(text, "g").rows)
+
+
+def graph_size(store: GraphStore, graph: str) -> int:
+    """The number of triples in a named graph."""
+    text = query_file("index", "graph-size").fill(None, {"kg": graph})
+    ((size,),) = store.select(text, "triples").rows
+    return int(size.value)
 
 
 def dangling_link_subjects(reader: GraphReader) -> list[str]:

@@ -30,7 +30,7 @@ from sarag_rdf.base.vocab import (
     text_of,
 )
 
-_Kind = OneOf["text", "iri", "integer", "decimal", "date", "term"]
+_Kind = OneOf["text", "iri", "integer", "decimal", "date", "dateTime", "term"]
 """How a value is stored; a term is an IRI or literal in N-Triples notation."""
 _Record = TypeVar("_Record")
 NO_MAPPING = SSSOM.NoMapping.value
@@ -117,7 +117,7 @@ class Match:
     """A mapping of SSSOM. Subject, predicate, object and `justification` (SEMAPV) are IRIs.
 
     `confidence` is in [0, 1], or None; `date` is an ISO 8601 date or empty. Of candidates and rows
-    of tables only, `similarity` is that of the names, by `measure`, and `line` that in a file.
+    of tables only, `similarity` is that of the names, by `measure`, and `row` that in a file.
     """
 
     subject: str = stored(OWL.annotatedSource, "iri")
@@ -137,7 +137,7 @@ class Match:
     similarity: float | None = None
     measure: str = ""
     negated: bool = False
-    line: int = field(default=0, compare=False)
+    row: int = field(default=0, compare=False)
     accepted: bool = True
     """False for a row of a review table that has not been accepted."""
 

@@ -60,7 +60,7 @@ def test_rows_have_the_numbers_of_a_spreadsheet(tmp_path: Path) -> None:
         (b"", "has no column 'a'"),
         (b"b,c\n", "has no column 'a'"),
         (b"a\n\xff\n", "is not UTF-8 text"),
-        (b"a,b\n1,2,3\n", "row 2: 3 cells for 2 columns"),
+        (b"a,b\n1,2,3\n", "row 2, 3 cells for 2 columns"),
         (b'a,b\n"1" x,2\n', "cannot be read as a table"),
     ],
 )

@@ -18,7 +18,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
-from sarag_rdf.building.importer import Importer
+from sarag_rdf.building.graph_import import Importer
 from sarag_rdf.graph.ontology.schema import (
     OntologyClass,
     OntologyProperty,
