@@ -147,7 +147,7 @@ class KnowledgeGraph:
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
-        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object; `reading` are
+        `extractor` is a name such as ``spacy`` or ``llm``, or an object; `reading` are
         `ReadOptions` such as `words`, `root` and `language`. The report's `problems` list files
         that cannot be read. A run that is interrupted keeps what it has committed. A source whose
         evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.

@@ -10,23 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import Single
-from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph
-from sarag_rdf.answering.typed_patterns import (
-    MOST,
-    Finding,
-    TypedBinding,
-    TypedQuery,
-    UsedSchema,
-    findings_of,
-    query_of,
-    reply_schema,
-)
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
+from sarag_rdf.base.prompts import Prompts
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import (
     Answer,
@@ -37,9 +28,21 @@ from sarag_rdf.base.types import (
     Section,
     Subgraph,
 )
+from sarag_rdf.plugins.typed_queries.typed_graph import Solutions, TooLongError, TypedGraph
+from sarag_rdf.plugins.typed_queries.typed_patterns import (
+    MOST,
+    Finding,
+    TypedBinding,
+    TypedQuery,
+    UsedSchema,
+    findings_of,
+    query_of,
+    reply_schema,
+)
 from sarag_rdf.retrieval.context import measured
 
 PROMPT = "sparql_typed"
+PROMPTS = Prompts(Path(__file__).with_name("prompts"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,7 @@ class SparqlTyped(ReasonerStrategy):
     """
 
     name = "sparql-typed"
+    prompts = PROMPTS
     properties: int = option(
         16, "Maximum number of properties in the prompt, the nearest to the question.", ge=1, le=200
     )

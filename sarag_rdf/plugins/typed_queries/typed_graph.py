@@ -18,7 +18,15 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from sarag_rdf.answering.typed_patterns import (
+from sarag_rdf.base.errors import RemoteTimeoutError, StoreError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.resources import render_query
+from sarag_rdf.base.vocab import RDF, XSD, Term
+from sarag_rdf.graph.graph_reader import DOCUMENTS
+from sarag_rdf.graph.schema_use import SchemaInUse, local_words
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.plugins.typed_queries.typed_patterns import (
     ANSWER,
     COMPARISONS,
     End,
@@ -32,14 +40,6 @@ from sarag_rdf.answering.typed_patterns import (
     UsedSchema,
     joins,
 )
-from sarag_rdf.base.errors import RemoteTimeoutError, StoreError
-from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.ports import Table
-from sarag_rdf.base.resources import render_query
-from sarag_rdf.base.vocab import RDF, XSD, Term
-from sarag_rdf.graph.graph_reader import DOCUMENTS
-from sarag_rdf.graph.schema_use import SchemaInUse, local_words
-from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.view import GraphView
 
 EXAMPLES: Final = 2

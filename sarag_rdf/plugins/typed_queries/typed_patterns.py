@@ -2,7 +2,7 @@
 
 A reply has triple patterns whose properties and classes are names from the schema that the model
 was given. Subjects and objects are variables or names in plain words. What needs no graph is
-checked here; `sarag_rdf.answering.typed_graph` checks the rest.
+checked here; `sarag_rdf.plugins.typed_queries.typed_graph` checks the rest.
 """
 
 from __future__ import annotations
