@@ -335,34 +335,12 @@ def _dates(doc: Doc) -> Iterator[Span]:
 
 
 def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
-    def proper(index: int) -> bool:
-        token = doc[index]
-        return index not in covered and token.pos_ == "PROPN" and not token.text.islower()
+    """Runs of proper nouns with at most two words such as "of the" between them."""
 
-    index = 0
-    while index < len(doc):
-        if not proper(index):
-            index += 1
-            continue
-        end = index + 1
-        while end < len(doc):
-            if proper(end):
-                end += 1
-            elif (bridge := _bridge_length(doc, end, covered)) and proper(end + bridge):
-                end += bridge + 1
-            else:
-                break
-        yield doc[index:end]
-        index = end
+    def sign(token: Token) -> str:
+        if token.i not in covered and token.pos_ == "PROPN" and not token.text.islower():
+            return "N"
+        return "-" if token.i not in covered and token.text in _BRIDGES else " "
 
-
-def _bridge_length(doc: Doc, index: int, covered: set[int]) -> int:
-    length = 0
-    while (
-        length < 2
-        and index + length + 1 < len(doc)
-        and index + length not in covered
-        and doc[index + length].text in _BRIDGES
-    ):
-        length += 1
-    return length
+    for match in re.finditer("N(?:-{0,2}N)*", "".join(map(sign, doc))):
+        yield doc[match.start() : match.end()]

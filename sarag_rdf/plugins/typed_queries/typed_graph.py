@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -38,6 +39,7 @@ from sarag_rdf.plugins.typed_queries.typed_patterns import (
     UsedClass,
     UsedProperty,
     UsedSchema,
+    findings_of,
     joins,
 )
 from sarag_rdf.retrieval.view import GraphView
@@ -148,13 +150,8 @@ class TypedGraph:
         if len(class_.members) == 1:
             return class_
         query = TypedQuery((), ((End(ANSWER), class_.name),))
-        result = self._view.reader.store.query(self._sparql(query, {}, "count"))
-        return replace(class_, instances=as_number(result))
-
-    def schema_of(self, query: TypedQuery) -> UsedSchema:
-        """The schema in use, in which the properties of a query are described."""
-        described = {pattern.predicate: self._property(pattern) for pattern in query.patterns}
-        return UsedSchema(self.schema.classes, {**self.schema.properties, **described})
+        result: Any = self._view.reader.store.query(self._sparql(query, {}, "count"))
+        return replace(class_, instances=int(result.rows[0][0].value))
 
     def _nearest(self, question: str, terms: Sequence[Any], most: int) -> tuple[Any, ...]:
         """The terms with a name most similar to the question, in their order."""
@@ -237,15 +234,17 @@ class TypedGraph:
         return self._with_ends(self.schema.properties[pattern.predicate])
 
     def findings(self, query: TypedQuery, seconds: float) -> list[Finding]:
-        """What is wrong with a query whose terms are known: names, directions, joins.
+        """What is wrong with a query: its form, or else names, directions and joins.
 
         Raises `TooLongError` if all checks together take more than `seconds`.
         """
+        if findings := findings_of(query, lambda pattern: self._property(pattern).is_literal):
+            return findings
         deadline = time.monotonic() + seconds
 
         def holds(entities: Entities, *patterns: TypedPattern, **of: Any) -> bool:
             text = self._sparql(TypedQuery(patterns, **of), entities, "ask")
-            return bool(within(deadline - time.monotonic(), lambda: self._query(text), seconds))
+            return bool(self._query(text, deadline - time.monotonic(), seconds))
 
         entities = self.entities(query)
         missing = [name for name, iris in entities.items() if not iris]
@@ -259,13 +258,18 @@ class TypedGraph:
         for pattern in filter(self._may_be_reversed, query.patterns):
             turned = replace(pattern, subject=pattern.object, object=pattern.subject)
             if not holds(entities, pattern) and holds(entities, turned):
-                findings.append(Finding("direction", _exchange(pattern)))
+                is_object = pattern.subject.is_variable
+                role = "object" if is_object else "subject"
+                message = (
+                    f"'{pattern.ends[is_object].text}' is never the {role} of "
+                    f"'{pattern.predicate}': exchange subject and object of '{pattern}'"
+                )
+                findings.append(Finding("direction", message))
         # Variables that nothing can stand for. Ends of one kind of thing may not meet because
         # statements are missing, which is not a mistake.
         for one, other, end in joins(query):
-            if _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end)):
-                continue
-            if not holds({}, _renamed(one, end, 0), _renamed(other, end, 1)):
+            is_same = _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end))
+            if not is_same and not holds({}, _renamed(one, end, 0), _renamed(other, end, 1)):
                 message = f"nothing is both {self._role(one, end)} and {self._role(other, end)}"
                 findings.append(Finding("clash", message))
         for end, name in query.classes:
@@ -318,7 +322,7 @@ class TypedGraph:
         """Run an accepted query; raises `TooLongError`, and the errors of the store."""
         entities = self.entities(query)
         text = self._sparql(query, entities, "select", rows + 1)
-        table = self._table(text, seconds)
+        table: Table = self._query(text, seconds)
         solutions = [
             {f"?{n}": t for n, t in zip(table.variables, row, strict=True) if t is not None}
             for row in table.rows[:rows]
@@ -330,18 +334,13 @@ class TypedGraph:
         count = None
         if query.counts:
             count_text = self._sparql(query, entities, "count")
-            count = as_number(self._table(count_text, seconds))
+            count = int(self._query(count_text, seconds).rows[0][0].value)
             text = f"{text}\n{count_text}"
         return Solutions(text, bindings, len(table.rows) > rows, count)
 
-    def _table(self, text: str, seconds: float) -> Table:
-        result = within(seconds, lambda: self._query(text))
-        if not isinstance(result, Table):
-            raise StoreError("a SELECT query was expected")
-        return result
-
-    def _query(self, text: str) -> object:
-        return self._view.reader.store.query(text)
+    def _query(self, text: str, seconds: float, limit: float | None = None) -> Any:
+        """The result of a query: a truth value for ASK, and a `Table` for SELECT."""
+        return within(seconds, lambda: self._view.reader.store.query(text), limit)
 
     def _terms(
         self, query: TypedQuery, entities: Entities
@@ -389,7 +388,10 @@ class TypedGraph:
             values=list(values.items()),
             patterns=patterns,
             equal=list(equal.items()),
-            compared=[_condition(c.variable.text, c.relation, c.value) for c in query.comparisons],
+            compared=[
+                (c.variable.text, COMPARISONS[c.relation], c.term, c.is_date)
+                for c in query.comparisons
+            ],
             excluded=[str(NamedNode(iri)) for iri in named] if ANSWER in query.variables else [],
             limit=limit,
         ).strip()
@@ -462,41 +464,30 @@ class TypedGraph:
         return statements
 
 
-def as_number(result: object) -> int:
-    """The number in the one cell of a table."""
-    if not isinstance(result, Table):
-        raise StoreError("a SELECT query was expected")
-    return int(result.rows[0][0].value)
-
-
 def within(seconds: float, work: Callable[[], _Result], limit: float | None = None) -> _Result:
     """The result of `work` in a thread of its own; raises what it raises, or `TooLongError`.
 
     `seconds` may be what is left of the time `limit`. Oxigraph cannot be interrupted: a query that
     takes too long ends later, without effect.
     """
-    results: list[_Result] = []
-    raised: list[BaseException] = []
+    future: Future[_Result] = Future()
 
     def run() -> None:
         try:
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller
-            raised.append(error)
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again by the future
+            future.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(max(0.0, seconds))
-    if raised and isinstance(raised[0], RemoteTimeoutError):
-        raise TooLongError(str(raised[0])) from raised[0]
-    if raised:
-        raise raised[0]
-    if not results:
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return future.result(max(0.0, seconds))
+    except RemoteTimeoutError as error:
+        raise TooLongError(str(error)) from error
+    except TimeoutError as error:
         raise TooLongError(
             f"the query took more than {limit or seconds:g} seconds: allow more with "
             "sparql-typed:seconds=N"
-        )
-    return results[0]
+        ) from error
 
 
 def _renamed(pattern: TypedPattern, end: End, number: int) -> TypedPattern:
@@ -507,20 +498,6 @@ def _renamed(pattern: TypedPattern, end: End, number: int) -> TypedPattern:
         subject=End("?m") if pattern.subject == end else free,
         object=End("?m") if pattern.object == end else free,
     )
-
-
-def _exchange(pattern: TypedPattern) -> str:
-    is_object = pattern.subject.is_variable
-    name, role = (pattern.object, "object") if is_object else (pattern.subject, "subject")
-    return (
-        f"'{name.text}' is never the {role} of '{pattern.predicate}': exchange subject and object "
-        f"of '{pattern}'"
-    )
-
-
-def _condition(variable: str, relation: str, value: str) -> tuple[str, str, str, bool]:
-    is_date = value.count("-") > value.startswith("-")
-    return variable, COMPARISONS[relation], str(Literal(value)) if is_date else value, is_date
 
 
 def _share_kinds(some: Sequence[str], others: Sequence[str]) -> bool:

@@ -8,10 +8,10 @@ checked here; `sarag_rdf.plugins.typed_queries.typed_graph` checks the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from sarag_rdf.base.prompts import array_of, boolean, object_of, one_of, string
 
@@ -23,22 +23,12 @@ COMPARISONS: Final = {"less": "<", "greater": ">", "equal": "="}
 _VARIABLE: Final = re.compile(r"\s*[?$]([A-Za-z]\w*)\s*", re.ASCII)
 _COMPARABLE: Final = re.compile(r"-?\d+(?:\.\d+)?|\d{4}-\d\d(?:-\d\d)?")
 
-FindingKind = Literal[
-    "no-pattern",
-    "no-answer",
-    "unresolved",
-    "disconnected",
-    "direction",
-    "clash",
-    "comparison",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a query; the message says it to the model and to people."""
+    """What is wrong with a query: a kind for statistics, and a message for the model."""
 
-    kind: FindingKind
+    kind: str
     message: str
 
 
@@ -133,6 +123,16 @@ class Comparison:
     relation: str
     value: str
 
+    @property
+    def is_date(self) -> bool:
+        """Whether the value is a date with a month, which is compared as text."""
+        return "-" in self.value[1:]
+
+    @property
+    def term(self) -> str:
+        """The value in SPARQL."""
+        return f'"{self.value}"' if self.is_date else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class TypedQuery:
@@ -181,7 +181,7 @@ def query_of(reply: Mapping[str, Any]) -> TypedQuery:
     )
 
 
-def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
+def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -> list[Finding]:
     """What is wrong with a query, as far as the schema alone tells."""
     if not query.patterns:
         return [Finding("no-pattern", "there is no pattern")]
@@ -191,29 +191,27 @@ def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
         for pattern in query.patterns
         if not all(end.text for end in pattern.ends)
     ]
-    literals = [
-        (pattern.object, pattern.predicate)
-        for pattern in query.patterns
-        if schema.properties[pattern.predicate].is_literal
-    ]
-    findings += [
-        Finding(
-            "clash",
-            f"{value.text} is a value of '{name}', so it cannot be the subject of "
-            f"'{other.predicate}'",
-        )
-        for value, name in literals
-        for other in query.patterns
-        if value.is_variable and other.subject == value
-    ]
-    values = {value for value, _ in literals}
+    literals = {
+        pattern.object: pattern.predicate for pattern in query.patterns if is_literal(pattern)
+    }
+    for value, name in literals.items():
+        findings += [
+            Finding(
+                "clash",
+                f"{value.text} is a value of '{name}', so it cannot be the subject of "
+                f"'{other.predicate}'",
+            )
+            for other in query.patterns
+            if value.is_variable and other.subject == value
+        ]
     for comparison in query.comparisons:
-        if comparison.variable not in values:
+        if comparison.variable not in literals:
             message = f"{comparison.variable.text} cannot be compared: it is not a date or number"
-            findings.append(Finding("comparison", message))
         elif not _COMPARABLE.fullmatch(comparison.value):
             message = f"'{comparison.value}' is not a number, nor a date such as 1850 or 1850-12-31"
-            findings.append(Finding("comparison", message))
+        else:
+            continue
+        findings.append(Finding("comparison", message))
     return findings
 
 
