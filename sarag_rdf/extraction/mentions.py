@@ -16,7 +16,7 @@ from spacy.util import filter_spans
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.extraction.names import clean_name, english, is_name, strip_disambiguation
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
 
 TYPES: dict[str, EntityType] = {
@@ -48,24 +48,8 @@ _QUOTED = re.compile(
     r"(?:\"|``|` ` ?|\u201c) ?([A-Z0-9][^\"`\u201c\u201d\n]{1,60}?)[.,]? ?(?:\"|\'\'|\u201d)"
 )
 _TITLE, _DATED, _RUN = "TITLE", "DATED", "RUN"
-_RANKS = frozenset(
-    re.findall(
-        r"\w+",
-        "President Governor Senator Representative Secretary Minister Chancellor Ambassador "
-        "Chairman Director Judge Justice King Queen Prince Princess Emperor Empress Duke Count "
-        "Countess Baron Lord Lady Sir Dame Mr Mrs Ms Miss Dr Prof Professor Rev Father Sister "
-        "Brother Pope Bishop Saint General Colonel Captain Major Lieutenant Sergeant Admiral "
-        "Marshal",
-    )
-)
-_NOT_A_NAME = frozenset(
-    re.findall(
-        r"\S+",
-        "January February March April May June July August September October November December "
-        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mr Mr. Mrs Mrs. Ms Ms. Dr Dr. "
-        "Jr. Jr Sr. Sr St. No. Via",
-    )
-)
+_RANKS = english("mentions", "ranks")
+_NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
 _BRIDGES = frozenset(
     {"of", "the", "for", "and", "&", "de", "la", "du", "von", "van", "-", "\u2013"}
@@ -73,56 +57,8 @@ _BRIDGES = frozenset(
 _EDGE = frozenset({"ADP", "CCONJ", "SCONJ", "DET", "PUNCT", "SPACE", "PART", "PRON", "AUX"})
 
 # Words that technical texts write with a capital letter without naming something.
-
-_VERBS = frozenset(
-    "add allow apply build call check choose clone configure contains convert copy create define "
-    "delete deploy disable download draw edit enable encrypt ensure execute export extend feel "
-    "fix fixed follow generate get handle implement import improve improved include initialise "
-    "initialize install keep let list load log look make manage migrate migrating modify open "
-    "override parse pass plot print provide publish pull push put query read remove removed "
-    "rename render replace report requires restart return run running save search see select "
-    "send serve set show skip sort specify start stop submit support supported switch test try "
-    "turn unpack update updated upgrade upload use used using verify view visit wait want warn "
-    "watch welcome work write".split()
-)
-"""Verbs at the beginning of sentences, headings and entries of lists."""
-
-_COMMON = frozenset(
-    "about abstract acknowledgements acknowledgments adapter additional additionally advanced "
-    "also alternative alternatively analysis api appendix applications architecture arguments "
-    "array articles assembly authentication author automatically availability backend background "
-    "badge basic behaviour benchmark best blog bool boolean breaking browser bug caching caution "
-    "caveats change changelog channel chat citation class client code column command common "
-    "communication community company compatibility compilation components concepts conclusion "
-    "conduct config configuration connection contact contents context contribute contributing "
-    "contribution contributor copyright core coverage credits currently custom data debugging "
-    "decorators default demo dependencies dependency deployment deprecated deprecation "
-    "description design developer development dict directives directory discussion docs "
-    "documentation documents end entry environment error example exceptions extension false faq "
-    "feature feedback field file filter filtering finally first fixme flags float format "
-    "formatting forum from full function further furthermore general generally getting guide "
-    "guidelines headers help history home homepage how however id image implementation important "
-    "in index info information initialisation initialization input installation installing "
-    "instead instructions int integer integration interface internally internals introduction "
-    "issue key kinds latest library licence license licensing limitations limits line links "
-    "literals location logging login main maintainer maintenance manual manually map memory menu "
-    "merged metadata method metrics middleware migration minimal minimum miscellaneous mode "
-    "models module motivation n/a name naming nan new next no none note notice null object of ok "
-    "on operations operators option optional optionally order other otherwise output overview "
-    "package page parameter parser parsing party path performance pipeline platforms please "
-    "plugin policy post pre prerequisites preset previously privacy problem process processing "
-    "production profile project properties property protocol public purpose quality question "
-    "quick quickstart raises rationale readme recommended reference registry related release "
-    "releasing reporting requests required requirements resource response results roadmap routes "
-    "routing rules sample schema script section security server service settings setup severity "
-    "similarly simply since site software source specification sponsor stable standard started "
-    "starting status step storage str string structure style summary syntax system table tbd "
-    "technical template terms testing text thanks the then third time tip to todo tools "
-    "translation troubleshooting true tutorial type typically typing unlike up upgrading url "
-    "usage user usually utilities value variable version versioning video warning warranty what "
-    "why wiki with workflow yes your".split()
-)
-"""Words of headings, kinds of values, remarks, and adverbs at the beginning of sentences."""
+_VERBS = english("mentions", "verbs")
+_COMMON = english("mentions", "common")
 
 
 def _is_listed(word: str, *lists: frozenset[str]) -> bool:

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Literal, get_args
 
 from sarag_rdf.base.types import Value
+from sarag_rdf.extraction.names import ENGLISH
 
 ValueKind = Literal[
     "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number"
@@ -34,63 +35,18 @@ UNIT = "http://qudt.org/vocab/unit/"
 CURRENCY = "http://qudt.org/vocab/currency/"
 """Namespace of the currencies of QUDT 2.1; local names are ISO 4217 codes."""
 
-_UNIT_NAMES = {
+_UNIT_NAMES: dict[str, list[str]] = {
     unit: re.sub(r"([^|]+)\+", r"\1|\1s", names).split("|")
-    for unit, names in {
-        "KiloM": "km|kilometre+|kilometer+", "M": "m|metre+|meter+",
-        "CentiM": "cm|centimetre+|centimeter+", "MilliM": "mm|millimetre+|millimeter+",
-        "FT": "ft|foot|feet", "IN": "in|inch|inches", "YD": "yd|yard+", "MI": "mi|mile+",
-        "MI_N": "nmi|nautical mile+", "LY": "ly|light-year+|light year+",
-        "AU": "au|AU|astronomical unit+", "PARSEC": "parsec+",
-        "KiloM2": "km²|km2|sq km|square kilometre+|square kilometer+",
-        "M2": "m²|m2|sq m|square metre+|square meter+", "FT2": "ft²|sq ft|square foot|square feet",
-        "MI2": "sq mi|square mile+", "HA": "ha|hectare+", "AC": "acre+",
-        "M3": "m³|m3|cubic metre+|cubic meter+", "KiloM3": "km³|cubic kilometre+|cubic kilometer+",
-        "CentiM3": "cc|cm³|cm3|cubic centimetre+|cubic centimeters", "L": "l|L|litre+|liter+",
-        "MilliL": "ml|millilitre+|milliliter+", "GAL_US": "gallon+", "KiloGM": "kg|kilogram+|kilo+",
-        "GM": "g|gram+|gramme+", "MilliGM": "mg|milligram+", "TONNE": "t|tonne+|metric ton+",
-        "LB": "lb+|pound+", "OZ": "oz|ounce+", "DEG_C": "°C|degrees Celsius|degree Celsius",
-        "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit", "K": "K|kelvin+", "W": "W|watt+",
-        "KiloW": "kW|kilowatt+", "MegaW": "MW|megawatt+", "GigaW": "GW|gigawatt+",
-        "HP": "hp|horsepower", "V": "V|volt+", "HZ": "Hz|hertz", "KiloHZ": "kHz|kilohertz",
-        "MegaHZ": "MHz|megahertz", "GigaHZ": "GHz|gigahertz", "N": "N|newton+",
-        "KiloN": "kN|kilonewton+", "J": "J|joule+", "KiloCAL": "kcal|kilocalorie+",
-        "PA": "Pa|pascal+", "BAR": "bar",
-        "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
-        "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
-        "MI-PER-HR": "mph|miles per hour", "M-PER-SEC": "m/s|metres per second|meters per second",
-        "KN": "kn|knot+", "BYTE": "byte+", "KiloBYTE": "kB|KB|kilobyte+",
-        "MegaBYTE": "MB|megabyte+", "GigaBYTE": "GB|gigabyte+", "TeraBYTE": "TB|terabyte+",
-        "PERCENT": "%|percent|per cent",
-        "SEC": "s|sec|second+", "MIN": "min+|minute+", "HR": "h|hr+|hour+", "DAY": "day+",
-        "WK": "week+", "MO": "month+", "YR": "year+",
-    }.items()
-}  # fmt: skip
-"""Local names of units in QUDT -> their names in English; "+" stands for a plural in s."""
+    for unit, names in ENGLISH["units"].items()
+}
+"""Local names of units in QUDT -> their names in English."""
 UNIT_IRIS = {name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names}
 
-SYMBOLS = {
-    "US$": "USD", "A$": "AUD", "C$": "CAD", "HK$": "HKD", "NZ$": "NZD", "$": "USD", "£": "GBP",
-    "€": "EUR", "¥": "JPY", "₹": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "₪": "ILS",
-}  # fmt: skip
-"""Symbols of currencies -> their codes.
-
-A bare dollar is that of the United States, and "¥" the yen, although the yuan has it too.
-"""
-CODES = (
-    "USD EUR GBP JPY CHF CAD AUD NZD CNY INR RUB BRL MXN SEK NOK DKK PLN CZK HUF TRY ZAR KRW SGD "
-    "HKD ILS THB IDR MYR PHP AED SAR EGP"
-).split()
-"""Codes of ISO 4217 that are read before and after numbers."""
-CURRENCY_WORDS = {
-    "dollar": "USD", "dollars": "USD", "US dollar": "USD", "US dollars": "USD", "euro": "EUR",
-    "euros": "EUR", "pounds sterling": "GBP", "British pounds": "GBP", "yen": "JPY",
-    "Japanese yen": "JPY", "Swiss franc": "CHF", "Swiss francs": "CHF", "rupees": "INR",
-    "Indian rupees": "INR", "Canadian dollars": "CAD", "Australian dollars": "AUD",
-    "Swedish kronor": "SEK", "Norwegian kroner": "NOK", "Danish kroner": "DKK",
-    "zloty": "PLN", "rubles": "RUB", "roubles": "RUB", "yuan": "CNY", "won": "KRW",
-}  # fmt: skip
-"""Names of currencies -> their codes."""
+_CURRENCIES = ENGLISH["currencies"]
+SYMBOLS: dict[str, str] = _CURRENCIES["symbols"]
+CODES: list[str] = _CURRENCIES["codes"].split()
+CURRENCY_WORDS: dict[str, str] = _CURRENCIES["words"]
+"""Symbols and names of currencies -> their codes, which are those of ISO 4217."""
 
 
 def unit_names(unit: str) -> tuple[str, ...]:
