@@ -94,8 +94,10 @@ BUDGETS: dict[str, int] = {
     "plugins.agents": 1086,
     "plugins.evaluation": 5026,
     "plugins.learned": 940,
+    "plugins.openie": 223,
     "plugins.papers": 3785,
     "plugins.tables": 2009,
+    "plugins.typed_queries": 970,
     "plugins.vector_engine": 210,
     "plugins.wikibase": 2634,
 }

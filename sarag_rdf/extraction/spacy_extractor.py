@@ -92,11 +92,7 @@ class SpacyExtractor:
 
     options = SpacyOptions
 
-    def __init__(
-        self,
-        options: SpacyOptions | None = None,
-        schema: Schema | None = None,
-    ) -> None:
+    def __init__(self, options: SpacyOptions | None = None, schema: Schema | None = None) -> None:
         """Relations and mentions are typed by the schema; without one, by the packaged ontology."""
         options = options or SpacyOptions()
         self._model = options.model
@@ -185,18 +181,17 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
     coreference = resolve_coreference(doc, topic, spans)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
-    if matcher is None:
-        relations = relations_of(clauses)
-    else:
+    statements: Iterable[Statement] = ()
+    if matcher is not None:
         finder = StatementFinder(clauses, coreference, matcher)
-        relations = relations_of(clauses, finder.find())
+        statements = finder.find()
         mentions = tuple(
             m
             if m.type == "time"
             else replace(m, type=finder.types[m.name], classes=finder.classes.get(m.name, ()))
             for m in mentions
         )
-    extraction = Extraction(mentions, relations)
+    extraction = Extraction(mentions, relations_of(clauses, statements))
     return ParsedDocument(doc, topic or coreference.topic, coreference, extraction)
 
 
@@ -329,11 +324,8 @@ class StatementFinder:
                 if class_ and self._is_possible(clause.subject, class_):
                     classes_of.setdefault(clause.subject, {})[class_] = None
         for name, classes in classes_of.items():
-            above = {
-                parent
-                for class_ in classes
-                for parent in self._matcher.schema.superclasses(class_) - {class_}
-            }
+            schema = self._matcher.schema
+            above = {p for class_ in classes for p in schema.superclasses(class_) - {class_}}
             self.classes[name] = tuple(class_ for class_ in classes if class_ not in above)
             types = self._types_of(self.classes[name])
             if len(types) == 1 and name in self.types:
@@ -366,15 +358,12 @@ class StatementFinder:
 
     def _agrees(self, statement: Statement) -> bool:
         """Whether the corrected types fit the domain and the range."""
-        for name, admitted in statement.names:
-            argument = self._argument(name)
-            if argument.classes or not admitted:
-                fits = self._matcher.fit(argument, admitted) >= 0
-            else:
-                fits = argument.type in ("misc", *self._types_of(admitted))
-            if not fits:
-                return False
-        return True
+        return all(self._fits(self._argument(name), admitted) for name, admitted in statement.names)
+
+    def _fits(self, argument: Argument, admitted: Sequence[str]) -> bool:
+        if argument.classes or not admitted:
+            return self._matcher.fit(argument, admitted) >= 0
+        return argument.type in ("misc", *self._types_of(admitted))
 
 
 def _longest(statements: Iterable[Statement]) -> list[Statement]:
