@@ -331,9 +331,8 @@ def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     items = value.values() if isinstance(value, Mapping) else value
-    return (
-        [text for item in items for text in _strings(item)] if isinstance(items, Iterable) else []
-    )
+    is_several = isinstance(items, Iterable)
+    return [text for item in items for text in _strings(item)] if is_several else []
 
 
 Words = Callable[[str], str]
