@@ -72,6 +72,11 @@ class Clause:
     """A sentence that says it better than subject, words and object; else empty."""
 
     @property
+    def place(self) -> tuple[str, str, int]:
+        """Subject, object, and the token of the object."""
+        return self.subject, self.object.text, self.token
+
+    @property
     def phrase(self) -> str:
         """The words as in the text, without other names."""
         return " ".join(word.stem for word in self.words if word.stem != NAME)

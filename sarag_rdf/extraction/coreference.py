@@ -161,10 +161,8 @@ def _is_topic_gendered(
     aliases: list[DefinedAlias],
 ) -> bool:
     """Whether the topic is a subject before the first "he" or "she", and the only person."""
-    keys = {topic_key}
-    for alias in aliases:
-        pair = {normalize_name(alias.name), normalize_name(alias.alias)}
-        keys |= pair if topic_key in pair else set()
+    pairs = [{normalize_name(alias.name), normalize_name(alias.alias)} for alias in aliases]
+    keys = {topic_key}.union(*(pair for pair in pairs if topic_key in pair))
     pronoun = next((t.i for t in doc if t.lower_ in _GENDER and t.dep_ in SUBJECTS), 0)
     before = [s for s in mention_spans if s.end <= pronoun]
     return any(s.key in keys and s.root(doc).dep_ in SUBJECTS for s in before) and all(
@@ -280,13 +278,11 @@ def _objects(
 
     The topic must be the last subject before the clause, and the subject of the clause another one.
     """
-    if topic.type == "person":
-        genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
-        forms = {"him"} if genders == {"he"} else {"her"} if genders == {"she"} else frozenset()
-    else:
-        forms = {"it"}
+    genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
+    gender = "".join(genders) if topic.type == "person" else "it"
+    form = {"he": "him", "she": "her", "it": "it"}.get(gender)
     for token in doc:
-        if token.lower_ not in forms or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
+        if token.lower_ != form or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
             continue
         own = [child for child in token.head.children if child.dep_ in SUBJECTS]
         before = [

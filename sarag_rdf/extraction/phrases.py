@@ -353,22 +353,22 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
     """The phrases of a property in both directions, then those built from its labels."""
     for phrases, is_inverse in ((property_.phrases, False), (property_.inverse_phrases, True)):
         for phrase in phrases:
-            words = _stems(phrase)
-            if words:
+            if words := stems_of(phrase):
                 yield from _voices(_Pattern(words, property_, is_inverse))
     for label in (property_.label, *property_.alternatives):
-        words = _stems(label)
+        words = stems_of(label)
         if not words:
             continue
         if words[-1] in _PREPOSITIONS and len(words) > 1:
             yield _Pattern(words, property_, False, True)
-            yield _Pattern(_stems(f"is {label}"), property_, False, True)
+            yield _Pattern(stems_of(f"is {label}"), property_, False, True)
         else:
             yield _Pattern(("have", *words), property_, False, True)
             yield _Pattern((COPULA, *words, "of"), property_, True, True)
 
 
-def _stems(phrase: str) -> tuple[str, ...]:
+def stems_of(phrase: str) -> tuple[str, ...]:
+    """The stems of the words of `normalize_phrase`."""
     return tuple(word.stem for word in normalize_phrase(phrase))
 
 

@@ -9,11 +9,11 @@ Throughput is about 60 paragraphs a second on two idle cores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import tee
+from itertools import chain, tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.base.errors import MissingDependencyError
@@ -290,16 +290,14 @@ class StatementFinder:
     def _matched(self) -> list[Statement]:
         statements = []
         for clause in self._facts:
-            words = normalize_words(clause.words)
+            words, object_ = normalize_words(clause.words), clause.object
             if clause.rule == "preposition":
                 if not self._matcher.class_of_name(clause.subject):
                     continue
                 words = (Word(COPULA), *words)
-            object_ = clause.object
             if object_.kind == "name":
                 object_ = self._argument(object_.text)
-            match = self._matcher.match(words, self._argument(clause.subject), object_)
-            if match is not None:
+            if match := self._matcher.match(words, self._argument(clause.subject), object_):
                 statements.append(Statement(clause, object_, match))
         return statements
 
@@ -366,27 +364,23 @@ class StatementFinder:
         return argument.type in ("misc", *self._types_of(admitted))
 
 
-def _longest(statements: Iterable[Statement]) -> list[Statement]:
+def _longest(statements: Collection[Statement]) -> list[Statement]:
     """The statements with the longest reading of each noun ("computer scientist").
 
     Adjectives describe only names that a noun describes too.
     """
     best: dict[tuple[str, str, int], int] = {}
-    described = set()
+    described = {s.clause.subject for s in statements if s.object.kind == "noun"}
     for s in statements:
         key = s.clause.subject, s.match.property.iri, s.clause.token
         best[key] = max(best.get(key, 0), len(s.object.text))
-        if s.object.kind == "noun":
-            described.add(s.clause.subject)
-    return [
-        s
-        for s in statements
-        if s.object.kind not in ("noun", "adjective")
-        or (
-            len(s.object.text) == best[s.clause.subject, s.match.property.iri, s.clause.token]
-            and (s.object.kind == "noun" or s.clause.subject in described)
-        )
-    ]
+
+    def is_best(s: Statement) -> bool:
+        key = s.clause.subject, s.match.property.iri, s.clause.token
+        is_noun = s.object.kind == "noun"
+        return len(s.object.text) == best[key] and (is_noun or s.clause.subject in described)
+
+    return [s for s in statements if s.object.kind not in ("noun", "adjective") or is_best(s)]
 
 
 def _is_acronym(name: str) -> bool:
@@ -403,19 +397,11 @@ def relations_of(
     """
     typed: dict[tuple[str, str, int], list[Relation]] = {}
     for statement in statements:
-        clause = statement.clause
-        key = clause.subject, clause.object.text, clause.token
-        typed.setdefault(key, []).append(statement.relation)
-    relations: dict[Relation, None] = {}
-    done: set[tuple[str, str, int]] = set()
+        typed.setdefault(statement.clause.place, []).append(statement.relation)
+    relations: dict[tuple[str, str, int], list[Relation]] = {}
     for clause in clauses:
-        key = clause.subject, clause.object.text, clause.token
-        if key in done:
-            continue
-        if key in typed:
-            done.add(key)
-            relations |= dict.fromkeys(typed[key])
+        if clause.place in typed:
+            relations.setdefault(clause.place, typed[clause.place])
         elif clause.rule and clause.object.kind == "name":
-            done.add(key)
-            relations[clause.relation] = None
-    return tuple(relations)
+            relations.setdefault(clause.place, [clause.relation])
+    return tuple(dict.fromkeys(chain.from_iterable(relations.values())))

@@ -218,17 +218,21 @@ def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
     Raises `InputError` with the line for a file that cannot be read, a line in another format, and
     a property that the schema does not have.
     """
-    names = _property_names(schema)
+    names: dict[str, str] = {}
+    for property_ in schema.properties.values():
+        for name in (property_.label, *property_.alternatives):
+            names.setdefault(name.casefold(), property_.iri)
+    names |= {iri: iri for iri in schema.properties}
     examples = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
-        if line.strip():
-            try:
-                examples.append(_example(json.loads(line), names))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                reason = (
-                    error if type(error) is ValueError else "not an object with text and statements"
-                )
-                raise InputError(f"{path}, line {number}: {reason}") from error
+        if not line.strip():
+            continue
+        try:
+            examples.append(_example(json.loads(line), names))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            form = "not an object with text and statements"
+            reason = error if type(error) is ValueError else form
+            raise InputError(f"{path}, line {number}: {reason}") from error
     return tuple(examples)
 
 
@@ -241,15 +245,6 @@ def examples_of(path: str | None, schema: Schema | None) -> tuple[Example, ...]:
     return read_examples(Path(path), schema)
 
 
-def _property_names(schema: Schema) -> dict[str, str]:
-    """Labels, other names and IRIs -> IRIs."""
-    names: dict[str, str] = {}
-    for property_ in schema.properties.values():
-        for name in (property_.label, *property_.alternatives):
-            names.setdefault(name.casefold(), property_.iri)
-    return names | {iri: iri for iri in schema.properties}
-
-
 def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
     statements = []
     for statement in row["statements"]:
@@ -259,9 +254,8 @@ def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
             closest = get_close_matches(name.casefold(), names, 1)
             hint = f": did you mean '{closest[0]}'?" if closest else ""
             raise ValueError(f"no property '{name}' in the ontology{hint}")
-        statements.append(
-            ExampleStatement(str(statement["subject"]), iri, str(statement["object"]))
-        )
+        subject, object_ = str(statement["subject"]), str(statement["object"])
+        statements.append(ExampleStatement(subject, iri, object_))
     if not isinstance(row["text"], str):
         raise TypeError
     return Example(row["text"], tuple(statements))
