@@ -82,13 +82,13 @@ def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:
     if any(members.get(name) is not value for name, value in conditions.items()):
         return ""
     is_open = pending is not None and pending[0] == "final_answer"
-    text = pending[1] if pending and is_open else members.get("final_answer")
-    if not isinstance(text, str):
+    final = pending[1] if pending and is_open else members.get("final_answer")
+    if not isinstance(final, str):
         return ""
-    words = restored(text).split()
+    words = restored(final).split()
     if not is_open:
         return "" if abstains(" ".join(words)) else " ".join(words)
-    answer = " ".join(words if text[-1:].isspace() else words[:-1])
+    answer = " ".join(words if final[-1:].isspace() else words[:-1])
     begun = _normalized(answer)
     return "" if any(text.startswith(begun) for text in _ABSTENTIONS) else answer
 

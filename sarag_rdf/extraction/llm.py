@@ -233,13 +233,12 @@ class LLMExtractor:
         calls = words = 0
         for document in documents:
             calls += CALLS_PER_DOCUMENT
-            words += len(entities_prompt(document).split())
-            words += len(relationships_prompt(document, ()).split())
+            prompts = entities_prompt(document), relationships_prompt(document, ())
+            words += sum(len(prompt.split()) for prompt in prompts)
             if self._statements is not None:
                 calls += 1
                 words += self._statements.count_words(document)
-        tokens_in = ceil(words * TOKENS_PER_WORD)
-        tokens_out = calls * REPLY_ALLOWANCE
+        tokens_in, tokens_out = ceil(words * TOKENS_PER_WORD), calls * REPLY_ALLOWANCE
         cost = (tokens_in * price_in + tokens_out * price_out) / 1_000_000
         return Usage(calls, 0, tokens_in, tokens_out, cost)
 

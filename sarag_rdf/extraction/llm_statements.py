@@ -238,13 +238,12 @@ class StatementModel:
             return self._examples[: self._most_examples]
         order = self._ranked_examples(text)[: self._most_examples * _NEAR]
         shown: set[str] = set()
-        new: list[int] = []
-        others: list[int] = []
+        adds_nothing: dict[int, bool] = {}
         for position in order:
             properties = {statement.property for statement in self._examples[position].statements}
-            (others if properties <= shown else new).append(position)
+            adds_nothing[position] = properties <= shown
             shown |= properties
-        chosen = [*new, *others][: self._most_examples]
+        chosen = sorted(order, key=adds_nothing.__getitem__)[: self._most_examples]
         return [self._examples[position] for position in reversed(order) if position in chosen]
 
     def _ranked_examples(self, text: str) -> list[int]:

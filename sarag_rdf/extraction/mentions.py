@@ -16,7 +16,7 @@ from spacy.util import filter_spans
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import clean_name, english, is_name, strip_disambiguation
+from sarag_rdf.extraction.names import ENGLISH, clean_name, english, is_name, strip_disambiguation
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
 
 TYPES: dict[str, EntityType] = {
@@ -38,7 +38,7 @@ TYPES: dict[str, EntityType] = {
 SUBJECTS = ("nsubj", "nsubjpass")
 """Dependency labels (ClearNLP) of a subject."""
 
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_MONTH = f"(?:{'|'.join(ENGLISH['numbers']['months'].split())})"
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? |{_MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
     r"(?:1\d|20)\d\ds?\b(?![.,]\d)(?!%)"

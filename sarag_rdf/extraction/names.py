@@ -246,17 +246,13 @@ def nearest_type(label: object) -> EntityType:
         return label
     bare = _TAG_PREFIX.sub("", _NAMESPACE.sub("", str(label).strip()))
     words = re.findall(r"\w+", _CAMEL_CASE.sub(" ", bare).replace("_", " ").casefold())
+    plurals = (("", ""), ("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
     for name in (" ".join(words), *reversed(words)):
-        type_ = next((_TYPES[form] for form in _singulars(name) if form in _TYPES), None)
-        if type_ is not None:
-            return type_
+        for end, singular in plurals:
+            form = name.removesuffix(end) + singular
+            if name.endswith(end) and form in _TYPES:
+                return _TYPES[form]
     return "misc"
-
-
-def _singulars(name: str) -> tuple[str, ...]:
-    """A name, and possible singular forms of it."""
-    plurals = (("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
-    return (name, *(name.removesuffix(end) + stem for end, stem in plurals if name.endswith(end)))
 
 
 def unknown_types(extraction: Extraction) -> Counter[str]:

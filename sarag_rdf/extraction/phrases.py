@@ -90,7 +90,7 @@ _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
 """Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
-_IRREGULAR = {
+_IRREGULAR: dict[str, str] = {
     form: forms.split()[0]
     for forms in ENGLISH["phrases"]["irregular"].split(";")
     for form in forms.split()

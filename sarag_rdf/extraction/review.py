@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, count, takewhile
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -138,11 +138,9 @@ class PropertySuggester:
         if property_.is_literal:
             fits = object_ == _VALUE and range_kind(property_) in _VALUE_KINDS
         else:
-            fits = _VALUE not in ends and self._fits(object_, property_.ranges)
-        return fits and self._fits(subject, property_.domains)
-
-    def _fits(self, type_: str, admitted: Sequence[str]) -> bool:
-        return self._matcher.fit(_argument(type_), admitted) > 0
+            range_fit = self._matcher.fit(_argument(object_), property_.ranges)
+            fits = _VALUE not in ends and range_fit > 0
+        return fits and self._matcher.fit(_argument(subject), property_.domains) > 0
 
 
 def _argument(type_: str) -> Argument:
@@ -270,7 +268,12 @@ def local_names(properties: Sequence[InducedProperty]) -> list[str]:
     """Distinct local names: ``bornIn`` of "was born in"; of several, with types of arguments."""
     names: list[str] = []
     for property_ in properties:
-        stem = _local_name(property_.label)
+        words = [w for w in re.findall(r"[^\W_]+", property_.label) if not is_function_word(w)]
+        leading = list(takewhile(_LEADING.__contains__, words[:-1]))
+        first, *others = words[len(leading) :] or [""]
+        stem = first + "".join(map(str.capitalize, others))
+        if not stem[:1].isalpha():
+            stem = f"property{stem}"
         ends = property_.object_type, property_.subject_type
         object_name, subject_name = (_CLASSES.get(type_, "") for type_ in ends)
         candidates = chain(
@@ -279,14 +282,6 @@ def local_names(properties: Sequence[InducedProperty]) -> list[str]:
         )
         names.append(next(name for name in candidates if name not in names))
     return names
-
-
-def _local_name(label: str) -> str:
-    words = [word for word in re.findall(r"[^\W_]+", label) if not is_function_word(word)]
-    while len(words) > 1 and words[0] in _LEADING:
-        del words[0]
-    name = "".join(words[:1] + [word.capitalize() for word in words[1:]])
-    return name if name[:1].isalpha() else f"property{name}"
 
 
 _CLASSES: Final = {

@@ -142,10 +142,8 @@ class SpacyExtractor:
 
 def load_pipeline(model: str | None = None) -> Language:
     """Load a pipeline; raises `MissingDependencyError` with the command that installs it."""
-    try:
-        import spacy
-    except ImportError as error:
-        raise MissingDependencyError("spaCy is not installed: pip install spacy") from error
+    import spacy
+
     name = model or next((name for name in MODELS if find_spec(name)), None)
     if name is None:
         raise MissingDependencyError(

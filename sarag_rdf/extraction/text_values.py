@@ -114,13 +114,10 @@ def parse_value(text: str, kind: ValueKind) -> Value | None:
 
 # Dates
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
-_MONTH_NUMBERS = {month: number for number, month in enumerate(_MONTHS, 1)} | {
-    month[:3]: number for number, month in enumerate(_MONTHS, 1)
-} | {"Sept": 9}  # fmt: skip
+_MONTHS: list[str] = ENGLISH["numbers"]["months"].split()
+_MONTH_NUMBERS = {
+    month[:length]: number for number, month in enumerate(_MONTHS, 1) for length in (3, 4, None)
+}
 _MONTH = (
     rf"(?P<month>{'|'.join(_MONTHS)}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b\.?)"
 )
@@ -176,12 +173,10 @@ def _date_value(match: re.Match[str]) -> Value | None:
         return Value(text, year, XSD + "gYear") if year else None
     if groups.get("first"):
         first, second = int(groups["first"]), int(groups["second"])
-        if groups["separator"] == "." or first > 12 or first == second:
-            day, month = first, second
-        elif second > 12:
-            day, month = second, first
-        else:
+        is_day_first = groups["separator"] == "." or first > 12 or first == second
+        if not is_day_first and second <= 12:
             return as_text
+        day, month = (first, second) if is_day_first else (second, first)
     else:
         name = (groups.get("month") or "").rstrip(".")
         month = int(groups["number"]) if groups.get("number") else _MONTH_NUMBERS[name]
@@ -228,14 +223,8 @@ _NUMBER_END = r"(?!\w)(?![.:/]\d)(?!,\d{3})"
 _NUMBER = re.compile(rf"{_NUMBER_START}(?P<number>{_SIGN}{_DIGITS}){_SCALE}{_NUMBER_END}")
 _WHOLE_NUMBER = re.compile(rf"(?P<number>[-−+]?{_DIGITS}){_SCALE}")
 
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: number for number, word in enumerate(_UNITS)} | {
-    word: number for number, word in zip(range(20, 100, 10), _TENS, strict=True)
-}
+_NAMED = (*range(20), *range(20, 100, 10))
+_WORDS = dict(zip(ENGLISH["numbers"]["names"].split(), _NAMED, strict=True))
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _SCALE_WORD = "hundred|thousand|million|billion|trillion"
 _NUMBER_WORDS = re.compile(
@@ -250,10 +239,9 @@ def _numbers(text: str) -> Iterator[tuple[int, int, Value]]:
     for match in _NUMBER.finditer(text):
         yield *match.span(), _number_value(match[0], match["number"], match["scale"], "")
     for match in _NUMBER_WORDS.finditer(text):
-        if re.match(r"\w", text[match.end() :]) or match[0].lower() in _WORDS_ALONE:
-            continue
         number = _read_number_words(match[0])
-        if number is not None:
+        is_part = re.match(r"\w", text[match.end() :]) or match[0].lower() in _WORDS_ALONE
+        if number is not None and not is_part:
             yield *match.span(), Value(match[0], str(number), XSD + "integer")
 
 
@@ -511,9 +499,9 @@ def _is_isbn(digits: str) -> bool:
 
 def _is_orcid(text: str) -> bool:
     """Check digit of ISO 7064 MOD 11-2."""
-    *digits, last = text.replace("-", "")
-    total = reduce(lambda total, digit: (total + int(digit)) * 2, digits, 0)
-    return last == "0123456789X"[(12 - total % 11) % 11]
+    digits = text.replace("-", "")
+    total = reduce(lambda total, digit: (total + int(digit)) * 2, digits[:-1], 0)
+    return digits[-1] == "0123456789X"[(12 - total % 11) % 11]
 
 
 def _urls(text: str) -> Iterator[tuple[int, int, Value]]:

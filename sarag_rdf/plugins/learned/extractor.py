@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import option
 from sarag_rdf.base.ports import Embedder, Services
 from sarag_rdf.base.types import Document, EntityType, Extraction, Method, Relation
@@ -40,9 +40,10 @@ from sarag_rdf.extraction.typed_statements import (
     with_statements,
 )
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
-from sarag_rdf.plugins.learned.arguments import ENTITY_KINDS, Candidate
 from sarag_rdf.plugins.learned.features import (
+    ENTITY_KINDS,
     Arguments,
+    Candidate,
     Floats,
     Samples,
     SchemaVectors,
@@ -80,7 +81,7 @@ class LearnedExtractor:
     """What `spacy` extracts, and statements that are like those of the examples.
 
     Statements whose phrases the ontology does not list are found by classifiers that are fitted on
-    the examples. Needs scikit-learn (``sarag-rdf[learned]``).
+    the examples.
     """
 
     options = LearnedOptions
@@ -207,12 +208,8 @@ class Classifier:
 
         Without both right and wrong rows the probability is always 0.
         """
-        try:
-            from sklearn.ensemble import HistGradientBoostingClassifier
-        except ImportError as error:
-            raise MissingDependencyError(
-                'learning from examples needs scikit-learn: pip install "sarag-rdf[learned]"'
-            ) from error
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         is_right = np.concatenate([np.zeros(0, np.bool_), *(right for _, right in examples)])
         self._model: Any = None
         if len(set(is_right.tolist())) == 2:
@@ -241,16 +238,12 @@ class StatementFinder:
         embedder: Embedder,
         examples: Sequence[Example],
         parse: Callable[[Sequence[str]], Iterable[Doc]],
-        *,
-        threshold: float = THRESHOLD,
     ) -> None:
-        """Statements have a confidence of at least `threshold`."""
         self._embedder = embedder
         self._known_vectors: dict[str, Floats] = {}
         self._schema = schema
         self._examples = examples
         self._parse = parse
-        self._threshold = threshold
 
     def _embed(self, texts: Sequence[str]) -> Floats:
         """The unit vectors of texts, shape (texts, d); those of the last texts are in memory."""
@@ -380,7 +373,7 @@ class StatementFinder:
             same = sum(other.object.overlaps(statement.object) for other in accepted)
             is_reflexive = statement.subject.text == statement.object.text
             if (
-                statement.confidence >= self._threshold
+                statement.confidence >= THRESHOLD
                 and same < _MAX_PROPERTIES
                 and not (is_reflexive or statement.subject.overlaps(statement.object))
                 and not any(map(statement.disagrees, accepted))

@@ -106,10 +106,10 @@ class TypedGraph:
                 if wider == iri or wider in ontology.classes:
                     members[wider].add(iri)
         names = self._names(members)
-        classes = [
+        classes = (
             UsedClass(iri, names[iri], sum(used[m] for m in own), tuple(sorted(own)))
             for iri, own in members.items()
-        ]
+        )
         return tuple(sorted(classes, key=lambda own: (-own.instances, own.name)))
 
     def _properties(self, used: Mapping[str, int]) -> tuple[UsedProperty, ...]:
@@ -131,12 +131,12 @@ class TypedGraph:
 
     def _names(self, iris: Iterable[str]) -> dict[str, str]:
         """IRI -> its name, which no other has: further ones are numbered."""
-        names: dict[str, str] = {}
+        names = self._in_use.names(iris)
         taken: Counter[str] = Counter()
-        for iri, name in self._in_use.names(iris).items():
+        for iri, name in names.items():
             taken[name.casefold()] += 1
-            number = taken[name.casefold()]
-            names[iri] = name if number == 1 else f"{name} ({number})"
+            if (number := taken[name.casefold()]) > 1:
+                names[iri] = f"{name} ({number})"
         return names
 
     def schema_for(self, question: str, *, classes: int, properties: int) -> UsedSchema:
@@ -167,11 +167,9 @@ class TypedGraph:
         return tuple(terms[row] for row in sorted(rows))
 
     def _with_ends(self, own: UsedProperty) -> UsedProperty:
-        if own.iri not in self._known_ends:
-            self._known_ends[own.iri] = self._read_ends(own)
-        return self._known_ends[own.iri]
-
-    def _read_ends(self, own: UsedProperty) -> UsedProperty:
+        """The property with its ends and examples, which are read once."""
+        if own.iri in self._known_ends:
+            return self._known_ends[own.iri]
         domains: Counter[str] = Counter()
         ranges: Counter[str] = Counter()
         for part in self._in_use.parts:
@@ -182,29 +180,27 @@ class TypedGraph:
         labels = self._labels({term for pair in samples for term in pair})
         pairs = {(labels[subject], labels[object_]) for subject, object_ in samples}
         declared = self._in_use.ontology.properties.get(own.iri)
-        domain, range_ = (declared.domains, declared.ranges) if declared else ((), ())
-        return replace(
+        self._known_ends[own.iri] = replace(
             own,
             is_literal=bool(samples) and all(isinstance(o, Literal) for _, o in samples),
-            domains=self._kinds(domains) or self._declared(domain),
-            ranges=self._kinds(ranges) or self._declared(range_),
+            domains=self._kinds(domains, declared.domains if declared else ()),
+            ranges=self._kinds(ranges, declared.ranges if declared else ()),
             examples=tuple(sorted(pairs, key=lambda p: (len(p[0]) + len(p[1]), p))[:EXAMPLES]),
         )
+        return self._known_ends[own.iri]
 
     def _samples(self, own: UsedProperty) -> list[tuple[Term, Term]]:
         """Subject and object of some statements of a property."""
         return [(row[1], row[2]) for row in self._in_use.rows_for("statement-samples", [own.iri])]
 
-    def _kinds(self, counts: Counter[str]) -> tuple[str, ...]:
-        """The names of classes and the kinds of datatypes, the most frequent first."""
-        known = {own.iri: own.name for own in self.schema.classes.values()}
+    def _kinds(self, counts: Counter[str], declared: Sequence[str]) -> tuple[str, ...]:
+        """Names of classes and kinds of datatypes, the most frequent first; else as declared."""
+        names = {own.iri: own.name for own in self.schema.classes.values()}
         ordered = sorted(counts, key=lambda iri: (-counts[iri], iri))
-        kinds = [known.get(iri) or _DATATYPES.get(iri, "") for iri in ordered]
-        return tuple(dict.fromkeys(filter(None, kinds)))[:2]
-
-    def _declared(self, iris: Sequence[str]) -> tuple[str, ...]:
+        kinds = [names.get(iri) or _DATATYPES.get(iri, "") for iri in ordered]
         known = self._in_use.ontology.classes
-        return tuple(known[iri].label for iri in iris if iri in known)[:2]
+        kinds = [*filter(None, kinds)] or [known[iri].label for iri in declared if iri in known]
+        return tuple(dict.fromkeys(kinds))[:2]
 
     def _labels(self, terms: Iterable[Term]) -> dict[Term, str]:
         """Names of entities, and values as they are."""
@@ -444,7 +440,7 @@ class TypedGraph:
         """Statement -> the text of a relationship that states it, with its document."""
         if not self._is_of_documents:
             return {}
-        stating: dict[_Triple, list[tuple[Any, ...]]] = {
+        stating = {
             (own, *ends): [
                 (ends[inverse], NamedNode(iri), ends[not inverse]) for iri, inverse in own.arcs
             ]
@@ -453,15 +449,13 @@ class TypedGraph:
         rows = {row for several in stating.values() for row in several}
         requested = sorted((row for row in rows if isinstance(row[0], NamedNode)), key=str)
         texts: defaultdict[tuple[Any, ...], list[tuple[str, str]]] = defaultdict(list)
-        for *triple, text, document in self._view.reader.select_provenance_for_terms(
-            "stating-relationships", requested
-        ):
+        select = self._view.reader.select_provenance_for_terms
+        for *triple, text, document in select("stating-relationships", requested):
             texts[tuple(triple)].append((text.value, document.value))
-        statements = {}
-        for key, several in stating.items():
-            if pairs := [pair for row in several for pair in texts[row]]:
-                statements[key] = Statement(*min(pairs))
-        return statements
+        pairs = {
+            key: [p for row in several for p in texts[row]] for key, several in stating.items()
+        }
+        return {key: Statement(*min(own)) for key, own in pairs.items() if own}
 
 
 def within(seconds: float, work: Callable[[], _Result], limit: float | None = None) -> _Result:

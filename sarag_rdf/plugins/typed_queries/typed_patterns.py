@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final
 
+import networkx as nx
+
 from sarag_rdf.base.prompts import array_of, boolean, object_of, one_of, string
 
 ANSWER: Final = "?answer"
@@ -220,13 +222,7 @@ def _shape(query: TypedQuery) -> list[Finding]:
     findings = []
     if ANSWER not in query.variables:
         findings.append(Finding("no-answer", f"no pattern has the variable {ANSWER}"))
-    groups: list[set[End]] = []
-    for pattern in query.patterns:
-        ends = set(pattern.ends)
-        connected = [group for group in groups if group & ends]
-        groups = [group for group in groups if not group & ends]
-        groups.append(ends.union(*connected))
-    if len(groups) > 1:
+    if not nx.is_connected(nx.Graph(pattern.ends for pattern in query.patterns)):
         findings.append(Finding("disconnected", "the patterns are not connected with one another"))
     findings += [
         Finding("disconnected", f"{variable.text} has a class, but is in no pattern")
