@@ -30,7 +30,6 @@ from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.typed_queries.typed_patterns import (
     ANSWER,
     COMPARISONS,
-    End,
     Finding,
     Statement,
     TypedBinding,
@@ -40,6 +39,7 @@ from sarag_rdf.plugins.typed_queries.typed_patterns import (
     UsedProperty,
     UsedSchema,
     findings_of,
+    is_variable,
     joins,
 )
 from sarag_rdf.retrieval.view import GraphView
@@ -149,7 +149,7 @@ class TypedGraph:
         """The class with the number of its instances, each once."""
         if len(class_.members) == 1:
             return class_
-        query = TypedQuery((), ((End(ANSWER), class_.name),))
+        query = TypedQuery((), ((ANSWER, class_.name),))
         result: Any = self._view.reader.store.query(self._sparql(query, {}, "count"))
         return replace(class_, instances=int(result.rows[0][0].value))
 
@@ -215,11 +215,11 @@ class TypedGraph:
 
     def entities(self, query: TypedQuery) -> dict[str, tuple[str, ...]]:
         """Name -> the entities that are called so, for the names that need to be entities."""
-        names = [p.subject.text for p in query.patterns if not p.subject.is_variable]
+        names = [p.subject for p in query.patterns if not is_variable(p.subject)]
         names += [
-            p.object.text
+            p.object
             for p in query.patterns
-            if not p.object.is_variable and not self._property(p).is_literal
+            if not is_variable(p.object) and not self._property(p).is_literal
         ]
         keys = {name: normalize_name(name) for name in names}
         known = self._view.names.entities(set(keys.values()))
@@ -246,18 +246,18 @@ class TypedGraph:
         missing = [name for name, iris in entities.items() if not iris]
         findings = [Finding("unresolved", self._unresolved(name)) for name in missing]
         for pattern in query.patterns:
-            is_value = self._property(pattern).is_literal and not pattern.object.is_variable
-            if is_value and not holds({}, replace(pattern, subject=End("?s"))):
+            is_value = self._property(pattern).is_literal and not is_variable(pattern.object)
+            if is_value and not holds({}, replace(pattern, subject="?s")):
                 findings.append(Finding("unresolved", self._no_value(pattern)))
         if findings:
             return findings
         for pattern in filter(self._may_be_reversed, query.patterns):
             turned = replace(pattern, subject=pattern.object, object=pattern.subject)
             if not holds(entities, pattern) and holds(entities, turned):
-                is_object = pattern.subject.is_variable
+                is_object = is_variable(pattern.subject)
                 role = "object" if is_object else "subject"
                 message = (
-                    f"'{pattern.ends[is_object].text}' is never the {role} of "
+                    f"'{pattern.ends[is_object]}' is never the {role} of "
                     f"'{pattern.predicate}': exchange subject and object of '{pattern}'"
                 )
                 findings.append(Finding("direction", message))
@@ -270,7 +270,7 @@ class TypedGraph:
                 findings.append(Finding("clash", message))
         for end, name in query.classes:
             for pattern in (pattern for pattern in query.patterns if end in pattern.ends):
-                if not holds({}, _renamed(pattern, end, 0), classes=((End("?m"), name),)):
+                if not holds({}, _renamed(pattern, end, 0), classes=(("?m", name),)):
                     message = f"no '{name}' is {self._role(pattern, end)}: leave the class out"
                     findings.append(Finding("clash", message))
         return list(dict.fromkeys(findings))
@@ -288,9 +288,9 @@ class TypedGraph:
     def _no_value(self, pattern: TypedPattern) -> str:
         own = self._property(pattern)
         values = sorted({object_.value for _, object_ in self._samples(own)})
-        closest = get_close_matches(pattern.object.text, values, SUGGESTED) or values[:SUGGESTED]
+        closest = get_close_matches(pattern.object, values, SUGGESTED) or values[:SUGGESTED]
         shown = ", ".join(closest)
-        return f"'{own.name}' never has the value '{pattern.object.text}'; values are {shown}"
+        return f"'{own.name}' never has the value '{pattern.object}'; values are {shown}"
 
     def _may_be_reversed(self, pattern: TypedPattern) -> bool:
         """Whether an entity that is named may stand at the wrong end of a property.
@@ -299,14 +299,14 @@ class TypedGraph:
         missing: there the other direction would answer another question.
         """
         own = self._property(pattern)
-        is_named = pattern.subject.is_variable != pattern.object.is_variable
+        is_named = is_variable(pattern.subject) != is_variable(pattern.object)
         return is_named and not own.is_literal and not _share_kinds(own.domains, own.ranges)
 
-    def _kinds_at(self, pattern: TypedPattern, end: End) -> tuple[str, ...]:
+    def _kinds_at(self, pattern: TypedPattern, end: str) -> tuple[str, ...]:
         own = self._property(pattern)
         return own.domains if pattern.subject == end else own.ranges
 
-    def _role(self, pattern: TypedPattern, end: End) -> str:
+    def _role(self, pattern: TypedPattern, end: str) -> str:
         classes = self._kinds_at(pattern, end)
         role = "subject" if pattern.subject == end else "object"
         kind = f" ({', '.join(classes)})" if classes else ""
@@ -353,14 +353,14 @@ class TypedGraph:
             own = self._property(pattern)
             ends = []
             for end in pattern.ends:
-                term = end.text
-                if not end.is_variable and own.is_literal and end is pattern.object:
+                term = end
+                if not is_variable(end) and own.is_literal and len(ends) == 1:
                     term = f"?_value{len(equal)}"
-                    equal[term] = str(Literal(end.text))
-                elif not end.is_variable:
-                    term, *more = iris = [str(NamedNode(iri)) for iri in entities[end.text]]
+                    equal[term] = str(Literal(end))
+                elif not is_variable(end):
+                    term, *more = iris = [str(NamedNode(iri)) for iri in entities[end]]
                     if more:
-                        term = f"?_name{list(entities).index(end.text)}"
+                        term = f"?_name{list(entities).index(end)}"
                         values[term] = iris
                 ends.append(term)
             patterns.append((own, ends[0], ends[1]))
@@ -375,7 +375,7 @@ class TypedGraph:
         for number, (end, name) in enumerate(query.classes):
             members = self.schema.classes[name].members
             values[f"?_class{number}"] = [str(NamedNode(iri)) for iri in members]
-            patterns.append((end.text, [(str(RDF.type), False)], f"?_class{number}"))
+            patterns.append((end, [(str(RDF.type), False)], f"?_class{number}"))
         named = sorted({iri for iris in entities.values() for iri in iris})
         return render_query(
             "patterns/typed",
@@ -385,8 +385,7 @@ class TypedGraph:
             patterns=patterns,
             equal=list(equal.items()),
             compared=[
-                (c.variable.text, COMPARISONS[c.relation], c.term, c.is_date)
-                for c in query.comparisons
+                (c.variable, COMPARISONS[c.relation], c.value, c.is_date) for c in query.comparisons
             ],
             excluded=[str(NamedNode(iri)) for iri in named] if ANSWER in query.variables else [],
             limit=limit,
@@ -484,13 +483,13 @@ def within(seconds: float, work: Callable[[], _Result], limit: float | None = No
         ) from error
 
 
-def _renamed(pattern: TypedPattern, end: End, number: int) -> TypedPattern:
+def _renamed(pattern: TypedPattern, end: str, number: int) -> TypedPattern:
     """The pattern with ``?m`` for one end, and a variable of its own for the other."""
-    free = End(f"?o{number}")
+    free = f"?o{number}"
     return replace(
         pattern,
-        subject=End("?m") if pattern.subject == end else free,
-        object=End("?m") if pattern.object == end else free,
+        subject="?m" if pattern.subject == end else free,
+        object="?m" if pattern.object == end else free,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Final
 
 import networkx as nx
@@ -80,48 +80,39 @@ class UsedSchema:
         return cls({own.name: own for own in classes}, {own.name: own for own in properties})
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """A subject or object: a variable (``?x``), or a name in plain words."""
+def is_variable(end: str) -> bool:
+    """Whether a subject or object is a variable (``?x``), and not a name in plain words."""
+    return end.startswith("?")
 
-    text: str
 
-    @classmethod
-    def of(cls, text: str) -> End:
-        """What a model wrote; ``answer`` without a question mark is the variable."""
-        match = _VARIABLE.fullmatch(text)
-        if match or text.strip() == ANSWER[1:]:
-            return cls(f"?{match[1] if match else ANSWER[1:]}")
-        return cls(" ".join(text.strip(" \"'").split()))
-
-    @property
-    def is_variable(self) -> bool:
-        """Whether it is a variable."""
-        return self.text.startswith("?")
+def _end(text: str) -> str:
+    """The subject or object that a model wrote; ``answer`` alone is the variable."""
+    match = _VARIABLE.fullmatch("?answer" if text.strip() == ANSWER[1:] else text)
+    return f"?{match[1]}" if match else " ".join(text.strip(" \"'").split())
 
 
 @dataclass(frozen=True, slots=True)
 class TypedPattern:
     """A triple pattern; the predicate is the name of a property in the schema."""
 
-    subject: End
+    subject: str
     predicate: str
-    object: End
+    object: str
 
     @property
-    def ends(self) -> tuple[End, End]:
+    def ends(self) -> tuple[str, str]:
         """Subject and object."""
         return self.subject, self.object
 
     def __str__(self) -> str:
-        return f"{self.subject.text} | {self.predicate} | {self.object.text}"
+        return f"{self.subject} | {self.predicate} | {self.object}"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A condition on a date or number: `relation` is a key of `COMPARISONS`."""
 
-    variable: End
+    variable: str
     relation: str
     value: str
 
@@ -130,26 +121,21 @@ class Comparison:
         """Whether the value is a date with a month, which is compared as text."""
         return "-" in self.value[1:]
 
-    @property
-    def term(self) -> str:
-        """The value in SPARQL."""
-        return f'"{self.value}"' if self.is_date else self.value
-
 
 @dataclass(frozen=True, slots=True)
 class TypedQuery:
     """A query in the terms of a schema; `counts` asks for the number of answers."""
 
     patterns: tuple[TypedPattern, ...]
-    classes: tuple[tuple[End, str], ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     counts: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:
         """All variables of patterns, in order of appearance."""
-        ends = (end for pattern in self.patterns for end in pattern.ends)
-        return tuple(dict.fromkeys(end.text for end in ends if end.is_variable))
+        ends = chain.from_iterable(pattern.ends for pattern in self.patterns)
+        return tuple(dict.fromkeys(filter(is_variable, ends)))
 
 
 def reply_schema(schema: UsedSchema) -> dict[str, Any]:
@@ -169,14 +155,14 @@ def reply_schema(schema: UsedSchema) -> dict[str, Any]:
 def query_of(reply: Mapping[str, Any]) -> TypedQuery:
     """The query of a reply that satisfies `reply_schema`; a repeated pattern counts once."""
     patterns = [
-        TypedPattern(End.of(item["subject"]), item["property"], End.of(item["object"]))
+        TypedPattern(_end(item["subject"]), item["property"], _end(item["object"]))
         for item in reply["patterns"]
     ]
     return TypedQuery(
         tuple(dict.fromkeys(patterns)),
-        tuple((End.of(item["variable"]), item["class"]) for item in reply.get("classes", ())),
+        tuple((_end(item["variable"]), item["class"]) for item in reply.get("classes", ())),
         tuple(
-            Comparison(End.of(item["variable"]), item["relation"], item["value"].strip())
+            Comparison(_end(item["variable"]), item["relation"], item["value"].strip())
             for item in reply["comparisons"]
         ),
         reply["count"],
@@ -191,7 +177,7 @@ def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -
     findings += [
         Finding("unresolved", f"an end of '{pattern}' is empty")
         for pattern in query.patterns
-        if not all(end.text for end in pattern.ends)
+        if not all(pattern.ends)
     ]
     literals = {
         pattern.object: pattern.predicate for pattern in query.patterns if is_literal(pattern)
@@ -200,15 +186,15 @@ def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -
         findings += [
             Finding(
                 "clash",
-                f"{value.text} is a value of '{name}', so it cannot be the subject of "
+                f"{value} is a value of '{name}', so it cannot be the subject of "
                 f"'{other.predicate}'",
             )
             for other in query.patterns
-            if value.is_variable and other.subject == value
+            if is_variable(value) and other.subject == value
         ]
     for comparison in query.comparisons:
         if comparison.variable not in literals:
-            message = f"{comparison.variable.text} cannot be compared: it is not a date or number"
+            message = f"{comparison.variable} cannot be compared: it is not a date or number"
         elif not _COMPARABLE.fullmatch(comparison.value):
             message = f"'{comparison.value}' is not a number, nor a date such as 1850 or 1850-12-31"
         else:
@@ -225,20 +211,20 @@ def _shape(query: TypedQuery) -> list[Finding]:
     if not nx.is_connected(nx.Graph(pattern.ends for pattern in query.patterns)):
         findings.append(Finding("disconnected", "the patterns are not connected with one another"))
     findings += [
-        Finding("disconnected", f"{variable.text} has a class, but is in no pattern")
+        Finding("disconnected", f"{variable} has a class, but is in no pattern")
         for variable, _ in query.classes
-        if variable.text not in query.variables
+        if variable not in query.variables
     ]
     return findings
 
 
-def joins(query: TypedQuery) -> list[tuple[TypedPattern, TypedPattern, End]]:
+def joins(query: TypedQuery) -> list[tuple[TypedPattern, TypedPattern, str]]:
     """Pairs of patterns with the variable that they share."""
     return [
         (one, other, end)
         for one, other in combinations(query.patterns, 2)
         for end in dict.fromkeys(one.ends)
-        if end.is_variable and end in other.ends
+        if is_variable(end) and end in other.ends
     ]
 
 
