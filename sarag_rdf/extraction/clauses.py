@@ -196,19 +196,17 @@ class _Walk:
         for child in noun.children:
             if own is not None and (child.lower_ == "of" or self._span(child) is own):
                 continue
+            is_noun = child.pos_ in ("NOUN", "PROPN") and not self._span(child)
             if child.dep_ in ("prep", "agent"):
                 yield from self._prepositional(child, words, depth)
             elif child.dep_ == "poss" and own is None:
                 for name in self._names(child):
                     yield (*words, Word("of")), Argument(name), child.i
-            elif self._is_common_noun(child) and child.dep_ == "conj" and depth < _MAX_NOUNS:
+            elif is_noun and child.dep_ == "conj" and depth < _MAX_NOUNS:
                 joined = tuple(w for w in words if w.stem != noun.lower_) + _noun(child)
                 yield from self._below(child, joined, depth + 1)
                 if not any(other.dep_ == "prep" for other in noun.children):
                     yield from self._below(child, words, depth + 1)
-
-    def _is_common_noun(self, token: Token) -> bool:
-        return token.pos_ in ("NOUN", "PROPN") and not self._span(token)
 
     def _noun_arguments(self, noun: Token, words: Words) -> Iterator[Located]:
         """A common noun as a value: alone, with its compounds, and as a whole phrase."""

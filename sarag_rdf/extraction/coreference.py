@@ -184,8 +184,7 @@ def _short_forms(
     A short form that fits several people, or names of unknown type, refers to none of them, unless
     one is the title.
     """
-    named = (s.key for s in mention_spans if not s.is_date)
-    keys = list(dict.fromkeys((title_key, *named)))
+    keys = list(dict.fromkeys((title_key, *(s.key for s in mention_spans if not s.is_date))))
     people = {
         key: words
         for key in keys
@@ -259,8 +258,7 @@ def _pronouns(
     gender = ""
     last = topic.name
     for token in doc:
-        if token.i in subjects:
-            last = subjects[token.i]
+        last = subjects.get(token.i, last)
         word = token.lower_
         if token.dep_ not in (*SUBJECTS, "poss") or word not in _GENDER.keys() | _NEUTER:
             continue
@@ -313,12 +311,10 @@ def _definite_nouns(
     for token in doc:
         if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
             continue
-        if token.lower_ in kinds and token.lower_ not in others:
-            left, right = list(token.lefts), list(token.rights)
-            if [child.lower_ for child in left] == ["the"] and not any(
-                child.dep_ in ("prep", "relcl", "acl", "appos") for child in right
-            ):
-                yield token.i
+        is_alone = not {"prep", "relcl", "acl", "appos"} & {child.dep_ for child in token.rights}
+        is_definite = is_alone and [child.lower_ for child in token.lefts] == ["the"]
+        if is_definite and token.lower_ in kinds and token.lower_ not in others:
+            yield token.i
 
 
 _OBJECTS = ("dobj", "dative")

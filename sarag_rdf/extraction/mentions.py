@@ -89,20 +89,11 @@ class MentionSpan:
 
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     """Find all mentions, in order; only parts of names joined by "of" overlap."""
-    labels: dict[tuple[int, int], str] = {}
-    for span in _title_spans(doc, title):
-        labels[span.start, span.end] = _TITLE
-    for ent in doc.ents:
-        if ent.label_ in TYPES:
-            span = _trim(ent)
-            labels.setdefault((span.start, span.end), ent.label_)
-    for span in _quoted_titles(doc):
-        labels.setdefault((span.start, span.end), "WORK_OF_ART")
-    for span in _dates(doc):
-        labels.setdefault((span.start, span.end), _DATED)
-    labels = {
-        (begin, end): label for (begin, end), label in labels.items() if is_prose(doc[begin:end])
-    }
+    found = [(span, _TITLE) for span in _title_spans(doc, title)]
+    found += [(_trim(ent), ent.label_) for ent in doc.ents if ent.label_ in TYPES]
+    found += [(span, "WORK_OF_ART") for span in _quoted_titles(doc)]
+    found += [(span, _DATED) for span in _dates(doc)]
+    labels = {(span.start, span.end): label for span, label in reversed(found) if is_prose(span)}
     covered = {index for begin, end in labels for index in range(begin, end)}
     for span in _proper_noun_runs(doc, covered):
         labels[span.start, span.end] = _RUN

@@ -169,11 +169,6 @@ def short_names_of_person(text: str) -> tuple[str, ...]:
 _NUMBER = re.compile(r"\s*([-+]?[\d,]*\.?\d+)(?:\s?[a-z%°/]+)?\s*")
 
 
-def exact_text(text: str) -> str:
-    """Text without spaces, underscores and quotes, in lower case."""
-    return re.sub(r'[_\s"]+', "", text).lower()
-
-
 def soft_text(text: str) -> str:
     """Text without accents, brackets and their content, quotes, units after numbers and ".0".
 

@@ -188,12 +188,9 @@ _AREA_STEMS = frozenset(stem(word) for word in _AREAS)
 
 
 def _is_participle(word: str) -> bool:
-    irregular = _IRREGULAR.get(word)
-    if word in _PARTICIPLES:
-        return True
-    if irregular is not None:
-        return word != irregular and not word.endswith("s")
-    return word.endswith("ed")
+    verb = _IRREGULAR.get(word)
+    is_form = word.endswith("ed") if verb is None else word != verb and not word.endswith("s")
+    return is_form or word in _PARTICIPLES
 
 
 class PhraseMatcher:
@@ -326,11 +323,8 @@ class PhraseMatcher:
 
     def class_of_noun(self, noun: str) -> str:
         """The IRI of the class with a label, also in the plural; empty if there is none."""
-        key = noun.casefold()
-        singular = next(
-            (form for form in (key, key.removesuffix("s")) if form in self._class_labels), ""
-        )
-        return self._class_labels.get(singular, "")
+        key, labels = noun.casefold(), self._class_labels
+        return labels.get(key) or labels.get(key.removesuffix("s"), "")
 
     def class_of_name(self, name: str) -> str:
         """The IRI of the class that a name contains, such as University in "Lund University".

@@ -325,8 +325,8 @@ def write_turtle(
         noun = "relationship" if property_.count == 1 else "relationships"
         note = Literal(f"{property_.count} {noun}", language="en")
         triples.append(Triple(node, SKOS.note, note))
-    vocabularies = {"": namespace, "owl": OWL.base, "rdfs": RDFS.base}
-    prefixes = vocabularies | {"sarag": SARAG.base, "skos": SKOS.base}
+    prefixes = {"": namespace, "owl": OWL.base, "rdfs": RDFS.base}
+    prefixes |= {"sarag": SARAG.base, "skos": SKOS.base}
     return (serialize(triples, format=RdfFormat.TURTLE, prefixes=prefixes) or b"").decode()
 
 

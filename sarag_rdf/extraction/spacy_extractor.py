@@ -268,10 +268,10 @@ class StatementFinder:
         self._topic = coreference.topic
         self._matcher = matcher
         self._facts = sorted((c for c in clauses if c.is_fact), key=lambda clause: clause.token)
-        self.types: dict[str, EntityType] = {
-            name: "misc" if _is_acronym(name) and cluster.type == "geopolitical" else cluster.type
-            for name, cluster in self._clusters.items()
-        }
+        self.types: dict[str, EntityType] = {n: c.type for n, c in self._clusters.items()}
+        for name, type_ in self.types.items():  # an acronym too long for that of a country
+            if type_ == "geopolitical" and name.isupper() and name.isalpha() and len(name) > 3:
+                self.types[name] = "misc"
         self.classes: dict[str, tuple[str, ...]] = {}
 
     def find(self) -> list[Statement]:
@@ -379,11 +379,6 @@ def _longest(statements: Collection[Statement]) -> list[Statement]:
         return len(s.object.text) == best[key] and (is_noun or s.clause.subject in described)
 
     return [s for s in statements if s.object.kind not in ("noun", "adjective") or is_best(s)]
-
-
-def _is_acronym(name: str) -> bool:
-    """Whether a name is an acronym too long for that of a country."""
-    return name.isupper() and name.isalpha() and len(name) > 3
 
 
 def relations_of(

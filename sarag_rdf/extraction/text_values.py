@@ -161,7 +161,7 @@ def _dates(text: str) -> Iterator[tuple[int, int, Value]]:
 
 def _date_value(match: re.Match[str]) -> Value | None:
     """The literal of a match at its own precision; text if it is ambiguous or impossible."""
-    groups, text = match.groupdict(), match[0]
+    groups, text = match.groupdict(""), match[0]
     as_text = Value(text, text, XSD + "string")
     if match.re is _PERIOD:
         return as_text
@@ -178,13 +178,12 @@ def _date_value(match: re.Match[str]) -> Value | None:
             return as_text
         day, month = (first, second) if is_day_first else (second, first)
     else:
-        name = (groups.get("month") or "").rstrip(".")
-        month = int(groups["number"]) if groups.get("number") else _MONTH_NUMBERS[name]
+        month = int(groups.get("number") or _MONTH_NUMBERS[groups["month"].rstrip(".")])
         day = int(groups.get("day") or 0)
     if not groups.get("year"):
         is_possible = _is_day(2000, month, day)
         return Value(text, f"--{month:02}-{day:02}", XSD + "gMonthDay") if is_possible else None
-    year = _lexical_year(int(groups["year"]), groups.get("era") or "")
+    year = _lexical_year(int(groups["year"]), groups.get("era", ""))
     if year is None:
         return as_text
     if not day:

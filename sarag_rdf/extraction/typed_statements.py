@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
@@ -38,7 +38,6 @@ RangeKind = Literal[
     "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported"
 ]
 """What the objects of a property are; values of an unsupported datatype are not read from texts."""
-RANGE_KINDS: Final[tuple[RangeKind, ...]] = get_args(RangeKind)
 _INTEGERS: Final = frozenset(
     XSD[name].value
     for name in "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
@@ -154,7 +153,11 @@ def with_statements(
         ends = [(subject, property_.domains)]
         if relation.value is None:
             ends.append((object_, property_.ranges))
-        if not all(_may_belong(schema, classes.get(name, ()), among) for name, among in ends):
+        if not all(  # a class that the schema does not describe admits everything
+            schema.may_belong(classes.get(name, ()), admitted)
+            for name, admitted in ends
+            if schema.classes.keys() >= set(admitted)
+        ):
             counts["statements that violate the domain or range of the property"] += 1
             continue
         if normalize_name(subject) == normalize_name(object_):
@@ -184,12 +187,6 @@ def with_statements(
         tuple(replace(m, classes=tuple(sorted(classes[m.name]))) for m in mentions.values()),
         (*extraction.relations, *added),
     )
-
-
-def _may_belong(schema: Schema, classes: Iterable[str], admitted: Iterable[str]) -> bool:
-    """As `Schema.may_belong`; a class that the schema does not describe admits everything."""
-    listed = tuple(admitted)
-    return any(c not in schema.classes for c in listed) or schema.may_belong(classes, listed)
 
 
 # Examples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, load_pipeline
-from sarag_rdf.extraction.typed_statements import RANGE_KINDS, Example, ExampleStatement
+from sarag_rdf.extraction.typed_statements import Example, ExampleStatement, RangeKind
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.plugins.learned import extractor, features
@@ -176,7 +177,7 @@ def test_paths_leave_names_out(pipeline: Language) -> None:
 
 
 def test_every_kind_of_candidate_fits_some_range() -> None:
-    assert features._ADMITTED.keys() == set(RANGE_KINDS)
+    assert features._ADMITTED.keys() == set(get_args(RangeKind))
     for kind in KINDS:
         assert any(kind in admitted for admitted in features._ADMITTED.values())
     assert "person" not in features._ADMITTED["date"]

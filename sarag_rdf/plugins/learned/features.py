@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.base.types import Value
-from sarag_rdf.extraction.names import clean_name, exact_text, soft_text
+from sarag_rdf.extraction.names import clean_name, soft_text
 from sarag_rdf.extraction.text_values import find_values
 from sarag_rdf.extraction.typed_statements import RangeKind, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
@@ -194,6 +194,12 @@ def _trim(span: Span) -> Span:
 
 
 # Features
+
+
+def exact_text(text: str) -> str:
+    """Text without spaces, underscores and quotes, in lower case."""
+    return re.sub(r'[_\s"]+', "", text).lower()
+
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
