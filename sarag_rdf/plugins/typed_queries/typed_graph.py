@@ -385,7 +385,8 @@ class TypedGraph:
             patterns=patterns,
             equal=list(equal.items()),
             compared=[
-                (c.variable, COMPARISONS[c.relation], c.value, c.is_date) for c in query.comparisons
+                (variable, COMPARISONS[relation], value, "-" in value[1:])
+                for variable, relation, value in query.comparisons
             ],
             excluded=[str(NamedNode(iri)) for iri in named] if ANSWER in query.variables else [],
             limit=limit,

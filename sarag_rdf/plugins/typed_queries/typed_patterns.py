@@ -109,26 +109,16 @@ class TypedPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A condition on a date or number: `relation` is a key of `COMPARISONS`."""
-
-    variable: str
-    relation: str
-    value: str
-
-    @property
-    def is_date(self) -> bool:
-        """Whether the value is a date with a month, which is compared as text."""
-        return "-" in self.value[1:]
-
-
-@dataclass(frozen=True, slots=True)
 class TypedQuery:
-    """A query in the terms of a schema; `counts` asks for the number of answers."""
+    """A query in the terms of a schema; `counts` asks for the number of answers.
+
+    `classes` are of variables. `comparisons` are conditions on dates or numbers: variable, key of
+    `COMPARISONS`, value.
+    """
 
     patterns: tuple[TypedPattern, ...]
     classes: tuple[tuple[str, str], ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[tuple[str, str, str], ...] = ()
     counts: bool = False
 
     @property
@@ -162,7 +152,7 @@ def query_of(reply: Mapping[str, Any]) -> TypedQuery:
         tuple(dict.fromkeys(patterns)),
         tuple((_end(item["variable"]), item["class"]) for item in reply.get("classes", ())),
         tuple(
-            Comparison(_end(item["variable"]), item["relation"], item["value"].strip())
+            (_end(item["variable"]), item["relation"], item["value"].strip())
             for item in reply["comparisons"]
         ),
         reply["count"],
@@ -173,7 +163,16 @@ def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -
     """What is wrong with a query, as far as the schema alone tells."""
     if not query.patterns:
         return [Finding("no-pattern", "there is no pattern")]
-    findings = _shape(query)
+    findings = []
+    if ANSWER not in query.variables:
+        findings.append(Finding("no-answer", f"no pattern has the variable {ANSWER}"))
+    if not nx.is_connected(nx.Graph(pattern.ends for pattern in query.patterns)):
+        findings.append(Finding("disconnected", "the patterns are not connected with one another"))
+    findings += [
+        Finding("disconnected", f"{variable} has a class, but is in no pattern")
+        for variable, _ in query.classes
+        if variable not in query.variables
+    ]
     findings += [
         Finding("unresolved", f"an end of '{pattern}' is empty")
         for pattern in query.patterns
@@ -192,29 +191,14 @@ def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -
             for other in query.patterns
             if is_variable(value) and other.subject == value
         ]
-    for comparison in query.comparisons:
-        if comparison.variable not in literals:
-            message = f"{comparison.variable} cannot be compared: it is not a date or number"
-        elif not _COMPARABLE.fullmatch(comparison.value):
-            message = f"'{comparison.value}' is not a number, nor a date such as 1850 or 1850-12-31"
+    for variable, _, value in query.comparisons:
+        if variable not in literals:
+            message = f"{variable} cannot be compared: it is not a date or number"
+        elif not _COMPARABLE.fullmatch(value):
+            message = f"'{value}' is not a number, nor a date such as 1850 or 1850-12-31"
         else:
             continue
         findings.append(Finding("comparison", message))
-    return findings
-
-
-def _shape(query: TypedQuery) -> list[Finding]:
-    """Whether there is an answer variable, and the patterns are connected."""
-    findings = []
-    if ANSWER not in query.variables:
-        findings.append(Finding("no-answer", f"no pattern has the variable {ANSWER}"))
-    if not nx.is_connected(nx.Graph(pattern.ends for pattern in query.patterns)):
-        findings.append(Finding("disconnected", "the patterns are not connected with one another"))
-    findings += [
-        Finding("disconnected", f"{variable} has a class, but is in no pattern")
-        for variable, _ in query.classes
-        if variable not in query.variables
-    ]
     return findings
 
 
