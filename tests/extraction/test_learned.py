@@ -22,7 +22,6 @@ from sarag_rdf.plugins.learned import extractor, features
 from sarag_rdf.plugins.learned.extractor import (
     Classifier,
     LearnedExtractor,
-    StatementFinder,
     may_be_subjects,
 )
 from sarag_rdf.plugins.learned.features import (
@@ -219,7 +218,8 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(
 ) -> None:
     """Whatever the scores: with a threshold of nearly 0 all rules hold."""
     monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
-    finder = StatementFinder(SCHEMA, HashEmbedder(), many(NAMES, PLACES), pipeline.pipe)
+    finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
+    finder._spacy.pipeline = pipeline
     [statements] = finder.find([(pipeline(TEXT), "Ada Brook")])
     relations = [statement.relation for statement in statements]
     assert {r.predicate for r in relations if r} >= {f"{EX}birthPlace", f"{EX}birthDate"}
@@ -246,13 +246,14 @@ def test_documents_in_batches_have_the_statements_of_each(
     pipeline: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
-    finder = StatementFinder(SCHEMA, HashEmbedder(), many(NAMES, PLACES), pipeline.pipe)
+    finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
+    finder._spacy.pipeline = pipeline
     docs = [(pipeline(TEXT), "Ada Brook"), (pipeline("Owen Reed was born in Hov."), "")]
     assert list(finder.find(docs)) == [own for doc in docs for own in finder.find([doc])]
 
 
 def test_a_schema_without_properties_gives_nothing(pipeline: Language) -> None:
-    finder = StatementFinder(Schema.of([], []), HashEmbedder(), [], pipeline.pipe)
+    finder = LearnedExtractor(Schema.of([], []), HashEmbedder(), [])
     assert list(finder.find([(pipeline(TEXT), "")])) == [[]]
 
 

@@ -15,7 +15,7 @@ are accepted in the order of their confidence, as long as they agree with those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -75,83 +75,6 @@ class LearnedOptions(SpacyOptions):
     examples: str | None = option(
         None, "JSONL file of sentences with their statements; requires an ontology."
     )
-
-
-class LearnedExtractor:
-    """What `spacy` extracts, and statements that are like those of the examples.
-
-    Statements whose phrases the ontology does not list are found by classifiers that are fitted on
-    the examples.
-    """
-
-    options = LearnedOptions
-
-    def __init__(
-        self,
-        schema: Schema,
-        embedder: Embedder,
-        examples: Sequence[Example],
-        options: LearnedOptions | None = None,
-    ) -> None:
-        """Statements have the properties of the schema, in whose terms the examples are."""
-        self._schema = schema
-        self._embedder = embedder
-        self._examples = tuple(examples)
-        self._spacy = SpacyExtractor(options or LearnedOptions(), schema)
-
-    @classmethod
-    def build(cls, options: LearnedOptions, services: Services) -> LearnedExtractor:
-        """Raises `UsageError` without examples, an ontology or an embedder."""
-        examples = examples_of(options.examples, services.schema)
-        if not examples:
-            raise UsageError("learned needs examples: write learned:examples=FILE")
-        embedder = services.embedder()
-        if embedder is None:
-            raise UsageError("learned needs an embedder: name one")
-        return cls(services.schema, embedder, examples, options)
-
-    @property
-    def method(self) -> Method:
-        """That of spaCy, with the examples and the embedder that compares with them."""
-        inner = self._spacy.method
-        settings = {
-            **inner.settings,
-            "ontology": self._schema.digest,
-            "learned": RULES,
-            "embedder": self._embedder.name,
-            "examples": sha256(repr(self._examples).encode()).hexdigest(),
-        }
-        return Method("learned", inner.model, "", settings)
-
-    @cached_property
-    def _finder(self) -> StatementFinder:
-        parse = self._spacy.pipeline.pipe
-        return StatementFinder(self._schema, self._embedder, self._examples, parse)
-
-    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One extraction per document, in order; documents are read one batch ahead."""
-        ahead, parsed = tee(self._spacy.parsed(documents))
-        statements = self._finder.find((p.doc, p.topic) for p in ahead)
-        for document, own in zip(parsed, statements, strict=True):
-            yield self._joined(document, own)
-
-    def _joined(self, parsed: ParsedDocument, statements: Iterable[Statement]) -> Extraction:
-        """An argument at the place of a mention has the name of its cluster."""
-        names = {(s.begin, s.end): s.name for s in parsed.coreference.mention_spans}
-        types: dict[str, EntityType] = {}
-
-        def name_of(candidate: Candidate) -> str:
-            name = names.get((candidate.begin, candidate.end), candidate.text)
-            types.setdefault(name, _TYPES.get(candidate.kind, "misc"))
-            return name
-
-        relations: list[Relation] = []
-        for statement in statements:
-            if relation := statement.relation:
-                object_ = relation.object if relation.value else name_of(statement.object)
-                subject = name_of(statement.subject)
-                relations.append(replace(relation, subject=subject, object=object_))
-        return with_statements(parsed.extraction, relations, self._schema, types=types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,25 +148,77 @@ class Classifier:
         return np.asarray(self._model.predict_proba(rows)[:, 1], np.float64)
 
 
-class StatementFinder:
-    """Finds statements in the terms of one schema, as its examples show them.
+class LearnedExtractor:
+    """What `spacy` extracts, and statements that are like those of the examples.
 
-    `parse` turns the texts of examples into parsed documents, with the pipeline that also parses
-    the documents.
+    Statements whose phrases the ontology does not list are found by classifiers that are fitted on
+    the examples.
     """
+
+    options = LearnedOptions
 
     def __init__(
         self,
         schema: Schema,
         embedder: Embedder,
         examples: Sequence[Example],
-        parse: Callable[[Sequence[str]], Iterable[Doc]],
+        options: LearnedOptions | None = None,
     ) -> None:
-        self._embedder = embedder
-        self._known_vectors: dict[str, Floats] = {}
+        """Statements have the properties of the schema, in whose terms the examples are."""
         self._schema = schema
-        self._examples = examples
-        self._parse = parse
+        self._embedder = embedder
+        self._examples = tuple(examples)
+        self._spacy = SpacyExtractor(options or LearnedOptions(), schema)
+        self._known_vectors: dict[str, Floats] = {}
+
+    @classmethod
+    def build(cls, options: LearnedOptions, services: Services) -> LearnedExtractor:
+        """Raises `UsageError` without examples, an ontology or an embedder."""
+        examples = examples_of(options.examples, services.schema)
+        if not examples:
+            raise UsageError("learned needs examples: write learned:examples=FILE")
+        embedder = services.embedder()
+        if embedder is None:
+            raise UsageError("learned needs an embedder: name one")
+        return cls(services.schema, embedder, examples, options)
+
+    @property
+    def method(self) -> Method:
+        """That of spaCy, with the examples and the embedder that compares with them."""
+        inner = self._spacy.method
+        settings = {
+            **inner.settings,
+            "ontology": self._schema.digest,
+            "learned": RULES,
+            "embedder": self._embedder.name,
+            "examples": sha256(repr(self._examples).encode()).hexdigest(),
+        }
+        return Method("learned", inner.model, "", settings)
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """One extraction per document, in order; documents are read one batch ahead."""
+        ahead, parsed = tee(self._spacy.parsed(documents))
+        statements = self.find((p.doc, p.topic) for p in ahead)
+        for document, own in zip(parsed, statements, strict=True):
+            yield self._joined(document, own)
+
+    def _joined(self, parsed: ParsedDocument, statements: Iterable[Statement]) -> Extraction:
+        """An argument at the place of a mention has the name of its cluster."""
+        names = {(s.begin, s.end): s.name for s in parsed.coreference.mention_spans}
+        types: dict[str, EntityType] = {}
+
+        def name_of(candidate: Candidate) -> str:
+            name = names.get((candidate.begin, candidate.end), candidate.text)
+            types.setdefault(name, _TYPES.get(candidate.kind, "misc"))
+            return name
+
+        relations: list[Relation] = []
+        for statement in statements:
+            if relation := statement.relation:
+                object_ = relation.object if relation.value else name_of(statement.object)
+                subject = name_of(statement.subject)
+                relations.append(replace(relation, subject=subject, object=object_))
+        return with_statements(parsed.extraction, relations, self._schema, types=types)
 
     def _embed(self, texts: Sequence[str]) -> Floats:
         """The unit vectors of texts, shape (texts, d); those of the last texts are in memory."""
@@ -287,7 +262,7 @@ class StatementFinder:
         Of a statement it has the place of the object, the row of the property, and the subject.
         """
         rows = {p.iri: row for row, p in enumerate(self._properties.properties)}
-        docs = list(self._parse([example.text for example in self._examples]))
+        docs = list(self._spacy.pipeline.pipe([example.text for example in self._examples]))
         return [
             (
                 origin,
