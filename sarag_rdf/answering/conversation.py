@@ -62,15 +62,11 @@ _ABSTENTIONS = _WORDS.union(
 )
 
 
-def final_properties(context: Context) -> dict[str, Any]:
-    """The last properties of a reply: sufficiency, answer, and citations of the context."""
+def final_properties(context: Context, condition: str = "sufficient") -> dict[str, Any]:
+    """The last properties of a reply: a condition, answer, and citations of the context."""
     labels = list(context.excerpts)
-    cited = {"citations": array_of(one_of(labels), 2 * len(labels))}
-    return {
-        "sufficient": {"type": "boolean"},
-        "final_answer": string(300),
-        **(cited if labels else {}),
-    }
+    cited = {"citations": array_of(one_of(labels), 2 * len(labels))} if labels else {}
+    return {condition: {"type": "boolean"}, "final_answer": string(300), **cited}
 
 
 def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:

@@ -35,8 +35,7 @@ CONFIDENCE: dict[str, float] = {
 It is the share of the unordered pairs of a rule that are also in the triples of GPT-3.5, on 1,890
 paragraphs (MuSiQue; extraction published with HippoRAG), rounded to one decimal. Names are
 normalised, and the name in a triple may be longer ("town of Leeds"). Facts that GPT-3.5 does not
-state, such as that Bergen is in Norway, count against a rule, so the value of "place" does not mean
-that its relations are false.
+state, such as that Bergen is in Norway, count against it: 0.1 for "place" is not its precision.
 """
 _REAL_VERBS = frozenset({"begin", "began", "begun", "continue", "continued", "go", "went"})
 """Verbs whose infinitive complement is a fact: "began to teach"."""

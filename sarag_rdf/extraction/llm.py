@@ -48,7 +48,6 @@ from sarag_rdf.extraction.names import (
 from sarag_rdf.extraction.typed_statements import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 
-CALLS_PER_DOCUMENT: Final = 2
 TOKENS_PER_WORD: Final = 4 / 3
 """Tokens per white-space separated English word, for estimates."""
 REPLY_ALLOWANCE: Final = 800
@@ -232,11 +231,10 @@ class LLMExtractor:
         """
         calls = words = 0
         for document in documents:
-            calls += CALLS_PER_DOCUMENT
+            calls += 2 if self._statements is None else 3
             prompts = entities_prompt(document), relationships_prompt(document, ())
             words += sum(len(prompt.split()) for prompt in prompts)
             if self._statements is not None:
-                calls += 1
                 words += self._statements.count_words(document)
         tokens_in, tokens_out = ceil(words * TOKENS_PER_WORD), calls * REPLY_ALLOWANCE
         cost = (tokens_in * price_in + tokens_out * price_out) / 1_000_000

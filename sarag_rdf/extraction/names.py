@@ -186,8 +186,6 @@ def soft_text(text: str) -> str:
 
 
 MAX_SENTENCES = 3
-
-
 # Thai to Lao, Burmese, Khmer, kana, Chinese characters: scripts without spaces between words.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
