@@ -237,23 +237,22 @@ class LearnedExtractor:
         """
         remaining = iter(docs)
         while batch := list(islice(remaining, _BATCH)):
-            sentences = self._sentences(
-                [doc for doc, _ in batch] if self._schema.properties else []
-            )
             statements: list[list[Statement]] = [[] for _ in batch]
-            for place, sentence in sentences:
+            for place, sentence in self._sentences([doc for doc, _ in batch]):
                 statements[place] += self._accepted(sentence, batch[place][1])
             yield from statements
 
     def _sentences(self, docs: Sequence[Doc]) -> list[tuple[int, Arguments]]:
         """The sentences of all documents, each with the place of its document."""
         pairs = [(place, span) for place, doc in enumerate(docs) for span in sentences_of(doc)]
-        arguments = Arguments.of_all([span for _, span in pairs], self._embed) if pairs else []
-        return [(place, own) for (place, _), own in zip(pairs, arguments, strict=True)]
+        if not pairs or not self._schema.properties:
+            return []
+        places, spans = zip(*pairs, strict=True)
+        return list(zip(places, Arguments.of_all(spans, self._embed), strict=True))
 
     @cached_property
     def _properties(self) -> SchemaVectors:
-        return SchemaVectors.of(self._schema, self._embed)
+        return SchemaVectors(self._schema, self._embed)
 
     @cached_property
     def _stated(self) -> list[tuple[int, Arguments, list[tuple[int, int, str]]]]:
@@ -263,18 +262,15 @@ class LearnedExtractor:
         """
         rows = {p.iri: row for row, p in enumerate(self._properties.properties)}
         docs = list(self._spacy.pipeline.pipe([example.text for example in self._examples]))
-        return [
-            (
-                origin,
-                sentence,
-                [
-                    (place, rows[statement.property], statement.subject)
-                    for statement in self._examples[origin].statements
-                    for place in sentence.spelled(statement.object)
-                ],
-            )
-            for origin, sentence in self._sentences(docs)
-        ]
+        stated = []
+        for origin, sentence in self._sentences(docs):
+            statements = [
+                (place, rows[statement.property], statement.subject)
+                for statement in self._examples[origin].statements
+                for place in sentence.spelled(statement.object)
+            ]
+            stated.append((origin, sentence, statements))
+        return stated
 
     @cached_property
     def _samples(self) -> tuple[Samples, Samples]:
@@ -374,15 +370,10 @@ class LearnedExtractor:
         for pair, rows in zip(pairs, self._subject_rows(among, pairs, subjects), strict=True):
             probabilities = np.where(usable, of_subjects.predict(rows), 0)
             best = int(probabilities.argmax())
-            statements.append(
-                Statement(
-                    sentence.sentence,
-                    among.candidates[best],
-                    self._properties.properties[pair[1]],
-                    sentence.candidates[pair[0]],
-                    float(scores[pair] * np.sqrt(probabilities[best])),
-                )
-            )
+            stated, object_ = self._properties.properties[pair[1]], sentence.candidates[pair[0]]
+            confidence = float(scores[pair] * np.sqrt(probabilities[best]))
+            subject = among.candidates[best]
+            statements.append(Statement(sentence.sentence, subject, stated, object_, confidence))
         return sorted(statements, key=lambda statement: -statement.confidence)
 
 

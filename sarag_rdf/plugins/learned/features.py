@@ -25,7 +25,7 @@ from sarag_rdf.base.types import Value
 from sarag_rdf.extraction.names import clean_name, soft_text
 from sarag_rdf.extraction.text_values import find_values
 from sarag_rdf.extraction.typed_statements import RangeKind, range_kind
-from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema import Schema
 
 Kind = Literal[
     "person", "organization", "place", "group", "work", "name", "noun",
@@ -89,17 +89,15 @@ def find_candidates(sentence: Span) -> list[Candidate]:
     for own in find_values(sentence.text):
         span = doc.char_span(offset + own.begin, offset + own.end, alignment_mode="expand")
         if span is not None:
-            candidates[span.start, span.end, True] = Candidate(
-                span.start, span.end, own.value.text, own.kind, span.root.i, own.value
-            )
+            key = span.start, span.end, True
+            text, head = own.value.text, span.root.i
+            candidates[key] = Candidate(*key[:2], text, own.kind, head, own.value)
     for span, kind in _spans(sentence):
         key = span.start, span.end, False
         if key not in candidates and (text := _text(span, kind)):
             is_entity = any((_trim(e).start, _trim(e).end) == key[:2] for e in sentence.ents)
-            candidates[key] = Candidate(
-                span.start, span.end, text, kind or _kind(span), span.root.i,
-                is_entity=is_entity,
-            )  # fmt: skip
+            own_kind = kind or _kind(span)
+            candidates[key] = Candidate(*key[:2], text, own_kind, span.root.i, None, is_entity)
     return sorted(candidates.values(), key=lambda c: (c.begin, c.end, c.value is None))
 
 
@@ -345,16 +343,12 @@ class Arguments:
 
         Names are like each other that differ in accents, brackets and points.
         """
+        places: list[int] = []
         for normalize in (exact_text, soft_text):
-            key = normalize(text)
-            places = [
-                place
-                for place, c in enumerate(self.candidates)
-                if key in (normalize(c.text), normalize(c.value.lexical if c.value else c.text))
-            ]
-            if places:
-                return places
-        return []
+            texts = [(c.text, c.value.lexical if c.value else c.text) for c in self.candidates]
+            keys = [set(map(normalize, own)) for own in texts]
+            places = places or [place for place, own in enumerate(keys) if normalize(text) in own]
+        return places
 
     def is_title(self, place: int) -> bool:
         """Whether the candidate at a place is the title of the document."""
@@ -398,28 +392,18 @@ class Arguments:
         return np.array(rows, np.float32)
 
 
-@dataclass(frozen=True)
 class SchemaVectors:
-    """The properties of a schema with their vectors; the rows of all arrays are properties."""
+    """The properties of a schema with the vectors of their labels, domains and ranges.
 
-    properties: tuple[OntologyProperty, ...]
-    labels: Floats
-    domains: Floats
-    ranges: Floats
-    kinds: Floats
-    """A row for each of `KINDS`."""
+    The rows of these arrays are properties; those of `kinds` are `KINDS`.
+    """
 
-    @classmethod
-    def of(cls, schema: Schema, embed: Embed) -> SchemaVectors:
-        """The vectors of labels, and of those of domains and ranges."""
-        properties = tuple(schema.properties.values())
-        return cls(
-            properties,
-            embed([p.label for p in properties]),
-            embed([schema.label_of(p.domains) or "thing" for p in properties]),
-            embed([schema.label_of(p.ranges) or "thing" for p in properties]),
-            embed([_KIND_WORDS[kind] for kind in KINDS]),
-        )
+    def __init__(self, schema: Schema, embed: Embed) -> None:
+        self.properties = tuple(schema.properties.values())
+        self.labels = embed([p.label for p in self.properties])
+        self.domains = embed([schema.label_of(p.domains) or "thing" for p in self.properties])
+        self.ranges = embed([schema.label_of(p.ranges) or "thing" for p in self.properties])
+        self.kinds = embed([_KIND_WORDS[kind] for kind in KINDS])
 
     def admitted(self, candidates: Sequence[Candidate]) -> NDArray[np.bool_]:
         """Shape (candidates, properties): whether the kind of the candidate fits the range."""
