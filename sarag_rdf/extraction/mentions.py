@@ -89,11 +89,11 @@ class MentionSpan:
 
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     """Find all mentions, in order; only parts of names joined by "of" overlap."""
-    found = [(span, _TITLE) for span in _title_spans(doc, title)]
-    found += [(_trim(ent), ent.label_) for ent in doc.ents if ent.label_ in TYPES]
-    found += [(span, "WORK_OF_ART") for span in _quoted_titles(doc)]
-    found += [(span, _DATED) for span in _dates(doc)]
-    labels = {(span.start, span.end): label for span, label in reversed(found) if is_prose(span)}
+    named = [(span, _TITLE) for span in _title_spans(doc, title)]
+    named += [(_trim(ent), ent.label_) for ent in doc.ents if ent.label_ in TYPES]
+    named += [(span, "WORK_OF_ART") for span in _quoted_titles(doc)]
+    named += [(span, _DATED) for span in _dates(doc)]
+    labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
     covered = {index for begin, end in labels for index in range(begin, end)}
     for span in _proper_noun_runs(doc, covered):
         labels[span.start, span.end] = _RUN
