@@ -187,7 +187,7 @@ class Options:
 
     `name` is that of the strategy, or of what else has the options. `presets` are named sets of
     values, chosen by ``preset=NAME``. `argument` names the option whose value may follow the name
-    directly: ``openie:FILE``. ``str(options)`` is the `Spec` that reads as these options.
+    directly: ``NAME:FILE``. ``str(options)`` is the `Spec` that reads as these options.
     """
 
     name: ClassVar[str]

@@ -165,8 +165,8 @@ def _extractor(
         if known and known not in ({"spacy"}, {"llm"}):
             raise UsageError(
                 f"the graph was extracted with {' and '.join(sorted(known))}: pass the same "
-                "--extractor again, with its options (openie:FILE with the file); with another "
-                f"one, {'documents that it has' if how == 'index' else 'everything'} would be "
+                "--extractor again, with its options or its file; with another one, "
+                f"{'documents that it has' if how == 'index' else 'everything'} would be "
                 "extracted again"
             )
         name = next(iter(known), "llm" if flags.endpoint_of(options) else "spacy")

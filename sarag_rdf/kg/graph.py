@@ -146,7 +146,7 @@ class KnowledgeGraph:
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
-        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object; `reading` are
+        `extractor` is a name such as ``spacy`` or ``llm``, or an object; `reading` are
         `ReadOptions`. The report's `problems` are files that cannot be read, and sources in
         `quarantine` since their evidence does not conform to the shapes. A run that is interrupted
         keeps what it has committed.

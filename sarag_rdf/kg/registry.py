@@ -167,7 +167,7 @@ def make_extractor(
     schema: Schema | None = None,
     embedder: Callable[[], Embedder | None] = lambda: None,
 ) -> Extractor:
-    """An extractor by ``name:key=value`` or its options; openie as ``openie:FILE``.
+    """An extractor by ``name:key=value`` or its options.
 
     It follows a `schema` that has classes or properties. Raises `UsageError` for an unknown name
     or option, a bad value, or options that do not fit the graph.

@@ -25,13 +25,13 @@ from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.evidence_quarantine import QuarantinedSource, read_quarantine
 from sarag_rdf.building.index_run import IndexReport
 from sarag_rdf.building.plan import Request, plan
-from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg.fsck import validate
 from sarag_rdf.kg.gate import retry
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.testing.fakes import HashEmbedder
 
 ADA = Source("Ada met Bea.", "Ada", "people/ada.txt")

@@ -36,7 +36,7 @@ from typing import Any, Final
 import numpy as np
 
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
-from sarag_rdf.answering.single import reasoned_answer
+from sarag_rdf.answering.single import answer_from
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
@@ -560,4 +560,4 @@ class DotRag(ReasonerStrategy):
             talk.add(Evidence(evidence, context))
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
-        return reasoned_answer(talk, context, max_tokens=self.max_tokens)
+        return answer_from(talk, context, max_tokens=self.max_tokens)
