@@ -1,8 +1,8 @@
 """DotRAG: paths of a graph, found and judged in rounds within a division of it.
 
 "DotRAG: Retrieval-Time Reasoning Along Paths" (Moore et al.), sections 3.1 to 3.4. A model names
-the anchors of a question, says which kinds of things may stand on the way, and judges the paths
-that are found; statements and documents of the paths that it accepts are what it answers from.
+the anchors of a question and the kinds of things that may stand on the way, judges the paths, and
+answers from the statements and documents of those that it accepts.
 
 Departures: the anchors share one division with one set of rules, where each concept has its own in
 the paper; and the rounds end with a complete path that nothing else is asked after, where the paper
@@ -28,7 +28,7 @@ better of its two places, as in `kg-infused`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any, Final
@@ -39,7 +39,7 @@ from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, Reasoner
 from sarag_rdf.answering.single import reasoned_answer
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.prompts import array_of, object_of, one_of, string
 from sarag_rdf.base.types import (
@@ -49,7 +49,6 @@ from sarag_rdf.base.types import (
     Excerpt,
     Link,
     Query,
-    RankedDocument,
     Retrieved,
     Section,
     Seed,
@@ -58,6 +57,7 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
@@ -67,7 +67,6 @@ from sarag_rdf.retrieval.retriever import (
     activated,
     document_cosines,
     most_active,
-    scored,
 )
 from sarag_rdf.retrieval.rrf import in_turn
 from sarag_rdf.retrieval.sarag import calibrated
@@ -195,19 +194,23 @@ class Division:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DotRagSearch(RetrieverStrategy):
-    """Documents by their similarity to the question, and by paths from its anchors."""
-
+class _PathOptions(Options):
     name = "dotrag"
-    k: int = option(3, "Number of anchors.", ge=1, le=MAX_COUNT)
     h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
     t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
-    nodes: int = option(10, "Number of destinations in a round.", ge=1, le=MAX_COUNT)
+    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
     paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
     candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
     statements: int = option(
         20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotRagSearch(_PathOptions, RetrieverStrategy):
+    """Documents by their similarity to the question, and by paths from its anchors."""
+
+    k: int = option(3, "Number of anchors.", ge=1, le=MAX_COUNT)
     c: float = option(
         0.98,
         "Quantile of the similarities between the question and all statements; statements above "
@@ -279,44 +282,20 @@ class DotRagSearch(RetrieverStrategy):
         }
         every = sorted(links.values(), key=lambda link: -round(link.similarity, 5))
         entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
+        cosines = document_cosines(view, question)
+        reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
+        nearest = most_active(view, reached)
+        order = sorted(nearest, key=lambda row: (-reached[nearest[row]], -cosines[row], row))
+        places = np.full(len(cosines), np.inf)
+        places[order] = np.arange(1, len(order) + 1)
+        scores, measures = in_turn(cosines, places), {"similarity": cosines}
         return self.result(
             view,
             query,
-            self._scored(view, question, activation, chains),
+            activated_documents(view, scores, self.limit, reached, chains, measures),
             Explanation(seeds, entities, every, every),
             {"weight_floor": gate[0], "weight_ceiling": gate[1]},
         )
-
-    def _scored(
-        self,
-        view: GraphView,
-        question: Vector,
-        activation: Mapping[str, float],
-        chains: Mapping[str, Chain],
-    ) -> list[RankedDocument]:
-        """Documents by falling score."""
-        cosines = document_cosines(view, question)
-        reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
-        best = most_active(view, reached)
-        order = sorted(best, key=lambda row: (-reached[best[row]], -cosines[row], row))
-        places = np.full(len(cosines), np.inf)
-        places[order] = np.arange(1, len(order) + 1)
-        scores = in_turn(cosines, places)
-        documents = []
-        for row in np.argsort(-scores, kind="stable")[: self.limit].tolist():
-            entity = best.get(row, "")
-            documents.append(
-                scored(
-                    view.iris.documents[row],
-                    float(scores[row]),
-                    float(cosines[row]),
-                    reached.get(entity, 0.0),
-                    entity,
-                    chains.get(entity, ()),
-                    {"similarity": float(cosines[row])},
-                )
-            )
-        return documents
 
 
 def _weighted(
@@ -338,14 +317,23 @@ class _Search:
     queries: list[str] = field(default_factory=list)
 
     @property
-    def maximal(self) -> list[EntityPath]:
-        """The accepted paths, without those that another one continues; complete ones first."""
+    def maximal(self) -> dict[EntityPath, str]:
+        """The accepted paths that no other one continues, with their texts; complete ones first."""
         paths = [p for p in self.accepted if not any(p.starts(other) for other in self.accepted)]
-        return sorted(paths, key=lambda path: self.accepted[path] != "complete")
+        paths.sort(key=lambda path: self.accepted[path] != "complete")
+        return {path: self.texts[path] for path in paths}
+
+    def new(self, queries: Iterable[str]) -> list[str]:
+        """Queries on one line, without empty ones and those that were searched."""
+        past = {"", *map(normalize_name, self.queries)}
+        distinct: dict[str, str] = {}
+        for query in queries:
+            distinct.setdefault(normalize_name(query), one_line(query))
+        return [query for name, query in distinct.items() if name not in past]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DotRag(ReasonerStrategy):
+class DotRag(_PathOptions, ReasonerStrategy):
     """Calls for anchors, division, the paths of each round, and the answer.
 
     A round has a call for each ten `candidates`, and all but the last may have one for a further
@@ -354,21 +342,12 @@ class DotRag(ReasonerStrategy):
     that were searched. With fewer than two classes the division is not restricted.
     """
 
-    name = "dotrag"
     prompts = PROMPTS
-    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
-    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
     tau: float = option(
         0.6, "Minimum cosine of a named anchor and an entity's description.", ge=-1.0, le=1.0
     )
     k: int = option(10, "Number of entities that topics stand for.", ge=1, le=MAX_COUNT)
-    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
-    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
-    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
     documents: int = option(10, "Maximum number of documents that are read.", ge=1, le=MAX_COUNT)
-    statements: int = option(
-        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
-    )
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
@@ -381,8 +360,8 @@ class DotRag(ReasonerStrategy):
         detail = {
             "queries": search.queries,
             "paths": [
-                {"text": search.texts[path], "judgement": search.accepted[path]}
-                for path in search.maximal
+                {"text": text, "judgement": search.accepted[path]}
+                for path, text in search.maximal.items()
             ],
         }
         talk.say("note", "paths", detail)
@@ -469,15 +448,22 @@ class DotRag(ReasonerStrategy):
             ends: list[int] = []
             for query in queries:
                 vector = facts.vectors.embed_query(query)
-                closest = division.nearest(vector, {*seen, *ends}, self.nodes)
-                ends += closest
+                ends += division.nearest(vector, {*seen, *ends}, self.nodes)
             seen.update(ends)
             paths = division.paths(ends, self.paths, self.candidates)
             queries = self._judged(talk, division, paths, rules, search)
             if not left:
                 break
             if not queries and "complete" not in search.accepted.values():
-                queries = self._next(talk, search, left)
+                reply = talk.call(
+                    "next_search",
+                    object_of(query=string(200)),
+                    max_tokens=200,
+                    kept=[*search.maximal.values()],
+                    searched=search.queries,
+                    left=left,
+                )
+                queries = search.new([reply["query"]])
             if not queries:
                 break
         return search
@@ -491,7 +477,7 @@ class DotRag(ReasonerStrategy):
         search: _Search,
     ) -> list[str]:
         """Add the paths that the model accepts, and return the further queries that it has."""
-        further: dict[str, str] = {}
+        further: list[str] = []
         for begin in range(0, len(paths), _JUDGED):
             batch = paths[begin : begin + _JUDGED]
             texts = [" -> ".join(division.texts(path)) for path in batch]
@@ -508,33 +494,17 @@ class DotRag(ReasonerStrategy):
                 max_tokens=max(self.max_tokens, 120 * len(batch)),
                 rules=rules,
                 paths=texts,
-                kept=[search.texts[path] for path in search.maximal],
+                kept=[*search.maximal.values()],
             )
             for each in reply["judgements"]:
-                path, text = batch[each["number"] - 1], texts[each["number"] - 1]
+                path = batch[each["number"] - 1]
                 if each["judgement"] == "irrelevant":
                     continue
                 search.accepted[path] = each["judgement"]
-                search.texts[path] = text
-                following = " ".join(each["next_question"].split())
-                if each["judgement"] == "partial" and following:
-                    further.setdefault(normalize_name(following), following)
-        past = {normalize_name(query) for query in search.queries}
-        return [text for name, text in further.items() if name not in past]
-
-    def _next(self, talk: Conversation, search: _Search, left: int) -> list[str]:
-        """A further query where no path has one; none if the model has no idea."""
-        reply = talk.call(
-            "next_search",
-            object_of(query=string(200)),
-            max_tokens=200,
-            kept=[search.texts[path] for path in search.maximal],
-            searched=search.queries,
-            left=left,
-        )
-        query = " ".join(reply["query"].split())
-        past = {normalize_name(each) for each in search.queries}
-        return [query] if query and normalize_name(query) not in past else []
+                search.texts[path] = texts[each["number"] - 1]
+                if each["judgement"] == "partial":
+                    further.append(each["next_question"])
+        return search.new(further)
 
     # Aggregation (section 3.4)
 
@@ -550,8 +520,7 @@ class DotRag(ReasonerStrategy):
             evidence = retriever.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
             closest = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
             budget = Budget(approximate_tokens, talk.query.budget)
-            texts = [search.texts[path] for path in search.maximal]
-            texts = [text for text in texts if budget.take(text)]
+            texts = [text for text in search.maximal.values() if budget.take(text)]
             named = [Excerpt.whole(ranked.document) for ranked in closest if ranked.entity]
             read = [e for e in named[: self.documents] if budget.take(e.titled_text)]
             excerpts = {f"D{position}": excerpt for position, excerpt in enumerate(read, start=1)}

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from sarag_rdf.answering.conversation import (
     citations_of,
 )
 from sarag_rdf.answering.decompose import joined
-from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.arrays import Floats, rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
@@ -75,22 +76,38 @@ _DIGITS = 5
 """Decimals by which similarities differ; those of equal texts may differ in the seventh."""
 
 
-def nearest_subjects(
-    facts: GraphView, question: Vector, count: int, *, inverse: bool
-) -> tuple[Seed, ...]:
-    """The entities at which activation starts: the nearest with statements."""
-    return nearest_entities(
-        facts.reader, facts.vectors, question, count, with_statements=True, inverse=inverse
+def _seeds_option() -> Any:
+    return option(
+        3,
+        "Number of entities at which activation starts, those with statements whose descriptions "
+        "are nearest to the question.",
+        ge=1,
+        le=MAX_COUNT,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """Entities with activation and chain, and the selected statements, in the order of rounds."""
-
-    activation: Mapping[str, float]
-    chains: Mapping[str, Chain]
-    links: Sequence[Link]
+def activated_documents(
+    view: GraphView,
+    scores: Floats,
+    limit: int | None,
+    activation: Mapping[str, float],
+    chains: Mapping[str, Chain],
+    measures: Mapping[str, Floats],
+) -> list[RankedDocument]:
+    """Documents by falling score, with their most active entities and `measures` by row."""
+    best = most_active(view, activation)
+    return [
+        scored(
+            view.iris.documents[row],
+            float(scores[row]),
+            float(measures["similarity"][row]),
+            activation.get(best.get(row, ""), 0.0),
+            best.get(row, ""),
+            chains.get(best.get(row, ""), ()),
+            {name: float(values[row]) for name, values in measures.items()},
+        )
+        for row in np.argsort(-scores, kind="stable")[:limit].tolist()
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,13 +115,7 @@ class KgInfusedSearch(RetrieverStrategy):
     """Documents by their similarity to the question, and to the question with facts."""
 
     name = "kg-infused"
-    k: int = option(
-        3,
-        "Number of entities at which activation starts, those with statements whose descriptions "
-        "are nearest to the question.",
-        ge=1,
-        le=MAX_COUNT,
-    )
+    k: int = _seeds_option()
     n: int = option(2, "Number of rounds of activation.", ge=0, le=MAX_HOPS)
     c: float = option(
         0.98,
@@ -127,32 +138,37 @@ class KgInfusedSearch(RetrieverStrategy):
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         facts = view.facts
         question = view.vectors.embed_query(query.text)
-        seeds = nearest_subjects(facts, question, self.k, inverse=self.inverse)
-        floor, ceiling = facts.vectors.index("relationship").quantile(question, self.c)
-        reached = self._activate(facts, question, [seed.node for seed in seeds], floor, ceiling)
-        nearest = sorted(reached.links, key=lambda link: -round(link.similarity, _DIGITS))
+        seeds = nearest_entities(
+            *(facts.reader, facts.vectors, question, self.k),
+            with_statements=True,
+            inverse=self.inverse,
+        )
+        gate = facts.vectors.index("relationship").quantile(question, self.c)
+        activation, chains, links = self._activate(facts, question, [s.node for s in seeds], gate)
+        nearest = sorted(links, key=lambda link: -round(link.similarity, _DIGITS))
         expanded = question
         if best := self._texts(facts, nearest):
             expanded = view.vectors.embed_query(" ".join([query.text, *best]))
-        entities = [
-            activated(iri, amount, reached.chains[iri])
-            for iri, amount in reached.activation.items()
-        ]
+        cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
+        scores = in_turn(cosines, ranks(others))
+        measures = {"similarity": cosines, "expanded": others}
+        entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
         return self.result(
             view,
             query,
-            self._scored(view, question, expanded, reached),
+            activated_documents(view, scores, self.limit, activation, chains, measures),
             Explanation(seeds, entities, nearest, nearest),
-            {"weight_floor": floor, "weight_ceiling": ceiling},
+            {"weight_floor": gate[0], "weight_ceiling": gate[1]},
         )
 
     def _activate(
-        self, facts: GraphView, question: Vector, seeds: Sequence[str], floor: float, ceiling: float
-    ) -> Reached:
-        """Rounds of activation: an entity has that of the strongest chain to it, from 1 at a seed.
+        self, facts: GraphView, question: Vector, seeds: Sequence[str], gate: tuple[float, float]
+    ) -> tuple[dict[str, float], dict[str, Chain], list[Link]]:
+        """The activation and chain of each entity reached, and the statements selected, in order.
 
-        Each round starts from the entities that the last one reached, the most active first, and
-        none is activated twice (equation 5).
+        An entity has the activation of the strongest chain to it, from 1 at a seed. Each round
+        starts from the entities that the last one reached, the most active first, and none is
+        activated twice (equation 5).
         """
         iris, network = facts.iris, facts.network
         activation = dict.fromkeys(seeds, 1.0)
@@ -165,7 +181,7 @@ class KgInfusedSearch(RetrieverStrategy):
             step = network.incident if self.inverse else network.outgoing
             edges = step(RELATED_TO, rows)
             cosines = facts.relationship_cosines(question, edges.statement)
-            weights = calibrated(cosines, floor, ceiling)
+            weights = calibrated(cosines, *gate)
             inside, reached = set(frontier), dict[str, Chain]()
             for at in np.argsort(-weights, kind="stable").tolist():
                 weight = float(weights[at])
@@ -188,7 +204,7 @@ class KgInfusedSearch(RetrieverStrategy):
             frontier = list(reached)
             if not frontier:
                 break
-        return Reached(activation, chains, [*links.values()])
+        return activation, chains, [*links.values()]
 
     def _texts(self, facts: GraphView, nearest: Sequence[Link]) -> list[str]:
         """Distinct texts of the nearest statements."""
@@ -197,29 +213,6 @@ class KgInfusedSearch(RetrieverStrategy):
             one_line(texts[link.relationship][0]) for link in nearest if link.relationship in texts
         )
         return list(distinct)[: self.texts]
-
-    def _scored(
-        self, view: GraphView, question: Vector, expanded: Vector, reached: Reached
-    ) -> list[RankedDocument]:
-        """All documents by falling score."""
-        cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
-        scores = in_turn(cosines, ranks(others))
-        entities = most_active(view, reached.activation)
-        documents = []
-        for row in np.argsort(-scores, kind="stable")[: self.limit].tolist():
-            entity = entities.get(row, "")
-            documents.append(
-                scored(
-                    view.iris.documents[row],
-                    float(scores[row]),
-                    float(cosines[row]),
-                    reached.activation.get(entity, 0.0),
-                    entity,
-                    reached.chains.get(entity, ()),
-                    {"similarity": float(cosines[row]), "expanded": float(others[row])},
-                )
-            )
-        return documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,13 +230,7 @@ class KgInfused(ReasonerStrategy):
     rounds: int = option(
         2, "Maximum number of rounds of activation, one call each.", ge=1, le=MAX_HOPS
     )
-    seeds: int = option(
-        3,
-        "Number of entities at which activation starts, those with statements whose descriptions "
-        "are nearest to the question.",
-        ge=1,
-        le=MAX_COUNT,
-    )
+    seeds: int = _seeds_option()
     statements: int = option(
         50, "Maximum number of statements of an entity that are offered.", ge=1, le=MAX_COUNT
     )
@@ -334,7 +321,11 @@ class KgInfused(ReasonerStrategy):
         """
         view = talk.view.facts
         vector = view.vectors.embed_query(question)
-        seeds = nearest_subjects(view, vector, self.seeds, inverse=self.inverse)
+        seeds = nearest_entities(
+            *(view.reader, view.vectors, vector, self.seeds),
+            with_statements=True,
+            inverse=self.inverse,
+        )
         selections: list[Selection] = []
         entities = [seed.node for seed in seeds][: self.entities]
         earlier: set[str] = set()
@@ -377,7 +368,7 @@ class KgInfused(ReasonerStrategy):
             final={} if question is None else None,
             note=note,
         )
-        return " ".join(str(reply["final_answer"]).split())
+        return one_line(reply["final_answer"])
 
     def _selected(
         self,
