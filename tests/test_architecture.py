@@ -54,7 +54,7 @@ ONLY_IN: dict[str, set[str]] = {
     "threadpoolctl": {"models"},
     "sqlite3": {"models", "server"},
     "spacy": {"extraction", "plugins.learned"},
-    "sklearn": {"building", "plugins.learned"},
+    "sklearn": {"building", "plugins.learned", "plugins.papers"},
     "bs4": {"documents"},
     "matplotlib": {"plugins.evaluation"},
     "resvg_py": {"server"},

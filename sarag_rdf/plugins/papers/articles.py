@@ -42,10 +42,7 @@ _AS_YOU: Final = ("uni", "use", "eu", "one")
 
 
 class Wording:
-    """How statements are put into words: as relation paths are, and values too.
-
-    `properties` are those of each part whose statements are written, `names` has those of classes.
-    """
+    """The words for statements: `properties` are those written by part, `names` has classes too."""
 
     def __init__(self, reader: GraphReader) -> None:
         in_use = SchemaInUse(reader)
@@ -77,10 +74,9 @@ class Sentence(NamedTuple):
 class ArticleReport:
     """What was written: `statements` are all of the graph, `covered` those in an article.
 
-    `unnamed` counts, by property, statements with an object without a name, and `nameless` those
-    with a subject without one: they are in no article. A model wrote `rewritten` articles, to which
-    `restored` sentences were added that it had left out; the replies for `refused` ones could not
-    be used.
+    The others are `unnamed` by property, whose objects have no name, and `nameless`, whose subjects
+    have none. A model wrote `rewritten` articles, to which `restored` sentences were added; its
+    replies for `refused` ones could not be used.
     """
 
     articles: int = 0
@@ -114,7 +110,6 @@ class ArticleReport:
 
     @property
     def nameless(self) -> int:
-        """Statements of subjects without a name."""
         return self.statements - self.covered - self.unnamed.total()
 
 
@@ -135,8 +130,7 @@ def write_articles(
 ) -> ArticleReport:
     """Write an article for each named entity with statements or descriptions, in order of IRIs.
 
-    A statement is in the article of its subject, and in that of its object if it is an entity. With
-    a model, articles are rewritten, and sentences whose names the model left out are added to them.
+    A statement is in the articles of its subject and object. A model's text is completed.
     """
     report = ArticleReport(statements=_count(reader, wording))
     entities = sorted({row[0].value for row in reader.rows("names")})
@@ -199,7 +193,6 @@ def _read(
 
 
 def _classify(reader: GraphReader, topics: Mapping[str, _Topic], wording: Wording) -> None:
-    """Add the names of classes."""
     classes = {
         (entity.value, class_.value)
         for entity, _, class_ in reader.rows_for("entity-labels", topics)
@@ -211,10 +204,7 @@ def _classify(reader: GraphReader, topics: Mapping[str, _Topic], wording: Wordin
 
 
 def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> int:
-    """Add descriptions: of imported entities the best one, of documents' entities all.
-
-    The sentences of documents are added too; returns the number of statements that they make.
-    """
+    """Add descriptions, of imported entities the best; returns how many statements they make."""
     texts: defaultdict[str, set[Any]] = defaultdict(set)
     for entity, text in reader.rows_for("entity-descriptions", topics):
         texts[entity.value].add(text)

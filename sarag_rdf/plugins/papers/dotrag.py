@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -57,7 +57,7 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line
+from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line, text_reply
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
@@ -96,7 +96,6 @@ class EntityPath:
     weight: float = 0.0
 
     def starts(self, other: EntityPath) -> bool:
-        """Whether the other path goes on where this one ends."""
         return self.entities == other.entities[: len(self.entities)] and self != other
 
 
@@ -117,10 +116,8 @@ class Division:
             rows = np.array(sorted(frontier), dtype=np.int64)
             edges = view.network.incident(RELATED_TO, rows)
             before = set(self._graph)
-            triples = zip(
-                edges.source.tolist(), edges.target.tolist(), edges.statement.tolist(), strict=True
-            )
-            for one, other, statement in sorted(triples):
+            ends = zip(*edges.pairs().T.tolist(), edges.statement.tolist(), strict=True)
+            for one, other, statement in sorted(ends):
                 if len(seen) >= most:
                     return
                 if one != other and statement not in seen:
@@ -131,22 +128,17 @@ class Division:
             if not frontier:
                 return
 
-    def classes(self) -> Counter[str]:
-        """The classes of the entities besides the anchors, with their numbers."""
-        by_entity = self._classes(row for row in self._graph if row not in self.anchors)
-        return Counter(class_ for several in by_entity.values() for class_ in several)
-
     def restrict(self, classes: Collection[str]) -> None:
         """Remove entities that have classes, but none of these; anchors stay."""
-        by_entity = self._classes(row for row in self._graph if row not in self.anchors)
+        by_entity = self.classes()
         self._graph.remove_nodes_from(
             [row for row, several in by_entity.items() if several.isdisjoint(classes)]
         )
 
-    def _classes(self, rows: Iterable[int]) -> dict[int, set[str]]:
-        """Entity -> its classes; of those of the extraction, only where there are no others."""
+    def classes(self) -> dict[int, set[str]]:
+        """Entity but no anchor -> its classes; those of the extraction if it has no others."""
         iris = self.view.iris.entities
-        numbers = {iris[row]: row for row in rows}
+        numbers = {iris[row]: row for row in self._graph if row not in self.anchors}
         by_entity: defaultdict[int, set[str]] = defaultdict(set)
         for entity, _, class_ in self.view.reader.rows_for("entity-labels", sorted(numbers)):
             if class_ is not None:
@@ -263,7 +255,7 @@ class DotRagSearch(_PathOptions, RetrieverStrategy):
         chains: dict[str, Chain] = dict.fromkeys(anchors, ())
         links: dict[int, Link] = {}
         for path in best.values():
-            chain: Chain = ()
+            steps: Chain = ()
             hops = zip(pairwise(path.entities), path.statements, strict=True)
             for number, ((one, other), several) in enumerate(hops, start=1):
                 ends = iris.entities[one], iris.entities[other]
@@ -272,9 +264,9 @@ class DotRagSearch(_PathOptions, RetrieverStrategy):
                     links[row] = Link(iris.relationships[row], *ends, "", cosine, path.weight)
                 nearest = links[several[int(np.argmax(cosines))]].relationship
                 share = path.weight if number == 1 else 1.0  # of the activation before
-                chain = (*chain, passed(number, *ends, nearest, share, path.weight))
-                chains.setdefault(ends[1], chain)
-            chains[iris.entities[path.entities[-1]]] = chain
+                steps = (*steps, passed(number, *ends, nearest, share, path.weight))
+                chains.setdefault(ends[1], steps)
+            chains[iris.entities[path.entities[-1]]] = steps
         activation = {
             **{iris.entities[row]: p.weight for p in best.values() for row in p.entities[1:]},
             **{iris.entities[end]: path.weight for end, path in best.items()},
@@ -284,8 +276,8 @@ class DotRagSearch(_PathOptions, RetrieverStrategy):
         entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
         cosines = document_cosines(view, question)
         reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
-        nearest = most_active(view, reached)
-        order = sorted(nearest, key=lambda row: (-reached[nearest[row]], -cosines[row], row))
+        owners = most_active(view, reached)
+        order = sorted(owners, key=lambda row: (-reached[owners[row]], -cosines[row], row))
         places = np.full(len(cosines), np.inf)
         places[order] = np.arange(1, len(order) + 1)
         scores, measures = in_turn(cosines, places), {"similarity": cosines}
@@ -336,10 +328,9 @@ class _Search:
 class DotRag(_PathOptions, ReasonerStrategy):
     """Calls for anchors, division, the paths of each round, and the answer.
 
-    A round has a call for each ten `candidates`, and all but the last may have one for a further
-    query: 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls at most, 14 with the defaults. The
-    trace has a note ``paths`` with the accepted paths in words, their judgements, and the queries
-    that were searched. With fewer than two classes the division is not restricted.
+    At most 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls, 14 by default. The trace has
+    a note ``paths`` with the accepted paths in words, their judgements, and the queries that were
+    searched. With fewer than two classes the division is not restricted.
     """
 
     prompts = PROMPTS
@@ -410,11 +401,8 @@ class DotRag(_PathOptions, ReasonerStrategy):
     def _rules(
         self, talk: Conversation, division: Division, seeds: Sequence[Seed]
     ) -> dict[str, str]:
-        """What may stand on a path and at its end; the division is restricted to it.
-
-        Classes that are too rare to be offered are allowed.
-        """
-        every = division.classes()
+        """What may stand on a path and at its end, to which the division is restricted."""
+        every = Counter(chain.from_iterable(division.classes().values()))
         classes = every.most_common(_CLASSES)
         if len(classes) < 2:
             return {}
@@ -455,15 +443,14 @@ class DotRag(_PathOptions, ReasonerStrategy):
             if not left:
                 break
             if not queries and "complete" not in search.accepted.values():
-                reply = talk.call(
-                    "next_search",
-                    object_of(query=string(200)),
+                query = text_reply(
+                    *(talk, "next_search", "query", 200),
                     max_tokens=200,
                     kept=[*search.maximal.values()],
                     searched=search.queries,
                     left=left,
                 )
-                queries = search.new([reply["query"]])
+                queries = search.new([query])
             if not queries:
                 break
         return search

@@ -207,7 +207,6 @@ class KgInfusedSearch(RetrieverStrategy):
         return activation, chains, [*links.values()]
 
     def _texts(self, facts: GraphView, nearest: Sequence[Link]) -> list[str]:
-        """Distinct texts of the nearest statements."""
         texts = relationship_texts(facts.reader, [link.relationship for link in nearest])
         distinct = dict.fromkeys(
             one_line(texts[link.relationship][0]) for link in nearest if link.relationship in texts
@@ -257,10 +256,7 @@ class KgInfused(ReasonerStrategy):
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
-        """The answer cites the documents that contain it.
-
-        Without documents and facts no call for a note or an answer is made.
-        """
+        """The answer cites documents that contain it; without documents and facts there is none."""
         if self.baseline == "no-retrieval":
             return talk.answer(self.bare_answer(talk, ""))
         note, context = self.note(talk)
@@ -302,14 +298,9 @@ class KgInfused(ReasonerStrategy):
         )
         if not selected:
             return ""
-        reply = talk.call(
-            "summarize_statements",
-            object_of(summary=string(PROSE)),
-            question=asked,
-            max_tokens=self.max_tokens,
-            selected=[statement.parts for statement in selected],
-        )
-        return one_line(reply["summary"])
+        parts, size = [statement.parts for statement in selected], self.max_tokens
+        values = {"question": asked, "max_tokens": size, "selected": parts}
+        return text_reply(talk, "summarize_statements", "summary", **values)
 
     def activate(self, talk: Conversation, question: str) -> Activation:
         """Rounds of activation; ends early if nothing is selected or no new entity is reached.
@@ -348,27 +339,15 @@ class KgInfused(ReasonerStrategy):
 
     def augmented(self, talk: Conversation, question: str | None, note: str, summary: str) -> str:
         """A note with the facts of a summary worked in (equation 9)."""
-        reply = talk.call(
-            "augment_note",
-            object_of(note=string(PROSE)),
-            question=question,
-            max_tokens=self.max_tokens,
-            note=note,
-            summary=summary,
-        )
-        return one_line(reply["note"]) or note
+        values = {"question": question, "note": note, "summary": summary}
+        augmented = text_reply(talk, "augment_note", "note", max_tokens=self.max_tokens, **values)
+        return augmented or note
 
     def bare_answer(self, talk: Conversation, note: str, question: str | None = None) -> str:
         """The bare answer from a note; without a note from what the model knows (equation 10)."""
-        reply = talk.call(
-            "answer_from_note",
-            object_of(final_answer=string(300)),
-            question=question,
-            max_tokens=200,
-            final={} if question is None else None,
-            note=note,
-        )
-        return one_line(reply["final_answer"])
+        final: dict[str, bool] | None = {} if question is None else None
+        values = {"question": question, "note": note, "final": final, "max_tokens": 200}
+        return text_reply(talk, "answer_from_note", "final_answer", 300, **values)
 
     def _selected(
         self,
@@ -378,9 +357,8 @@ class KgInfused(ReasonerStrategy):
         selections: Sequence[Selection],
     ) -> list[int]:
         """The numbers that the model selects, each once, in its order."""
-        count = len(offered)
-        number = {"type": "integer", "enum": list(range(1, count + 1))}
-        most = min(count, self.selected)
+        number = {"type": "integer", "enum": list(range(1, len(offered) + 1))}
+        most = min(len(offered), self.selected)
         reply = talk.call(
             "select_statements",
             object_of(numbers=array_of(number, most)),
@@ -392,20 +370,15 @@ class KgInfused(ReasonerStrategy):
         return list(dict.fromkeys(reply["numbers"]))
 
     def _offered(
-        self,
-        view: GraphView,
-        question: Vector,
-        entities: Sequence[str],
-        known: Set[str],
+        self, view: GraphView, question: Vector, entities: Sequence[str], known: Set[str]
     ) -> list[tuple[str, Statement]]:
         """(entity, statement) without those `known`, the nearest to the question first."""
-        seen = set(known)
         by_entity = statements_from(view.reader, entities, inverse=self.inverse)
-        every: list[tuple[str, Statement]] = []
+        distinct: dict[str, tuple[str, Statement]] = {}
         for entity in entities:
-            statements = [s for s in by_entity[entity] if s.iri not in seen]
-            seen |= {statement.iri for statement in statements}
-            every += [(entity, statement) for statement in statements]
+            for statement in by_entity[entity]:
+                distinct.setdefault(statement.iri, (entity, statement))
+        every = [pair for iri, pair in distinct.items() if iri not in known]
         if not every:
             return []
         vectors = view.vectors.embedder.embed([s.text for _, s in every])
@@ -426,14 +399,8 @@ class KgInfused(ReasonerStrategy):
         asked = question or talk.question
         query = ""
         if expands:
-            reply = talk.call(
-                "expand_question",
-                object_of(query=string(300)),
-                question=question,
-                max_tokens=200,
-                summary=summary,
-            )
-            query = one_line(reply["query"])
+            values = {"question": question, "summary": summary, "max_tokens": 200}
+            query = text_reply(talk, "expand_question", "query", 300, **values)
         if not query or normalize_name(query) == normalize_name(asked):
             return talk.gather(question, limit=most).context
         first = talk.gather(question, limit=most - most // 2).context
@@ -443,14 +410,8 @@ class KgInfused(ReasonerStrategy):
         self, talk: Conversation, context: Context, question: str | None = None
     ) -> str:
         """A note on the question from its passages (equation 8)."""
-        reply = talk.call(
-            "passage_note",
-            object_of(note=string(PROSE)),
-            question=question,
-            context=context,
-            max_tokens=self.max_tokens,
-        )
-        return one_line(reply["note"])
+        values = {"question": question, "context": context, "max_tokens": self.max_tokens}
+        return text_reply(talk, "passage_note", "note", **values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,7 +428,6 @@ class WithFacts(ReasonerStrategy):
 
 
 def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
-    """The seeds with their names and descriptions."""
     labels = entity_labels(reader, (seed.node for seed in seeds))
     rows = reader.rows_for("description-sources", (seed.text for seed in seeds))
     texts = {row[0].value: row[1].value for row in rows}
@@ -479,6 +439,13 @@ def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
         )
         for seed in seeds
     )
+
+
+def text_reply(
+    talk: Conversation, prompt: str, key: str, most: int = PROSE, /, **values: Any
+) -> str:
+    """The reply to a call for one text of at most `most` characters, on one line."""
+    return one_line(talk.call(prompt, object_of(**{key: string(most)}), **values)[key])
 
 
 def one_line(text: str) -> str:

@@ -67,7 +67,7 @@ def _files_of(folder: Path) -> _Files:
 def converted(folder: Path, max_expansion: int, progress: Progress = silent) -> Iterator[Path]:
     """A packed file of N-Triples with all files of a folder, which is deleted afterwards.
 
-    Equal files give equal bytes. Raises `InputError` for a line of another form, `UsageError`.
+    Raises `InputError` for a line of another form, and `UsageError`.
     """
     files = _files_of(folder)
     with ScratchFolder("import") as scratch:
@@ -101,10 +101,7 @@ def _ntriples(files: _Files, max_expansion: int, progress: Progress) -> Iterator
 
 
 def _lines(
-    paths: Iterable[Path],
-    form: tuple[re.Pattern[str], str],
-    max_expansion: int,
-    progress: Progress,
+    paths: Iterable[Path], form: tuple[re.Pattern[str], str], max_expansion: int, progress: Progress
 ) -> Iterator[tuple[str, ...]]:
     """The groups of each line that is not empty."""
     pattern, expected = form
