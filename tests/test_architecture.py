@@ -59,7 +59,7 @@ ONLY_IN: dict[str, set[str]] = {
     "threadpoolctl": {"models"},
     "sqlite3": {"models", "server"},
     "spacy": {"extraction", "plugins.learned"},
-    "sklearn": {"plugins.learned", "plugins.link_candidates"},
+    "sklearn": {"plugins.learned", "plugins.link_candidates", "plugins.papers"},
     "bs4": {"documents"},
     "matplotlib": {"plugins.evaluation"},
     "resvg_py": {"server"},

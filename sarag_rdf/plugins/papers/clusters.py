@@ -24,8 +24,7 @@ def clusters(
 ) -> Iterator[tuple[str, list[tuple[str, float]]]]:
     """Each centre with the members of its cluster and their cosines with it, nearest first.
 
-    Entities become centres in their order, unless they are in a cluster already; those nearer to it
-    than `least` and in no cluster join it. So memory is that of one list of neighbours.
+    Entities become centres in their order; those nearer than `least` and in no cluster join it.
     """
     order = list(entities)
     known, joined = set(order), set()
@@ -44,10 +43,7 @@ def clusters(
 
 
 def _propose_cluster(context: MergeContext) -> Iterator[Match]:
-    """The members of each cluster with its centre, the one that most texts describe.
-
-    Names with other numbers ("1921", "1922") are left out, however near they are.
-    """
+    """The members of each cluster with its most described entity, unless their numbers differ."""
     features = context.features
     order = sorted(
         features.names, key=lambda e: (-len(features.texts[e]), -len(features.names[e]), e)

@@ -28,10 +28,7 @@ class SelfAsk(WithFacts):
 
     name = "self-ask"
     steps: int = option(
-        3,
-        "Maximum number of follow-up questions, each with a search and two calls.",
-        ge=1,
-        le=MAX_HOPS,
+        3, "Maximum number of follow-up questions, a search and two calls each.", ge=1, le=MAX_HOPS
     )
     max_tokens: int = max_tokens_option(512)
 
@@ -44,13 +41,9 @@ class SelfAsk(WithFacts):
         )
         for step in range(self.steps + 1):
             last = step == self.steps
+            end = {} if last else {"needs_follow_up": False}
             reply = talk.call(
-                "self_ask",
-                schema,
-                max_tokens=self.max_tokens,
-                final={} if last else {"needs_follow_up": False},
-                facts=facts,
-                last=last,
+                "self_ask", schema, max_tokens=self.max_tokens, final=end, facts=facts, last=last
             )
             final = reply["final_answer"]
             follow_up = " ".join(reply["follow_up"].split())
