@@ -7,7 +7,6 @@ import multiprocessing
 import signal
 import sys
 from bisect import insort
-from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -257,8 +256,7 @@ class FairQueue:
     """A semaphore of `size` slots, with at most `limit` waiting requests and round-robin fairness.
 
     A free slot goes to the clients in turn, and to the requests of one client in order of arrival.
-    When the queue is full, a new request displaces the last request of the client with the most
-    queued requests, if its own client has fewer; so no client can fill the queue for the others.
+    A client may fill half of the queue, so that there is room for the others.
     """
 
     def __init__(self, size: int, limit: int) -> None:
@@ -278,8 +276,10 @@ class FairQueue:
             self._free -= 1
             return
         rounds = [each[0] for each in self._places if each[2] == client]
-        if self.waiting >= self._limit:
-            self._displace(len(rounds))
+        if self.waiting >= self._limit or len(rounds) >= (self._limit + 1) // 2:
+            raise RequestError(
+                503, "too many concurrent requests: try again later", Retry_After="2"
+            )
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         place = (max([self._round, *rounds]) + 1, next(self._arrivals), client, slot)
         insort(self._places, place)
@@ -289,7 +289,7 @@ class FairQueue:
         except BaseException as error:
             if place in self._places:
                 self._places.remove(place)
-            elif slot.done() and not slot.cancelled() and slot.exception() is None:
+            elif slot.done() and not slot.cancelled():
                 self.release()  # the slot was granted at the moment of the cancellation
             if isinstance(error, TimeoutError):
                 raise RequestError(
@@ -305,21 +305,6 @@ class FairQueue:
                 slot.set_result(None)
                 return
         self._free += 1
-
-    def _displace(self, own: int) -> None:
-        """Make room in the full queue for a client that has `own` requests in it.
-
-        Raises `RequestError` (503) if no client has more than one request more.
-        """
-        full = RequestError(503, "too many concurrent requests: try again later", Retry_After="2")
-        numbers = Counter(each[2] for each in self._places)
-        busiest = max(numbers, key=numbers.__getitem__, default="")
-        if numbers[busiest] <= own + 1:
-            raise full
-        last = max(place for place in self._places if place[2] == busiest)
-        self._places.remove(last)
-        if not last[3].done():
-            last[3].set_exception(full)
 
 
 class Workers:
