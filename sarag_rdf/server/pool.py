@@ -165,22 +165,21 @@ class WorkerPool:
         size: int,
         seconds: float,
         option: str,
-        lazy: bool = False,
         grace: float = 0.0,
     ) -> None:
         """`open_graph` must be picklable.
 
         `seconds` is the time limit of a job, and `option` the command line option that sets it.
-        A process that uses more memory than the settings permit is killed.
-        `lazy` processes are started by their first job. A job whose client has disconnected may
-        finish within `grace` seconds, which is cheaper than restarting its process.
+        A process that uses more memory than the settings permit is killed. A job whose client has
+        disconnected may finish within `grace` seconds, which is cheaper than restarting its
+        process.
         """
         self._start = partial(_WorkerProcess, folder, settings, open_graph)
         self._seconds, self._option, self._grace = seconds, option, grace
         self._max_memory = settings.worker_memory
         self._queue = FairQueue(size, settings.queue)
-        self._idle = [None if lazy else self._start() for _ in range(size)]
-        self._processes = {process for process in self._idle if process}
+        self._processes: set[_WorkerProcess] = set()
+        self._idle: list[_WorkerProcess | None] = [self._started() for _ in range(size)]
         self._endings: set[asyncio.Task[None]] = set()
 
     @property
@@ -311,26 +310,23 @@ class Workers:
     """The worker processes of a server and their scratch folder, from `__enter__` on.
 
     `readers` run queries, `writer` updates one after the other, and `questions` searches and
-    answers. Those of `lazy` workers are started by their first job.
+    answers.
     """
 
-    def __init__(
-        self, settings: ServeSettings, open_graph: OpenGraph, *, lazy: bool = False
-    ) -> None:
+    def __init__(self, settings: ServeSettings, open_graph: OpenGraph) -> None:
         """`open_graph` opens the graph in a process; it must be picklable."""
-        self._settings, self.open_graph, self._lazy = settings, open_graph, lazy
+        self._settings, self.open_graph = settings, open_graph
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        settings, lazy = self._settings, self._lazy
+        settings = self._settings
         self.folder = self._stack.enter_context(ScratchFolder("serve")).path
-        self.readers = self._pool("--timeout", settings.timeout, settings.workers, lazy=lazy)
+        self.readers = self._pool("--timeout", settings.timeout, settings.workers)
         self.writer = self._pool("--write-timeout", settings.write_timeout, settings.writable)
         self.questions = self._pool(
             "--question-timeout",
             settings.question_timeout,
             settings.question_workers,
-            lazy=True,
             grace=_GRACE,
         )
         return self
