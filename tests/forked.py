@@ -41,8 +41,6 @@ _IMPORTED = (
     "tqdm",
     "scipy.sparse.csgraph",
 )
-_OF_FAKETIME = {"FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-"""Settings that libfaketime reads as it is loaded: a command's FAKETIME is in force at once."""
 _MOST = 1 << 20
 """The maximum length of a request."""
 
@@ -79,7 +77,7 @@ def start(
     arguments: Sequence[str], cwd: Path, env: Mapping[str, str], stdout: int, stderr: int
 ) -> Forked:
     """Start ``sarag`` with an empty standard input."""
-    control = _waiting(env.get("LD_PRELOAD", ""))
+    control = _waiting()
     ours, theirs = socket.socketpair()
     request = json.dumps([[*arguments], str(cwd), environment(**env)]).encode()
     assert len(request) < _MOST
@@ -99,13 +97,13 @@ def run_forked(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None 
 
 
 @cache
-def _waiting(library: str) -> socket.socket:
-    """The connection to a process that forks, with a library preloaded; it ends with this one."""
+def _waiting() -> socket.socket:
+    """The connection to the process that forks, which ends when this one does."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         subprocess.Popen(
             [sys.executable, "-m", "tests.forked", str(theirs.fileno())],
-            env=environment(LD_PRELOAD=library, **_OF_FAKETIME),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import ROOT
+from tests.command import ROOT, run_sarag
 from tests.fault_server import playing
 from tests.faults.corpus import openie_corpus
 from tests.faults.scenarios import OPENIE
@@ -41,6 +41,7 @@ def env() -> Iterator[dict[str, str]]:
             "SARAG_BASE_URL": server.base_url,
             "SARAG_EMBEDDER": "openai:one",
             "LD_PRELOAD": str(found[0]),
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
 
 
@@ -50,7 +51,7 @@ def test_runs_on_days_that_jump_give_the_same_graph(tmp_path: Path, env: dict[st
     asked = ("search", "Who was in Ulm?", "--json")
 
     def run(clock: str, *arguments: str) -> str:
-        done = run_forked(*arguments, cwd=tmp_path, env={**env, "FAKETIME": clock})
+        done = run_sarag(*arguments, cwd=tmp_path, env={**env, "FAKETIME": clock})
         assert (done.code, done.complaints) == (0, []), done
         return done.out
 
@@ -88,7 +89,7 @@ def test_a_clock_that_runs_backwards_leaves_a_graph_that_conforms(
     today = {name: value for name, value in env.items() if name != "LD_PRELOAD"}
     backwards = {**env, "FAKETIME": "@2020-06-01 00:00:00 i-60.0"}
     for arguments in (("index", "docs", *OPENIE), ("delete", "0001.txt")):
-        done = run_forked(*arguments, cwd=tmp_path, env=backwards)
+        done = run_sarag(*arguments, cwd=tmp_path, env=backwards)
         assert done.code == 0, done
     times = re.findall(r'"(\d{4}-\d\d-\d\dT[^"]*)"', nquads(tmp_path / "kg"))
     assert times
