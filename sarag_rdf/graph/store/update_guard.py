@@ -63,16 +63,16 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
     )
 
 
-def _names(node: object) -> set[str]:
+def _names(node: Any) -> set[str]:
     """The names of all nodes of an algebra."""
     names: set[str] = set()
     pending = [node]
     while pending:
         part = pending.pop()
-        if isinstance(part, CompValue):
-            names.add(part.name)
+        if isinstance(part, dict):
+            names.add(cast("CompValue", part).name)
             pending.extend(part.values())
-        elif isinstance(part, list | tuple | ParseResults):
+        elif _is_list(part):
             pending.extend(part)
     return names
 
@@ -141,8 +141,12 @@ def _reads_default(node: Any) -> bool:
         if node.name in ("BGP", "TriplesBlock") and _get(node, "triples"):
             return True
         node = [*node.values()]
-    is_list = isinstance(node, Iterable) and not isinstance(node, str)  # a term is a string
-    return is_list and any(map(_reads_default, node))
+    return _is_list(node) and any(map(_reads_default, node))
+
+
+def _is_list(node: object) -> bool:
+    """Whether it is a list, tuple or the like of pyparsing; a term is a string."""
+    return isinstance(node, Iterable) and not isinstance(node, str)
 
 
 _ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
