@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -69,7 +70,7 @@ def _names(node: Any) -> set[str]:
     pending = [node]
     while pending:
         part = pending.pop()
-        if isinstance(part, dict):
+        if isinstance(part, OrderedDict):
             names.add(cast("CompValue", part).name)
             pending.extend(part.values())
         elif _is_list(part):
@@ -134,7 +135,7 @@ def _uses_default(operation: CompValue) -> bool:
 
 def _reads_default(node: Any) -> bool:
     """Whether there is a pattern outside of GRAPH."""
-    if isinstance(node, dict):
+    if isinstance(node, OrderedDict):
         node = cast("CompValue", node)
         if node.name in ("Graph", "GraphGraphPattern", "ServiceGraphPattern"):
             return False
