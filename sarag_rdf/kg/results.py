@@ -169,10 +169,7 @@ def _fields(value: Any, names: str) -> dict[str, Any]:
 
 
 def key_sentences_of(retrieved: Retrieved, names: Mapping[str, str]) -> list[str]:
-    """The key sentence of each retrieved document, in order of rank; "" of an empty document.
-
-    `names` are the names of nodes by IRI, as `names_of` gives them.
-    """
+    """The key sentence of each document, by rank, "" of an empty one; `names` as by `names_of`."""
     onward: dict[str, list[str]] = {ranked.document.iri: [] for ranked in retrieved.documents}
     for ranked in retrieved.documents:
         for step in ranked.chain:
