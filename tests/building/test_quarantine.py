@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pyshacl
 import pytest
 import rdflib
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -445,7 +445,6 @@ found_relations = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.builds(Extraction, found_mentions, found_relations), min_size=3, max_size=3))
 def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction]) -> None:
     class Anything:

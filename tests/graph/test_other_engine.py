@@ -282,7 +282,7 @@ LOCAL = QdrantClient(":memory:")
 
 
 @pytest.mark.usefixtures("small")
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.dictionaries(names, st.integers(0, 4), max_size=20), changes)
 def test_any_history_ends_as_one_made_afresh(
     tmp_path_factory: pytest.TempPathFactory,

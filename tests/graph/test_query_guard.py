@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import QueryError
@@ -157,7 +157,6 @@ def run(text: str) -> None:
         pass
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(["", "VERSION '1.2' "]), around, around, st.sampled_from(["", "#\n}"]))
 @example("", ' VALUES ?x { "\\u0022 " } ', ' VALUES ?y { " \\u0022" } ', "")
 @example("", " #\r", "", "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -63,7 +63,6 @@ changes = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(names, st.integers(0, 4), max_size=20), changes, st.booleans())
 def test_any_history_ends_as_one_made_afresh(
     angles: Angles, history: list[tuple[Angles, set[str]]], broken_off: bool

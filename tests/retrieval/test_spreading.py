@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import Floats, Rows
@@ -61,7 +61,6 @@ def values(round_: Round) -> list[object]:
     return [*map(as_dict, active), *map(columns, round_.passes)]
 
 
-@settings(deadline=None, max_examples=300)
 @given(linked(), st.data(), st.integers(1, 3), st.integers(1, 4))
 def test_edges_that_are_not_reached_change_nothing(
     network: ArrayNetwork, data: st.DataObject, count: int, beam: int

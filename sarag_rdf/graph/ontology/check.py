@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final, Literal
 
-import networkx as nx
 from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.errors import UsageError
@@ -113,6 +112,8 @@ def _activation_rules(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
 
 def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[OntologyFinding]:
     """One finding for each set of terms in cycles; a term may be its own parent."""
+    import networkx as nx
+
     pairs = ((child, parent) for child in sorted(parents) for parent in parents[child])
     graph = nx.DiGraph(pair for pair in pairs if pair[0] != pair[1])
     for terms in nx.strongly_connected_components(graph):

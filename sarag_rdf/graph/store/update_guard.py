@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from pyparsing import ParseResults
-from rdflib.plugins.sparql.algebra import translateUpdate
-from rdflib.plugins.sparql.parser import parseUpdate
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.term import URIRef
+from typing import TYPE_CHECKING, Any, cast
 
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.graph.store.sparql_syntax import Token, check_size, tokens, undeclared_prefix
 
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
 """Codepoint escapes, which rdflib replaces before it parses, Oxigraph within strings and IRIs."""
+
+if TYPE_CHECKING:
+    from rdflib.plugins.sparql.parserutils import CompValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,9 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
     Raises `QueryError` for an update that rdflib cannot parse, because it cannot be checked, or
     that is nested too deeply or too long.
     """
+    from rdflib.plugins.sparql.algebra import translateUpdate  # a server need not wait for it
+    from rdflib.plugins.sparql.parser import parseUpdate
+
     check_size(text)
     operations: list[Any] = []
     lines = text.replace("\r", "\n")  # a carriage return ends a comment for Oxigraph only
@@ -63,16 +64,16 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
     )
 
 
-def _names(node: object) -> set[str]:
+def _names(node: Any) -> set[str]:
     """The names of all nodes of an algebra."""
     names: set[str] = set()
     pending = [node]
     while pending:
         part = pending.pop()
-        if isinstance(part, CompValue):
-            names.add(part.name)
+        if isinstance(part, OrderedDict):
+            names.add(cast("CompValue", part).name)
             pending.extend(part.values())
-        elif isinstance(part, list | tuple | ParseResults):
+        elif _is_list(part):
             pending.extend(part)
     return names
 
@@ -95,6 +96,8 @@ def _get(node: CompValue, name: str) -> Any:
 
 def _targets(operation: CompValue) -> Iterator[str | None]:
     """Graphs that an operation writes to; None for one that depends on the data."""
+    from rdflib.term import URIRef
+
     if operation.name in ("Clear", "Drop", "Create", "Load"):
         graph = _get(operation, "graphiri")
         if graph in ("ALL", "NAMED"):
@@ -130,15 +133,21 @@ def _uses_default(operation: CompValue) -> bool:
     return is_read and _reads_default(_get(operation, "where"))
 
 
-def _reads_default(node: object) -> bool:
+def _reads_default(node: Any) -> bool:
     """Whether there is a pattern outside of GRAPH."""
-    if isinstance(node, CompValue):
+    if isinstance(node, OrderedDict):
+        node = cast("CompValue", node)
         if node.name in ("Graph", "GraphGraphPattern", "ServiceGraphPattern"):
             return False
         if node.name in ("BGP", "TriplesBlock") and _get(node, "triples"):
             return True
         node = [*node.values()]
-    return isinstance(node, list | tuple | ParseResults) and any(map(_reads_default, node))
+    return _is_list(node) and any(map(_reads_default, node))
+
+
+def _is_list(node: object) -> bool:
+    """Whether it is a list, tuple or the like of pyparsing; a term is a string."""
+    return isinstance(node, Iterable) and not isinstance(node, str)
 
 
 _ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
