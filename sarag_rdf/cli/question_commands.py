@@ -131,9 +131,8 @@ def strategies(names: tuple[str, ...], **options: Any) -> int:
 
     installed = {kind: [*loadable(group)] for kind, group in GROUPS.items()}
     known = [plugin.name for several in installed.values() for plugin, _ in several]
-    for name in names:
-        if name not in known:
-            raise UsageError(f"unknown strategy '{name}': choose from {', '.join(known)}")
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"unknown strategy '{unknown[0]}': choose from {', '.join(known)}")
     data: dict[str, dict[str, Any]] = {}
     lines = []
     for kind, several in installed.items():
@@ -143,8 +142,7 @@ def strategies(names: tuple[str, ...], **options: Any) -> int:
             if isinstance(loaded, PluginError):
                 problem(loaded)
                 continue
-            described = _described(plugin, loaded)
-            data.setdefault(kind, {})[plugin.name] = described
+            data.setdefault(kind, {})[plugin.name] = described = _described(plugin, loaded)
             lines.append(_strategy_text(f"--{kind} {form(plugin, loaded)}", plugin, described))
     return emit(options, data, *lines)
 

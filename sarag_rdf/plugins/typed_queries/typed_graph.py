@@ -351,7 +351,7 @@ class TypedGraph:
         equal: dict[str, str] = {}
         for pattern in query.patterns:
             own = self._property(pattern)
-            ends = []
+            ends: list[str] = []
             for end in pattern.ends:
                 term = end
                 if not is_variable(end) and own.is_literal and len(ends) == 1:
