@@ -33,7 +33,7 @@ from sarag_rdf.cli.query_commands import prologue_of
 from sarag_rdf.graph.ontology.schema import NUMBERS
 from sarag_rdf.graph.store import query_outline
 from sarag_rdf.graph.store.query_outline import QueryOutline, TriplePattern, UnusedTerm, Vocabulary
-from sarag_rdf.graph.store.results import parse_json_results, parse_tsv_results, plain_text
+from sarag_rdf.graph.store.results import parse_json_results, plain_text
 from sarag_rdf.graph.store.sparql_syntax import check_query
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 
@@ -197,7 +197,11 @@ def _read_terms(file: Path, text: str) -> Table | bool:
             return parse_json_results(json.loads(text))
         if "<<" in text:
             raise InputError(f"{file.name} has triple terms, which are not compared")
-        return parse_tsv_results(text)
+        parsed: Any = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
+        if isinstance(parsed, ox.QueryBoolean):
+            return bool(parsed)
+        names = tuple(variable.value for variable in parsed.variables)
+        return Table(names, [tuple(row) for row in parsed])
     except _MALFORMED as error:
         kind = "JSON" if file.suffix == ".srj" else "TSV"
         reason = f"{file.name} is not a SPARQL result in {kind} ({error})"

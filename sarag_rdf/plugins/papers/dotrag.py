@@ -36,7 +36,7 @@ from typing import Any, Final
 import numpy as np
 
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
-from sarag_rdf.answering.single import reasoned_answer
+from sarag_rdf.answering.single import answer_from
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
@@ -60,10 +60,10 @@ from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line, text_reply
 from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.baselines import in_turn
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import Explanation, RetrieverStrategy
-from sarag_rdf.retrieval.rrf import in_turn
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
@@ -501,4 +501,4 @@ class DotRag(_PathOptions, ReasonerStrategy):
             talk.add(Evidence(evidence, context))
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
-        return reasoned_answer(talk, context, max_tokens=self.max_tokens)
+        return answer_from(talk, context, max_tokens=self.max_tokens)

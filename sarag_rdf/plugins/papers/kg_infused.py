@@ -54,9 +54,9 @@ from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.baselines import in_turn, ranks
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import Explanation, RetrieverStrategy
-from sarag_rdf.retrieval.rrf import in_turn, ranks
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView

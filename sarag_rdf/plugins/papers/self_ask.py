@@ -11,7 +11,7 @@ from sarag_rdf.answering.conversation import (
     citations_of,
     format_facts,
 )
-from sarag_rdf.answering.single import looked_up
+from sarag_rdf.answering.single import brief_text
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation
@@ -56,9 +56,12 @@ class SelfAsk(WithFacts):
         return talk.answer(final, reasoning=format_facts(facts), citations=citations)
 
     def _looked_up(self, talk: Conversation, question: str) -> tuple[str, list[Citation]]:
-        if not self.facts:
-            return looked_up(talk, question)
-        infusion = KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
-        note, context = infusion.note(talk, question)
-        answer = infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
+        if self.facts:
+            infusion = KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
+            note, context = infusion.note(talk, question)
+            answer = infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
+        else:
+            context = talk.gather(question).context
+            is_empty = context.is_empty
+            answer = INSUFFICIENT if is_empty else brief_text(talk, context, question=question)
         return answer, [] if abstains(answer) else citations_of(answer, context)

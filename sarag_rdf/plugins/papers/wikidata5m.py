@@ -22,7 +22,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
-from sarag_rdf.building.importer import Importer, rdf_blocks
+from sarag_rdf.building.graph_import import Importer, rdf_blocks
 from sarag_rdf.graph.store.input_files import READ_ERRORS, input_file, unpacked
 
 _LANGUAGE = "en"

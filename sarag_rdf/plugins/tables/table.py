@@ -22,7 +22,7 @@ from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.options import option
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
-from sarag_rdf.building.importer import ImportOptions
+from sarag_rdf.building.graph_import import ImportOptions
 from sarag_rdf.graph.store.input_files import READ_ERRORS, InputFile, StatementBlock, unpacked
 from sarag_rdf.plugins.tables.mapping import (
     IRI_CHARACTERS,

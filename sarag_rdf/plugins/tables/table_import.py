@@ -19,7 +19,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
-from sarag_rdf.building.importer import Importer
+from sarag_rdf.building.graph_import import Importer
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, is_datatype
 from sarag_rdf.graph.store.input_files import InputFile, run_in_child, unpacked
 from sarag_rdf.plugins.tables.table import LEXICAL, TableOptions, blocks, normalized, table_rows

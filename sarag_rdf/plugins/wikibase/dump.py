@@ -14,7 +14,7 @@ from pyoxigraph import Triple
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.base.options import option
-from sarag_rdf.building.importer import Importer, ImportOptions, check_iri, rdf_blocks
+from sarag_rdf.building.graph_import import Importer, ImportOptions, check_iri, rdf_blocks
 from sarag_rdf.graph.store.input_files import InputFile, StatementBlock, triple_blocks
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.model import Entity, Json, mapping, statements
