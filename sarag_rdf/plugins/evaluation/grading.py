@@ -214,7 +214,8 @@ def report(
     }
     prices = setting["prices"]
     values = {label: [_values(row, prices) for row in own] for label, own in graded.items()}
-    kinds = {"type": [q.type or None for q in questions], "hops": [q.hops for q in questions]}
+    types, hops = [q.type or None for q in questions], [q.hops for q in questions]
+    kinds: dict[str, list[Any]] = {"type": types, "hops": hops}
     names = [*COMPARED, "matched", *(name for name in SHOWN if name not in COMPARED)]
     reported = reporting.results(
         "system", values, names, list(COMPARED), kinds, setting, list(COSTS)

@@ -56,7 +56,7 @@ def settings_of(
         raise UsageError(f"{len(chosen)} settings are too many: vary at most {MOST_SETTINGS}")
     spec = Spec.parse(retriever)
     labels: dict[RetrieverOptions, str] = {}
-    settings = []
+    settings: list[Setting] = []
     for values in chosen:
         label = ":".join([spec.name, *map("=".join, {**spec.options, **values}.items())])
         settings.append((values, labels.setdefault(ranking_options(label), label)))

@@ -344,8 +344,8 @@ class _YarrrmlReader:
             self._check_prefix(type_, datatype, location)
         elif not language.replace("-", "").isalnum():
             raise self._error(location, f"'{language}' is not a language tag")
-        types = {"datatype": datatype, "language": language}
-        return replace(term, kind="literal", is_template=False, **types)
+        typed = replace(term, datatype=datatype, language=language)
+        return replace(typed, kind="literal", is_template=False)
 
     def _term(self, value: Any, location: str, default: TermKind) -> TermMap:
         if isinstance(value, Mapping):
