@@ -46,7 +46,7 @@ from sarag_rdf.plugins.evaluation.datasets import (
     read_questions,
 )
 from sarag_rdf.plugins.evaluation.measures import mean
-from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, RetrievalMethod, evaluate
+from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, Evaluation
 
 SHARES = (0.1, 0.2, 0.4)
 METHODS = ("sarag", "sarag-paper", "ppr", "dense")
@@ -150,8 +150,9 @@ def recall(
             report = kg.index([p.source for p in corpus.passages], extractor=f"openie:{path}")
             if report.problems:
                 raise SystemExit(f"noise.py: {report.problems[0]}")
-            chosen = [RetrievalMethod(name, ranking_options(name)) for name in methods]
-            _, outcomes = evaluate(kg, corpus, questions, chosen, Cutoffs((k,)), _quietly)
+            chosen = {name: ranking_options(name) for name in methods}
+            evaluation = Evaluation(kg, corpus, questions, Cutoffs((k,)), _quietly)
+            _, outcomes = evaluation.run(chosen)
     return {
         method: mean([row.figures for row in rows], f"R@{k}") or 0.0
         for method, rows in outcomes.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Protocol
 from uuid import uuid4
 
@@ -18,13 +18,14 @@ from sarag_rdf.graph.vectors.vector_store import VectorStore
 
 BATCH = 512
 """Vectors per request to send, fetch or delete them."""
+_CHANGED = "the vectors were changed by another process: open the graph again"
 
 
 class VectorEngine(Protocol):
     """Stores collections of vectors by IRI; failures raise `VectorStoreError`.
 
-    The effects of a call are visible to the next one. Names of collections begin with the name of
-    the graph, followed by letters, digits and hyphens.
+    The effects of a call are visible to the next one. Names of collections begin with that of the
+    graph, followed by letters, digits and hyphens.
     """
 
     def collections(self) -> Iterable[str]:
@@ -72,7 +73,7 @@ class EngineIndex(VectorIndex):
             iris = [self.iris[row] for row in rows[begin : begin + BATCH].tolist()]
             vectors = self._engine.fetch(self.collection, iris)
             if vectors.keys() != set(iris):
-                raise _changed_error()
+                raise VectorStoreError(_CHANGED)
             matrix[begin : begin + BATCH] = [vectors[iri] for iri in iris]
         return matrix[inverse]
 
@@ -87,16 +88,15 @@ class EngineIndex(VectorIndex):
                 break
         rows = find_all(self.iris, [iri for iri, product in candidates if product >= threshold])
         if not len(rows) or rows.min() < 0:
-            raise _changed_error()
+            raise VectorStoreError(_CHANGED)
         return rows
 
 
 class EngineVectors(VectorStore):
     """A `VectorStore` with vectors in an engine, and IRIs in a local store.
 
-    A collection is marked with the key of its index only while it is complete; after an
-    interruption it has no mark. It is used if the local store names it under the same key, and
-    rebuilt otherwise.
+    A collection has the key of its index as its mark while it is complete. It is used if the local
+    store names it under the same key, and rebuilt otherwise.
     """
 
     def __init__(self, engine: VectorEngine, name: str, local: VectorStore) -> None:
@@ -123,10 +123,8 @@ class EngineVectors(VectorStore):
         arrays = self._local.load_arrays(kind, key)
         if arrays is None or "collection" not in arrays:
             return None
-        iris, collection = (
-            IriList.of_arrays(arrays, "iris"),
-            arrays["collection"].tobytes().decode(),
-        )
+        iris = IriList.of_arrays(arrays, "iris")
+        collection = arrays["collection"].tobytes().decode()
         if self._engine.marked(collection) != key or self._engine.count(collection) != len(iris):
             return None
         return EngineIndex(self._engine, collection, iris, int(arrays["width"][0]))
@@ -136,10 +134,9 @@ class EngineVectors(VectorStore):
     ) -> EngineIndex:
         rest = iter(blocks)
         first = next(rest)
-        index = EngineIndex(
-            self._engine, f"{self._name}-{kind}-{uuid4().hex}", IriList.packed(iris), first.shape[1]
-        )
-        self._engine.create(index.collection, max(1, index.width))
+        collection = f"{self._name}-{kind}-{uuid4().hex}"
+        index = EngineIndex(self._engine, collection, IriList.packed(iris), first.shape[1])
+        self._engine.create(collection, max(1, index.width))
         self._put(index.collection, iris, chain([first], rest))
         self._commit(kind, key, index)
         self._drop(kind, but=index.collection)
@@ -160,8 +157,7 @@ class EngineVectors(VectorStore):
         merge = Merge.of(old.iris, deleted, inserted)
         if merge.size:
             self._engine.mark(old.collection, "")
-            replaced = set(inserted)
-            removed = [iri for iri in deleted if iri not in replaced]
+            removed = sorted(set(deleted).difference(inserted))
             for begin in range(0, len(removed), BATCH):
                 self._engine.delete(old.collection, removed[begin : begin + BATCH])
             self._put(old.collection, inserted, blocks)
@@ -177,16 +173,15 @@ class EngineVectors(VectorStore):
         self._local.rekey(name, before, after)
 
     def _put(self, collection: str, iris: Sequence[str], blocks: Iterable[Matrix]) -> None:
-        done = 0
+        rest = iter(iris)
         for block in blocks:
             for begin in range(0, len(block), BATCH):
                 rows = block[begin : begin + BATCH]
-                names = iris[done : done + len(rows)]
+                names = list(islice(rest, len(rows)))
                 if len(names) < len(rows):
                     raise ValueError("there are more vectors than IRIs")
                 self._engine.put(collection, names, rows)
-                done += len(rows)
-        if done < len(iris):
+        if next(rest, None) is not None:
             raise ValueError("there are fewer vectors than IRIs")
 
     def _commit(self, kind: str, key: str, index: EngineIndex) -> None:
@@ -204,7 +199,3 @@ class EngineVectors(VectorStore):
         for name in list(self._engine.collections()):
             if pattern.fullmatch(name) and name != but:
                 self._engine.drop(name)
-
-
-def _changed_error() -> VectorStoreError:
-    return VectorStoreError("the vectors were changed by another process: open the graph again")

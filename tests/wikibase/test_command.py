@@ -58,5 +58,5 @@ def test_options_of_wikibase_are_refused_elsewhere(
 def test_what_is_not_there(graph: Path, sarag: Sarag, tmp_path: Path) -> None:
     export = ("export", "--kg", graph, "--format", "quickstatements")
     sarag(*export, "--over", "movies").fails(2, "movies")
-    sarag(*export, "--properties", tmp_path / "none.tsv").fails(1, "none.tsv", "cannot be read")
+    sarag(*export, "--properties", tmp_path / "none.tsv").fails(1, "none.tsv", "cannot read")
     sarag("export", "--kg", tmp_path / "none", "--format", "wikibase").fails(1, "no graph")

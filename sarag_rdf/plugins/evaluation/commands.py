@@ -122,8 +122,7 @@ selection_options = together(
 )  # fmt: skip
 """Selection of questions."""
 result_options = together(
-    flags.json_option,
-    file_option("--output", "Write the JSON of all results to this file, too."),
+    flags.json_option, file_option("--output", "Write the JSON of all results to this file, too.")
 )
 """All results as JSON."""
 output_options = together(
@@ -194,10 +193,7 @@ class Inputs:
     def setting(
         self, options: Mapping[str, Any], kinds: Iterable[str], **more: Any
     ) -> dict[str, Any]:
-        """What a report says of its inputs; `kinds` are those of the problems that it counts.
-
-        `more` are settings of the command's own.
-        """
+        """What a report says of its inputs, with counts of these `kinds` of problems."""
         return {
             "corpus": self.corpus.summary if self.corpus else None,
             "questions": {**self.file.summary, "count": len(self.questions)},
@@ -216,10 +212,8 @@ class Inputs:
 def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> Iterator[Inputs]:
     """The first --limit questions, shuffled before if --seed is given, and a graph of the corpus.
 
-    Without a corpus, the graph is that of --kg as it is. If the command needs answers, questions
-    without one are left out. Raises `InputError` for files that cannot be used, and for the graph
-    of another corpus; `UsageError` without a corpus and a graph, and for a graph by another
-    extractor.
+    Without a corpus the graph is that of --kg. With `need_answers`, questions without one are left
+    out. Raises `InputError` for files that cannot be used, `UsageError` for such options.
     """
     from sarag_rdf.plugins.evaluation import datasets
 
@@ -232,7 +226,13 @@ def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> It
     questions = [q for q in selected if q.has_answer or not need_answers]
     if not questions:
         raise InputError(f"no question of {options['questions']} has a known answer")
-    with _corpus_graph(options, corpus) as (kg, unextracted):
+    if corpus is None and not options["kg"]:
+        raise UsageError("name the corpus with --corpus, or a graph with --kg")
+    with (
+        ScratchFolder("evaluate") as scratch,
+        flags.open_graph({**options, "kg": options["kg"] or scratch.path / "kg"}) as kg,
+    ):
+        unextracted = _index(kg, corpus, options)
         problems = datasets.question_problems(file, selected)
         if corpus is not None:
             problems |= datasets.count_problems(corpus, selected, kg.documents(), unextracted)
@@ -244,32 +244,18 @@ def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> It
         yield Inputs(kg, corpus, file, questions, problems)
 
 
-@contextmanager
-def _corpus_graph(
-    options: Mapping[str, Any], corpus: Corpus | None
-) -> Iterator[tuple[KnowledgeGraph, int]]:
-    """A graph of the corpus, and the number of documents missing from an extraction file."""
-    if corpus is None and not options["kg"]:
-        raise UsageError("name the corpus with --corpus, or a graph with --kg")
-    with (
-        ScratchFolder("evaluate") as scratch,
-        flags.open_graph({**options, "kg": options["kg"] or scratch.path / "kg"}) as kg,
-    ):
-        known = kg.extractors()
-        kind = (options["extractor"] or "").partition(":")[0]
-        if known and kind and known != {kind}:
-            raise UsageError(
-                f"{options['kg']} was extracted with {', '.join(sorted(known))}, not with "
-                f"{kind}: omit --extractor, or name another folder with --kg"
-            )
-        missing = 0
-        if corpus is not None and not known:
-            missing = _index(kg, corpus, options["extractor"] or "spacy")
-        yield kg, missing
-
-
-def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
-    extractor = kg.extractor(name)
+def _index(kg: KnowledgeGraph, corpus: Corpus | None, options: Mapping[str, Any]) -> int:
+    """Index a corpus into an empty graph; the number of documents missing from an extraction."""
+    known, name = kg.extractors(), options["extractor"] or ""
+    kind = name.partition(":")[0]
+    if known and kind and known != {kind}:
+        raise UsageError(
+            f"{options['kg']} was extracted with {', '.join(sorted(known))}, not with "
+            f"{kind}: omit --extractor, or name another folder with --kg"
+        )
+    if corpus is None or known:
+        return 0
+    extractor = kg.extractor(name or "spacy")
     note(f"indexing with {extractor.method.extractor} ({extractor.method.model})")
     with progress_bars() as progress:
         sources = [passage.source for passage in corpus.passages]
@@ -280,7 +266,8 @@ def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
     if more > 0:
         problem(f"... and {more} more that could not be indexed")
     if not report.added:
-        raise InputError(f"no passage of {corpus.summary['file']} could be indexed with {name}")
+        file = corpus.summary["file"]
+        raise InputError(f"no passage of {file} could be indexed with {name or 'spacy'}")
     return int(getattr(extractor, "missing_documents", 0))
 
 

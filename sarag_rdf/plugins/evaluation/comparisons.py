@@ -27,15 +27,8 @@ from sarag_rdf.base.types import Answer
 from sarag_rdf.cli.flags import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.kg import registry
-from sarag_rdf.plugins.evaluation import commands
+from sarag_rdf.plugins.evaluation import commands, grading
 from sarag_rdf.plugins.evaluation.datasets import DataFile
-from sarag_rdf.plugins.evaluation.grading import (
-    QUESTION_ERRORS,
-    Replies,
-    ask_each,
-    fenced_prompt,
-    usage_of,
-)
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
 from sarag_rdf.plugins.evaluation.reporting import difference, interval, percent, table
 
@@ -114,7 +107,7 @@ def pair_prompt(order: Comparison) -> str:
     answers = {"first": order.first, "second": order.second}
     texts = [text for each in answers.values() for text in (each.reasoning, each.answer)]
     question = order.question
-    return fenced_prompt("judge_pair", question, *texts, question=question, **answers)
+    return grading.fenced_prompt("judge_pair", question, *texts, question=question, **answers)
 
 
 def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -> str:
@@ -138,13 +131,12 @@ def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -
 def report(
     pairs: Mapping[str, Comparison],
     counts: Mapping[str, int],
-    replies: Replies[Comparison],
+    replies: grading.Replies[Comparison],
     setting: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
 
-    `tie` includes `order`. `setting` has `seed` and `prices`. Identical answers are ties; pairs
-    without a valid reply in both orders are excluded and counted.
+    `tie` includes `order`. Identical answers are ties; pairs without two replies are excluded.
     """
     rows: list[dict[str, Any]] = [
         {"id": id_, "question": pair.question, **_verdicts(pair, replies)}
@@ -162,12 +154,12 @@ def report(
         "results": {
             name: _rates([row[name] for row in judged], setting["seed"]) for name in CRITERIA
         },
-        "judge": usage_of(replies, setting["prices"]),
+        "judge": grading.usage_of(replies, setting["prices"]),
         "questions": rows,
     }
 
 
-def _verdicts(pair: Comparison, replies: Replies[Comparison]) -> dict[str, str | None]:
+def _verdicts(pair: Comparison, replies: grading.Replies[Comparison]) -> dict[str, str | None]:
     if pair.first == pair.second:
         return dict.fromkeys(CRITERIA, "tie")
     forth, back = (replies[order] for order in (pair, pair.swapped))
@@ -254,7 +246,7 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
         )
 
     with commands.interruption(options["replies"]), progress_bars() as progress:
-        replies = ask_each(ask, [*orders], options["concurrency"], progress, "comparing")
+        replies = grading.ask_each(ask, [*orders], options["concurrency"], progress, "comparing")
     setting = {
         "systems": labels,
         "limit": options["limit"],
@@ -310,10 +302,9 @@ def preferences_of(
     threads: int,
     progress: Progress,
 ) -> dict[Input, dict[str, Any] | None]:
-    """The preference for each input as TRL reads it: conversations of one turn.
+    """The preference for each input as TRL reads it, by a model for each of `DECODINGS`.
 
-    None where no result is better or a reply was not valid. `decoders` is a model for each of
-    `DECODINGS`. Raises errors that end a run.
+    None where no result is better or a reply was not valid. Raises errors that end a run.
     """
 
     def work(given: Input) -> dict[str, Any] | None:
@@ -340,12 +331,12 @@ def preferences_of(
             "rejected": [{"role": "assistant", "content": worst}],
         }
 
-    return ask_each(work, inputs, threads, progress, "comparing")
+    return grading.ask_each(work, inputs, threads, progress, "comparing")
 
 
 def notes_prompt(given: Input, results: Sequence[str]) -> str:
     texts = {"question": given.question, "note": given.note, "facts": given.facts}
-    return fenced_prompt("judge_notes", *texts.values(), *results, **texts, results=results)
+    return grading.fenced_prompt("judge_notes", *texts.values(), *results, **texts, results=results)
 
 
 @click.command(
@@ -397,7 +388,7 @@ def preferences(**options: Any) -> None:
         for rounds in options["rounds"]:
             reasoner = run.kg.reasoner(f"kg-infused:rounds={rounds}", gather, llm)
             for question in run.questions:
-                with suppress(*QUESTION_ERRORS):  # that question gives no note
+                with suppress(*grading.QUESTION_ERRORS):  # that question gives no note
                     inputs |= dict.fromkeys(inputs_of(reasoner.answer(question.query)))
                 advance(1)
         judged = preferences_of(

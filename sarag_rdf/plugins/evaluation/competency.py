@@ -31,16 +31,8 @@ from sarag_rdf.cli.flags import kg_option, open_graph, query_over_option, sparql
 from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.cli.query_commands import prologue_of
 from sarag_rdf.graph.ontology.schema import NUMBERS
-from sarag_rdf.graph.store.query_outline import (
-    QueryOutline,
-    TriplePattern,
-    UnusedTerm,
-    Vocabulary,
-    compact,
-    group_of,
-    outline_of,
-    unused_terms,
-)
+from sarag_rdf.graph.store import query_outline
+from sarag_rdf.graph.store.query_outline import QueryOutline, TriplePattern, UnusedTerm, Vocabulary
 from sarag_rdf.graph.store.results import parse_json_results, plain_text
 from sarag_rdf.graph.store.sparql_syntax import check_query
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
@@ -51,6 +43,7 @@ ANSWER_SUFFIXES: Final = (".csv", ".tsv", ".srj")
 _TRACED: Final = 3
 """Missing rows for which the pattern without a solution is determined."""
 _BOOLEANS: Final = {"true": True, "false": False}
+_MALFORMED = (SyntaxError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 Row = tuple[str, ...]
 """The cells of a row as text, in the order of the variables."""
 
@@ -59,8 +52,7 @@ Row = tuple[str, ...]
 class Stop:
     """Where answers end: no solution has `pattern` together with the patterns before it.
 
-    With a `row`, this is about that missing row only. An empty pattern means that all triple
-    patterns have solutions, which another clause excludes.
+    With a `row`, for that missing row. Without a pattern, another clause excludes all solutions.
     """
 
     pattern: str
@@ -77,9 +69,8 @@ class Stop:
 class CompetencyResult:
     """The result of one question.
 
-    `question` is its summary, `expected` and `found` the numbers of expected rows and of those that
-    were found. `missing` and `unexpected` have rows, `unused` the terms of the query that do not
-    occur in the graph. `message` says what went wrong if `state` is error.
+    `expected` and `found` are numbers of rows, `missing` and `unexpected` are rows. `unused` are
+    the terms of the query that do not occur in the graph. `message` says what went wrong.
     """
 
     name: str
@@ -122,11 +113,9 @@ def question_files(folder: Path) -> tuple[Path, ...]:
 def evaluate_question(
     file: Path, run_query: RunQuery, known: Vocabulary, prologue: str = ""
 ) -> CompetencyResult:
-    """Run a query and compare its result with the expected answers.
+    """Run a query and compare its result with the expected answers; never raises for its files.
 
-    `known` has the declared classes and properties, `prologue` the prefixes that need no
-    declaration. A file that cannot be read, or a query that does not run, gives a result of state
-    error.
+    `known` has the declared classes and properties, `prologue` prefixes that need no declaration.
     """
     name, question = file.stem, ""
     try:
@@ -138,10 +127,10 @@ def evaluate_question(
         if result.state == "passes":
             return result
         try:
-            outline = outline_of(prologue + text)
+            outline = query_outline.outline_of(prologue + text)
         except QueryError as error:  # syntax that the engine knows and rdflib does not
             return replace(result, message=str(error))
-        unused = unused_terms(outline, run_query, known)
+        unused = query_outline.unused_terms(outline, run_query, known)
         stops = tuple(_stops(result, outline, run_query, answer))
         return replace(result, unused=unused, stops=stops)
     except (InputError, QueryError) as error:
@@ -170,10 +159,8 @@ def read_answers(query: Path) -> Table | bool:
     """
     files = _answer_files(query)
     if not files:
-        raise InputError(
-            f"no expected answers: write them to {query.stem}.csv, {query.stem}.tsv or "
-            f"{query.stem}.srj"
-        )
+        names = f"{query.stem}.csv, {query.stem}.tsv or {query.stem}.srj"
+        raise InputError(f"no expected answers: write them to {names}")
     if len(files) > 1:
         raise InputError(f"expected answers in {files[0].name} and {files[1].name}: keep one")
     (file,) = files
@@ -196,12 +183,11 @@ def _read_csv(file: Path, text: str) -> Table:
     except ValueError as error:
         raise InputError(f"{file.name} is empty: its first line names the variables") from error
     variables = tuple(name.strip().removeprefix("?") for name in header)
+    width = len(variables)
     for number, row in enumerate(rows, start=1):
-        if len(row) != len(variables):
-            raise InputError(
-                f"{file.name}: row {number} has {len(row)} cells, but there are {len(variables)} "
-                "variables"
-            )
+        if len(row) != width:
+            cells = f"row {number} has {len(row)} cells, but there are {width} variables"
+            raise InputError(f"{file.name}: {cells}")
     return Table(variables, [tuple(row) for row in rows])
 
 
@@ -216,14 +202,7 @@ def _read_terms(file: Path, text: str) -> Table | bool:
             return bool(parsed)
         names = tuple(variable.value for variable in parsed.variables)
         return Table(names, [tuple(row) for row in parsed])
-    except (
-        SyntaxError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except _MALFORMED as error:
         kind = "JSON" if file.suffix == ".srj" else "TSV"
         reason = f"{file.name} is not a SPARQL result in {kind} ({error})"
         raise InputError(f"{reason}: repair it") from error
@@ -248,24 +227,20 @@ def _compare(
     order = [result.variables.index(variable) for variable in expected.variables]
     # Terms are compared with texts if the expected answers are texts.
     is_text = all(isinstance(cell, str) for row in expected.rows for cell in row)
+    terms = [[row[column] for column in order] for row in result.rows]
     found = {
-        tuple(_key(row[column], is_text=is_text) for column in order): tuple(
-            plain_text(row[column]) for column in order
-        )
-        for row in result.rows
+        tuple(_key(term, is_text=is_text) for term in row): tuple(map(plain_text, row))
+        for row in terms
     }
     unexpected = dict(found)
     missing: dict[Row, None] = {}
-    matched: set[Row] = set()
+    matched: dict[Row, None] = {}
     for row in expected.rows:
         keys = [key for key in product(*map(_keys, row)) if key in found]
         for key in keys:
             unexpected.pop(key, None)
         shown = tuple(cell if isinstance(cell, str) else plain_text(cell) for cell in row)
-        if keys:
-            matched.add(shown)
-        else:
-            missing[shown] = None
+        (matched if keys else missing)[shown] = None
     state: State = "partly" if matched else "fails"
     return replace(
         failed,
@@ -317,7 +292,7 @@ def _stops(
     if answer is False or not answer.rows:
         pattern = first_without_solutions(outline, run_query, {})
         if pattern is not None or answer is False:
-            yield Stop(compact(pattern.text, outline.prefixes) if pattern else "")
+            yield Stop(query_outline.compact(pattern.text, outline.prefixes) if pattern else "")
             return
     for row in result.missing[:_TRACED]:
         values = {
@@ -326,17 +301,16 @@ def _stops(
             if cell and not cell.startswith("_:")
         }
         pattern = first_without_solutions(outline, run_query, values)
-        yield Stop(compact(pattern.text, outline.prefixes) if pattern else "", row)
+        yield Stop(query_outline.compact(pattern.text, outline.prefixes) if pattern else "", row)
 
 
 def first_without_solutions(
     outline: QueryOutline, run_query: Callable[[str], Any], values: Mapping[str, str]
 ) -> TriplePattern | None:
-    """The first required pattern that has no solution together with those before it.
+    """The first required pattern that has no solution together with those before it, or None.
 
     `values` maps variables to expressions that hold for them; patterns with these variables come
-    first, so that the pattern is one that lacks them. None if all required patterns together have
-    solutions.
+    first, so that the pattern is one that lacks them.
     """
     patterns = sorted(outline.required, key=lambda p: p.variables.isdisjoint(values))
     bound: set[str] = set()
@@ -344,7 +318,7 @@ def first_without_solutions(
         bound |= pattern.variables
         filters = " ".join(f"FILTER({values[name]})" for name in values if name in bound)
         prefix = [_joined(one, patterns[:number]) for one in patterns[:number]]
-        if not run_query(f"ASK {outline.dataset} {group_of(prefix, filters)}"):
+        if not run_query(f"ASK {outline.dataset} {query_outline.group_of(prefix, filters)}"):
             return pattern
     return None
 
@@ -374,8 +348,7 @@ _SHOWN = 3
 
 
 @click.command(
-    name="competency",
-    epilog="Example:  sarag evaluate competency examples/competency --kg kg",
+    name="competency", epilog="Example:  sarag evaluate competency examples/competency --kg kg"
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @kg_option

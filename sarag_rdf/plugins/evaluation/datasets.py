@@ -145,10 +145,9 @@ class Corpus:
         return {**self.file, "passages": len(self.passages)}
 
     def index_of(self, title: str, text: str) -> int | None:
-        """The position in `passages` of a title and text, or None.
+        """The position of a passage, or None; one without a title matches any title.
 
-        A passage without a title matches any title; an empty title matches the first passage with
-        the text.
+        An empty title matches the first passage with the text.
         """
         key = _bare(title), _bare(text)
         if key in self._exact:
@@ -156,20 +155,13 @@ class Corpus:
         return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
 
     def support_of(self, question: Question) -> tuple[int, ...]:
-        """The positions of the supporting passages of a question.
-
-        Empty if recall is undefined, because the file marks no paragraph as supporting, or because
-        the corpus lacks one of them.
-        """
+        """The positions of the supporting passages; empty if none is marked, or one is missing."""
         positions = dict.fromkeys(self.index_of(*paragraph) for paragraph in question.supporting)
         known = tuple(position for position in positions if position is not None)
         return known if len(known) == len(positions) else ()
 
     def index_of_part(self, title: str, text: str) -> int | None:
-        """The position of the passage with this title and text, or else that contains the text.
-
-        None for an empty text, or without such a passage.
-        """
+        """The position of the passage with this title that equals or contains the text, or None."""
         if (title, text) not in self._parts:
             key = _bare(title), _bare(text)
             titled = self._titled.get(key[0], ()) if key[1] else ()
@@ -249,10 +241,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """Questions in the order of their file, the first of each id; others are `duplicates`.
-
-    `summary` is that of the file in a report.
-    """
+    """Questions in the order of their file, the first of each id; others are `duplicates`."""
 
     questions: tuple[Question, ...]
     duplicates: int
@@ -276,10 +265,7 @@ def read_questions(path: Path) -> QuestionFile:
 
 
 def _table_questions(file: DataFile) -> Iterator[Question]:
-    """The rows of a tab-separated table with the columns ``question`` and ``answers``.
-
-    Answers are separated by bars; the topic of a question may be in square brackets.
-    """
+    """The questions of a table; answers are separated by bars, topics may be in square brackets."""
     table = csv.DictReader(io.StringIO(file.text), delimiter="\t", quoting=csv.QUOTE_NONE)
     try:
         rows = list(table)

@@ -50,19 +50,6 @@ _COLUMNS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceResult:
-    """The statements of a sentence, each as the keys that it can be compared by.
-
-    `problem` says why the sentence could not be extracted.
-    """
-
-    text: str
-    gold: frozenset[Key]
-    extracted: tuple[frozenset[Key], ...]
-    problem: str | None = None
-
-
 def keys_of(relation: Relation) -> frozenset[Key]:
     """The keys of a typed relation: several if its object is a literal."""
     subject, objects = relation.subject, {relation.object}
@@ -74,58 +61,43 @@ def keys_of(relation: Relation) -> frozenset[Key]:
     return frozenset((soft_text(s), relation.predicate, soft_text(o)) for s, o in triples)
 
 
-def extract_all(
-    extractor: Extractor, gold: Sequence[Example], progress: Progress
-) -> Iterator[SentenceResult]:
+def report(
+    extractor: Extractor, gold: Sequence[Example], schema: Schema, progress: Progress
+) -> dict[str, Any]:
+    """Measures over all statements and by property, and what differs by sentence.
+
+    Each sentence is a document of its own. Undefined measures are 0.
+    """
     documents = [
         Document(f"urn:sentence:{number}", "urn:sentences", "", example.text, 0, len(example.text))
         for number, example in enumerate(gold)
     ]
     advance = progress("extracting", len(documents))
-    for example, extraction in zip(gold, extractor.extract(documents), strict=True):
-        known = frozenset(
-            (soft_text(s.subject), s.property, soft_text(s.object)) for s in example.statements
-        )
-        if isinstance(extraction, Exception):
-            yield SentenceResult(example.text, known, (), str(extraction))
-        else:
-            typed = (keys_of(relation) for relation in extraction.relations if relation.predicate)
-            yield SentenceResult(example.text, known, tuple(dict.fromkeys(typed)))
-        advance(1)
-
-
-def report(
-    results: Sequence[SentenceResult], schema: Schema, setting: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The setting, measures over all statements and by property, and what differs by sentence.
-
-    Precision is the share of the statements extracted that are gold, recall the share of gold
-    statements that were extracted; undefined ones are 0.
-    """
+    labels = {iri: property_.label for iri, property_ in schema.properties.items()}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for result in results:
-        extracted = frozenset[Key]().union(*result.extracted)
-        for key in result.gold:
-            counts[key[1]].update(gold=1, found=key in extracted)
-        for keys in result.extracted:
-            counts[min(keys)[1]].update(extracted=1, right=not result.gold.isdisjoint(keys))
-    labels = {iri: schema.properties[iri].label for iri in counts if iri in schema.properties}
+    sentences = []
+    for example, extraction in zip(gold, extractor.extract(documents), strict=True):
+        known = {
+            (soft_text(s.subject), s.property, soft_text(s.object)) for s in example.statements
+        }
+        problem = str(extraction) if isinstance(extraction, Exception) else None
+        relations = () if isinstance(extraction, Exception) else extraction.relations
+        extracted = dict.fromkeys(keys_of(r) for r in relations if r.predicate)
+        every = frozenset[Key]().union(*extracted)
+        for key in known:
+            counts[key[1]].update(gold=1, found=key in every)
+        for keys in extracted:
+            counts[min(keys)[1]].update(extracted=1, right=not known.isdisjoint(keys))
+        unexpected = (min(keys) for keys in extracted if not keys & known)
+        differing: dict[str, Iterable[Key]] = {"missing": known - every, "unexpected": unexpected}
+        shown = {kind: _shown(keys, labels) for kind, keys in differing.items()}
+        sentences.append({"text": example.text, **shown, "problem": problem})
+        advance(1)
     rows = {labels.get(iri, iri): _measured(own) for iri, own in counts.items()}
     return {
-        "setting": dict(setting),
         "all": _measured(sum(counts.values(), Counter())),
         "properties": dict(sorted(rows.items())),
-        "sentences": [
-            {
-                "text": result.text,
-                "missing": _shown(result.gold.difference(*result.extracted), labels),
-                "unexpected": _shown(
-                    (min(keys) for keys in result.extracted if not keys & result.gold), labels
-                ),
-                "problem": result.problem,
-            }
-            for result in results
-        ],
+        "sentences": sentences,
     }
 
 
@@ -188,7 +160,7 @@ def extraction(**options: Any) -> None:
         if not gold:
             raise InputError(f"{options['gold']} has no sentences")
         extractor = kg.extractor(options["extractor"], schema=schema)
-        results = list(extract_all(extractor, gold, progress))
+        measured = report(extractor, gold, schema, progress)
     setting = {
         "gold": options["gold"].name,
         "extractor": options["extractor"],
@@ -196,7 +168,7 @@ def extraction(**options: Any) -> None:
         "limit": options["limit"],
         "version": sarag_rdf.__version__,
     }
-    data = report(results, schema, setting)
+    data = {"setting": setting, **measured}
     commands.show_results(options, data, lines(data))
 
 
@@ -284,10 +256,7 @@ class GoldExtractor:
 
 
 def pairwise(gold: Sequence[str], predicted: Sequence[str]) -> PRF:
-    """Of all pairs of mentions that are called one entity, those that are, and the reverse.
-
-    An undefined share is 1: nothing is wrong, or missing.
-    """
+    """Of all pairs of mentions that are called one entity; an undefined share is 1."""
     both = _pairs(Counter(zip(gold, predicted, strict=True)).values())
     proposed, true = _pairs(Counter(predicted).values()), _pairs(Counter(gold).values())
     return PRF(both / proposed if proposed else 1.0, both / true if true else 1.0)
@@ -300,8 +269,8 @@ def _pairs(sizes: Iterable[int]) -> int:
 def b_cubed(gold: Sequence[str], predicted: Sequence[str]) -> PRF:
     """Means over mentions (Bagga and Baldwin, "Algorithms for Scoring Coreference Chains", 1998).
 
-    The precision of a mention is the share of those in its predicted group that are of its entity,
-    its recall the share of those of its entity that are in its predicted group.
+    The precision of a mention is the share of its predicted group that is of its entity, its recall
+    the share of its entity that is in its predicted group.
     """
     if not gold:
         return PRF(1.0, 1.0)
@@ -355,12 +324,8 @@ def resolution(**options: Any) -> None:
     counts = {"mentions": len(mentions), "entities": len(set(gold))}
     heads = ["rule", "merges", "pairs P", "R", "F1", "B-cubed P", "R", "F1"]
     cells = [
-        [
-            row["rule"],
-            str(row["merges"]),
-            *map(str, (*row["pairs"].values(), *row["b_cubed"].values())),
-        ]
-        for row in rows
+        [str(each) for each in (rule, merges, *pairs.values(), *b_cubed.values())]
+        for rule, merges, pairs, b_cubed in map(dict.values, rows)
     ]
     emit(
         options,

@@ -100,10 +100,7 @@ def ask_each(
     progress: Progress,
     what: str,
 ) -> dict[Item, Result | None]:
-    """What `ask` returns for each item, None after an error of that item alone.
-
-    `items` are distinct. Raises errors that end a run.
-    """
+    """What `ask` returns for each distinct item, None after an error of that item alone."""
 
     def work(item: Item, _: Event) -> Result | None:
         try:
@@ -209,20 +206,16 @@ def report(
 ) -> dict[str, Any]:
     """The settings, a result for each system, a row for each question; fractions in [0, 1] or None.
 
-    `setting` has `baseline`, `seed` and `prices`. The values contain no times, dates or paths.
-    `verdicts` is None without a judge.
+    `verdicts` is None without a judge. The values contain no times, dates or paths.
     """
     graded = {
         label: [grade(q, row, verdicts or {}) for q, row in zip(questions, own, strict=True)]
         for label, own in rows.items()
     }
-    values = {
-        label: [_values(row, setting["prices"]) for row in own] for label, own in graded.items()
-    }
-    kinds: dict[str, list[Any]] = {
-        "type": [q.type or None for q in questions],
-        "hops": [q.hops for q in questions],
-    }
+    prices = setting["prices"]
+    values = {label: [_values(row, prices) for row in own] for label, own in graded.items()}
+    types, hops = [q.type or None for q in questions], [q.hops for q in questions]
+    kinds: dict[str, list[Any]] = {"type": types, "hops": hops}
     names = [*COMPARED, "matched", *(name for name in SHOWN if name not in COMPARED)]
     reported = reporting.results(
         "system", values, names, list(COMPARED), kinds, setting, list(COSTS)
@@ -236,7 +229,7 @@ def report(
     return {
         "setting": dict(setting),
         "results": reported,
-        "judge": None if verdicts is None else _judge(verdicts, setting["prices"]),
+        "judge": None if verdicts is None else _judge(verdicts, prices),
         "questions": [
             {
                 "id": question.id,

@@ -160,11 +160,7 @@ def fits_budget(words: int, tokens: int) -> bool:
 
 
 def words_to_answer(answers: Iterable[str], documents: Iterable[Document]) -> int | None:
-    """The number of words, in order of rank, up to the end of the first document with an answer.
-
-    Answers are compared as whole words after normalization; empty ones never match. None if no
-    document contains an answer.
-    """
+    """The number of words up to the end of the first document with an answer, or None."""
     known, words = tuple(answers), 0
     for document in documents:
         words += count_words(document)

@@ -13,7 +13,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -65,8 +65,8 @@ Statement = tuple[str, str, str]
 class WrittenQuestion:
     """A question with its gold path.
 
-    `walk` are the statements of the walk that it was drawn from, which lead to one of the answers,
-    and `supporting` their documents as (title, text). `is_rewritten` if a model wrote the text.
+    `walk` are the statements of a walk to one of the answers, and `supporting` their documents as
+    (title, text). The text is composed, or a model's.
     """
 
     text: str
@@ -74,7 +74,6 @@ class WrittenQuestion:
     path: RelationPath
     walk: tuple[Statement, ...]
     supporting: tuple[tuple[str, str], ...]
-    is_rewritten: bool = False
 
     @property
     def id(self) -> str:
@@ -108,25 +107,16 @@ class WrittenQuestion:
         }
 
 
-@dataclass(slots=True)
-class WritingReport:
-    """The questions, and how many walks gave none, by the keys of `REASONS`.
-
-    `refused` counts replies of the model that could not be used, or named the wrong entities: then
-    the composed question stands.
-    """
-
-    questions: list[WrittenQuestion] = field(default_factory=list)
-    rejected: Counter[str] = field(default_factory=Counter)
-    refused: int = 0
-
-
 class _RejectionError(Exception):
     """A walk that gives no question, with a key of `REASONS`."""
 
 
 class QuestionWriter:
-    """Draws walks from the graph of a retriever of relation paths, and writes questions."""
+    """Draws walks from the graph of a retriever of relation paths, and writes questions.
+
+    `rejected` counts walks without a question by the keys of `REASONS`, and `refused` the replies
+    of the model that could not be used.
+    """
 
     def __init__(
         self,
@@ -143,62 +133,56 @@ class QuestionWriter:
         self._reader = paths.view.reader
         self._schema = paths.index.schema
         self._tried: set[tuple[str, HopSequence]] = set()
+        self.questions: list[WrittenQuestion] = []
+        self.rejected: Counter[str] = Counter()
+        self.refused = 0
         self._ways = lru_cache(maxsize=CACHED)(self._read_ways)
 
-    def write(self, count: int, seed: int, progress: Progress) -> WritingReport:
-        """At most `count` questions: fewer if `TRIES` walks for each are not enough.
-
-        Raises `InputError` if there are none, with the reasons.
-        """
-        report = WritingReport()
+    def write(self, count: int, seed: int, progress: Progress) -> None:
+        """Write `count` questions, or fewer from `TRIES` walks for each; `InputError` for none."""
         rng = random.Random(seed)  # noqa: S311 - not for cryptography
         advance = progress("writing questions", count)
         texts: set[str] = set()
         for start in islice(self._starts(rng), TRIES * count):
             try:
-                question = self._question(start, rng, texts, report)
+                question = self._question(start, rng, texts)
             except _RejectionError as rejection:
-                report.rejected[str(rejection)] += 1
+                self.rejected[str(rejection)] += 1
                 continue
             texts |= {_plain(question.text), _plain(question.composed)}
-            report.questions.append(question)
+            self.questions.append(question)
             advance(1)
-            if len(report.questions) == count:
+            if len(self.questions) == count:
                 break
-        if not report.questions:
-            rejected = reasons(report.rejected)
+        if not self.questions:
+            rejected = reasons(self.rejected)
             reason = f"all walks were rejected: {rejected}" if rejected else "no entity has a path"
             raise InputError(
                 f"no question was written; {reason}. "
                 "Choose another length with --hops, allow more answers with --answers, or name "
                 "another graph with --over"
             )
-        return report
 
     def _starts(self, rng: random.Random) -> Iterator[str]:
         """Entities at which a path can start, in random order, again and again."""
         entities = list(self._paths.view.iris.entities)
-        parts = self._paths.in_use.parts
-        is_any = True
-        while is_any:
-            is_any = False
+        readers = [term_reader(self._reader, part) for part in self._paths.in_use.parts]
+        starts = [""]
+        while starts:
+            starts = []
             rng.shuffle(entities)
             for begin in range(0, len(entities), BATCH):
                 some = entities[begin : begin + BATCH]
                 known = {
                     entity.value
-                    for part in parts
-                    for entity, end in term_reader(self._reader, part).rows_for("entity-ends", some)
+                    for reader in readers
+                    for entity, end in reader.rows_for("entity-ends", some)
                     if end.value in self._schema.joins
                 }
-                for entity in some:
-                    if entity in known:
-                        is_any = True
-                        yield entity
+                starts = [entity for entity in some if entity in known] or starts
+                yield from (entity for entity in some if entity in known)
 
-    def _question(
-        self, start: str, rng: random.Random, texts: set[str], report: WritingReport
-    ) -> WrittenQuestion:
+    def _question(self, start: str, rng: random.Random, texts: set[str]) -> WrittenQuestion:
         """The question of a random walk from an entity; raises `_RejectionError`."""
         hops, walk, nodes = self._walk(start, rng)
         self._refuse("repeated", (start, hops) in self._tried)
@@ -218,8 +202,8 @@ class QuestionWriter:
         self._refuse("repeated", _plain(composed) in texts)
         supporting = self._supporting(walk)
         self._refuse("unsupported", not supporting)
-        text = self._rewritten(composed, name, hidden, report)
-        return WrittenQuestion(text, composed, path, walk, supporting, text != composed)
+        text = self._rewritten(composed, name, hidden)
+        return WrittenQuestion(text, composed, path, walk, supporting)
 
     @staticmethod
     def _refuse(reason: str, is_refused: bool) -> None:
@@ -274,7 +258,7 @@ class QuestionWriter:
         named = entity_labels(self._reader, between - {path.topic})
         return {answer.name for answer in path.answers} | {name for name, _ in named.values()}
 
-    def _rewritten(self, composed: str, name: str, hidden: set[str], report: WritingReport) -> str:
+    def _rewritten(self, composed: str, name: str, hidden: set[str]) -> str:
         """The question by a model; the composed one without it, or if it names what it must not."""
         if self._llm is None:
             return composed
@@ -287,7 +271,7 @@ class QuestionWriter:
         except (TruncatedReplyError, UnparsableReplyError):
             text = ""
         if not text or not _names(text, name) or _names_any(text, hidden, name):
-            report.refused += 1
+            self.refused += 1
             return composed
         return text
 
@@ -299,8 +283,7 @@ class QuestionWriter:
             some = [self._articles.get(subject) for subject, *_ in walk]
             return tuple(dict.fromkeys(a for a in some if a)) if all(some) else ()
         chosen: dict[str, None] = {}
-        for statement in walk:
-            documents = self._documents(statement)
+        for documents in map(self._documents, walk):
             if not documents:
                 return ()
             if not documents & chosen.keys():
@@ -327,10 +310,8 @@ class QuestionWriter:
 
 def read_articles(path: Path) -> dict[str, tuple[str, str]]:
     """Topic -> title and text of its article, from a file by ``export --format articles``."""
-    return {
-        str(record.get("id", "")): (str(record.get("title", "")), str(record["text"]))
-        for record in DataFile(path).records("text")
-    }
+    records = DataFile(path).records("text")
+    return {str(r.get("id", "")): (str(r.get("title", "")), str(r["text"])) for r in records}
 
 
 def write_questions(questions: Iterable[WrittenQuestion]) -> str:
@@ -408,18 +389,18 @@ def command(**options: Any) -> None:
             articles=articles,
             llm=kg.llm() if options["rewrite"] else None,
         )
-        report = writer.write(options["count"], options["seed"], progress)
+        writer.write(options["count"], options["seed"], progress)
         if options["corpus"]:
             passages = [{"title": title, "text": text} for title, text in kg.documents()]
             with open_output(options["corpus"]) as stream:
                 stream.write(json.dumps(passages, ensure_ascii=False, indent=1).encode() + b"\n")
     with open_output(options["output"]) as stream:
-        stream.write(write_questions(report.questions).encode())
-    click.echo(f"{counted(len(report.questions), 'question')} of {options['count']}")
-    if report.rejected:
+        stream.write(write_questions(writer.questions).encode())
+    click.echo(f"{counted(len(writer.questions), 'question')} of {options['count']}")
+    if writer.rejected:
         click.echo(
-            f"{counted(report.rejected.total(), 'walk')} rejected: {reasons(report.rejected)}"
+            f"{counted(writer.rejected.total(), 'walk')} rejected: {reasons(writer.rejected)}"
         )
     if options["rewrite"]:
-        rewritten = sum(question.is_rewritten for question in report.questions)
-        click.echo(f"{rewritten} rewritten by the model; {report.refused} replies not used")
+        rewritten = sum(question.text != question.composed for question in writer.questions)
+        click.echo(f"{rewritten} rewritten by the model; {writer.refused} replies not used")

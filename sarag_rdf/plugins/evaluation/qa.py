@@ -96,10 +96,7 @@ def ask_all(
     threads: int,
     progress: Progress,
 ) -> dict[str, list[SystemResult]]:
-    """Rows by system, one per question, in their order.
-
-    All systems run on a question before the next one. Raises errors that end a run.
-    """
+    """Rows by system, one per question; all systems run on a question before the next one."""
     jobs = [(system, question) for question in questions for system in systems]
     advance = progress("answering", len(jobs))
     rows: dict[str, list[SystemResult]] = {system.label: [] for system in systems}
@@ -151,10 +148,7 @@ def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
 
 @dataclass(slots=True)
 class Account:
-    """The model usage and evidence of a question, also if a later call fails.
-
-    `saved` is the time in seconds that was saved by cached replies.
-    """
+    """The usage and evidence of a question, and the seconds that cached replies saved."""
 
     usage: Usage = field(default_factory=Usage)
     saved: float = 0.0
@@ -264,9 +258,7 @@ def answer_questions(
     """The report and the timings of systems; timings and plot are written as `options` say."""
     registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
-    commands.check_outputs(
-        options["replies"], options["output"], options["timings"], options["plot"]
-    )
+    commands.check_outputs(*(options[name] for name in ("replies", "output", "timings", "plot")))
     endpoint, replies = endpoint_of(dict(options)), options["replies"]
     llm = registry.make_llm(endpoint, replies)
     judge = llm if options["judge"] else None
@@ -402,8 +394,7 @@ class PublishedTable:
 def read_table(name: str, dataset: str | None, further: str = "") -> PublishedTable:
     """A packaged table by its name, or one in a file; by default for its first data set.
 
-    `further` are options of the table's own retriever. Raises `UsageError` for an unknown table or
-    data set, and `InputError` for a file of another form.
+    `further` are options of the table's own retriever. Raises `UsageError` and `InputError`.
     """
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not name.endswith(".toml") and not path.is_file():
@@ -445,14 +436,14 @@ def table_lines(
     """The table as text or Markdown: figures measured, then those published, in percent."""
     results = {result["system"]: result for result in report["results"]}
     heads = ["row", *(head.partition("|")[0] for head in paper.columns.values()), *paper.models]
-    rows = [
-        [
-            row.name,
-            *cells(results.get(row.system, {}), paper.columns),
-            *(" ".join(f"{f:g}" for f in row.published.get(m, ())) or "-" for m in paper.models),
-        ]
-        for row in paper.rows
-    ]
+
+    def texts(row: Row) -> Iterator[str]:
+        yield row.name
+        yield from cells(results.get(row.system, {}), paper.columns)
+        published = (row.published.get(model, ()) for model in paper.models)
+        yield from (" ".join(f"{f:g}" for f in figures) or "-" for figures in published)
+
+    rows = [[*texts(row)] for row in paper.rows]
     setting = report["setting"]
     yield (
         f"{paper.title}: {setting['questions']['count']} questions; model: {setting['model']}; "

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import click
@@ -47,10 +47,7 @@ _RIDGE: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PathResult:
-    """One question: scores in the order of the accountings, and the time of the search.
-
-    `best_of_five` is None for a search without paths.
-    """
+    """Scores of a question by accounting, the time of the search, F1 of the best of five."""
 
     scores: tuple[PRF, ...]
     seconds: float
@@ -110,10 +107,9 @@ def evaluate_articles(
 ) -> list[PathResult]:
     """Search articles about the entities of `view` for all questions, without their brackets.
 
-    Both accountings are against the topic of a question and its answers. Article topics are the
-    entities that the documents found are about; chunk-resolved adds the neighbours of each that
-    its document names (DotRAG, section A.4). Raises `InputError` if no document is an article
-    about an entity of the graph.
+    Article topics are the entities that the documents found are about; chunk-resolved adds the
+    neighbours of each that its document names (DotRAG, section A.4). Raises `InputError` if no
+    document is an article about an entity of the graph.
     """
     results, every_topic = [], set[str]()
     for question in questions:
@@ -174,7 +170,7 @@ class Example:
 
 def examples(paths: PathSearch, questions: Sequence[Question]) -> list[Example]:
     """What weights are fitted on: the first paths of each question by the present weights."""
-    rows_of_questions = []
+    every = []
     for question in questions:
         rows, values = [], []
         for topic in paths.topics(question.marked):
@@ -185,9 +181,9 @@ def examples(paths: PathSearch, questions: Sequence[Question]) -> list[Example]:
                 if followed.answers:
                     rows.append(features[at])
                     values.append(_answer_f1(followed, question))
-        shape = len(rows), len(FEATURES)
-        rows_of_questions.append(Example(np.array(rows).reshape(shape), np.array(values)))
-    return rows_of_questions
+        matrix = np.array(rows).reshape(len(rows), len(FEATURES))
+        every.append(Example(matrix, np.array(values)))
+    return every
 
 
 def fitted(some: Sequence[Example]) -> Floats:
@@ -232,12 +228,10 @@ def mean_f1(some: Sequence[Example], weights: Floats) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     """A fitted model, and the mean F1 of each file of questions.
 
-    `left_out` are those of each half of the questions by weights fitted on the other half; `all`
-    those by the model, which was fitted on all of them.
+    `left_out` are by weights fitted on the other half of the questions, `all` by the model.
     """
 
     model: PathModel
@@ -248,10 +242,7 @@ class Fit:
 def fit_paths(
     paths: PathSearch, files: Sequence[Sequence[Question]], version: str, data: str
 ) -> Fit:
-    """Fit weights on all questions; first on each half, to report the other.
-
-    Raises `InputError` if no question of a half has a path to one of its answers.
-    """
+    """Fit weights on all questions, and on each half; raises `InputError` for too few answers."""
     every = [examples(paths, questions) for questions in files]
     weights = fitted([*chain(*every)])
     halves = [[e for some in every for e in some[own::2]] for own in (0, 1)]
@@ -381,33 +372,28 @@ def fit_command(**options: Any) -> None:
         paths = relation_paths(kg.retriever(options["retriever"], explain=False))
         fit = fit_paths(paths, [*files.values()], options["version"], data)
     output.write_text(fit.model.to_json() + "\n", encoding="utf-8")
-    emit(
-        options,
-        {
-            "left_out": dict(zip(names, fit.left_out, strict=True)),
-            "all": dict(zip(names, fit.all, strict=True)),
-            "weights": dict(fit.model.weights),
-        },
-        *(
-            f"{name}: F1 {100 * left_out:.1f} of the questions left out, {100 * every:.1f} of all"
-            for name, left_out, every in zip(names, fit.left_out, fit.all, strict=True)
-        ),
+    figures = {
+        key: dict(zip(names, values, strict=True))
+        for key, values in (("left_out", fit.left_out), ("all", fit.all))
+    }
+    lines = (
+        f"{name}: F1 {100 * left_out:.1f} of the questions left out, {100 * every:.1f} of all"
+        for name, left_out, every in zip(names, fit.left_out, fit.all, strict=True)
     )
+    emit(options, {**figures, "weights": dict(fit.model.weights)}, *lines)
     note(f"written to {output}")
 
 
 def _row(path: Path, results: Sequence[PathResult], accountings: Sequence[str]) -> dict[str, Any]:
     best = [result.best_of_five for result in results if result.best_of_five is not None]
     median, p95 = np.percentile([1000 * result.seconds for result in results], (50, 95)).tolist()
+    scores = zip(*([score.values() for score in result.scores] for result in results), strict=True)
     return {
         "file": path.name,
         "questions": len(results),
         "accountings": {
-            name: {
-                measure: round(100 * fmean(row[measure] for row in rows), 1) for measure in rows[0]
-            }
-            for at, name in enumerate(accountings)
-            if (rows := [result.scores[at].values() for result in results])
+            name: {key: round(100 * fmean(row[key] for row in rows), 1) for key in rows[0]}
+            for name, rows in zip(accountings, scores, strict=True)
         },
         "best_of_five": round(100 * fmean(best), 1) if best else None,
         "milliseconds": {"median": round(median, 1), "p95": round(p95, 1)},

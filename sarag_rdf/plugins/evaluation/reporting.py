@@ -40,9 +40,8 @@ def results(
 ) -> list[dict[str, Any]]:
     """The result of each system: means, difference from the baseline, and means by group.
 
-    `kind` is the key of its label; `compared` are the measures whose difference is reported, and
-    `costs` those that are not reported by group. `groups` are keys of groups by question, None for
-    none. `setting` has `baseline` and `seed`.
+    `kind` is the key of its label, `compared` the measures with a difference, `costs` those without
+    groups. `groups` are keys of groups by question, or None. `setting` has `baseline` and `seed`.
     """
     base = rows[setting["baseline"]]
     return [
@@ -108,8 +107,7 @@ def block(
 ) -> Iterator[str]:
     """A titled table with a row for each result: its label, and percentages of `columns`.
 
-    `columns` maps measures to headings. A column with a format behind a bar (``docs|.1f``) shows
-    the number itself.
+    A column with a format behind a bar (``docs|.1f``) shows the number itself.
     """
     if title:
         yield from ("", title)
@@ -119,8 +117,11 @@ def block(
 
 def cells(row: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
     """The values of a row as `block` shows them."""
-    formats = {name: head.partition("|")[2] for name, head in columns.items()}
-    return [_cell(row.get(name), form) for name, form in formats.items()]
+    formats = [(row.get(name), head.partition("|")[2]) for name, head in columns.items()]
+    return [
+        percent(value) if value is None or not form else f"{value:{form}}"
+        for value, form in formats
+    ]
 
 
 def differences(
@@ -181,23 +182,13 @@ def interval(values: Mapping[str, float] | None) -> str:
     return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
-def _cell(value: float | None, format_: str) -> str:
-    return percent(value) if not format_ or value is None else f"{value:{format_}}"
-
-
 # ------------------------------------------------------------------------------------------- Plot
 
-_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")
-"""Distinguishable with all common kinds of colour vision (Okabe and Ito 2008)."""
-_MARKS: Final = "osD^vPX"
-_INK, _MUTED, _GRID = "#1b2430", "#56606e", "#dde2e8"
+_MARKS: Final = "osD^vPX*<>"
 
 
 def check_plot(path: Path | None) -> None:
-    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
-
-    Raises `MissingDependencyError` without matplotlib.
-    """
+    """Raise `UsageError` unless the plot is .png, `MissingDependencyError` for matplotlib."""
     if path is not None and find_spec("matplotlib") is None:
         raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
     if path is not None and path.suffix.lower() != ".png":
@@ -216,8 +207,7 @@ def write_plot(
 ) -> None:
     """Plot points by label as PNG, joined by lines or not, with the same bytes in each run.
 
-    `x` and `y` are the labels of the axes; values of y are in [0, 1]. Needs matplotlib; raises
-    `OSError` if the file cannot be written.
+    `x` and `y` are the labels of the axes; values of y are in [0, 1].
     """
     import matplotlib.style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -225,31 +215,24 @@ def write_plot(
 
     columns = 1 if max(map(len, curves)) > 40 else 3
     height = 5.0 + 0.2 * ceil(len(curves) / columns)
-    with matplotlib.style.context("default"):
+    with matplotlib.style.context(["default", "tableau-colorblind10"]):
         figure = Figure(figsize=(9.6, height), dpi=150, facecolor="white", layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        axes.set_title(
-            fill(title, 80), loc="left", color=_INK, fontweight="bold", pad=14, parse_math=False
-        )
-        axes.grid(visible=True, axis="y", color=_GRID)
-        axes.tick_params(colors=_MUTED, length=0)
-        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.set_title(fill(title, 80), loc="left", parse_math=False)
+        axes.grid(visible=True, axis="y")
         for number, (label, points) in enumerate(curves.items()):
-            axes.plot(
-                *zip(*points, strict=True), label=label, color=_COLOURS[number % len(_COLOURS)],
-                marker=_MARKS[(number + number // len(_COLOURS)) % len(_MARKS)],
-                linestyle="-" if is_line else "none", linewidth=2, markersize=5 if is_line else 9,
-                clip_on=False, zorder=3,
-            )  # fmt: skip
+            mark = _MARKS[(number + number // len(_MARKS)) % len(_MARKS)]
+            style = f"{mark}-" if is_line else mark
+            axes.plot(*zip(*points, strict=True), style, label=label, clip_on=False, zorder=3)
         axes.set_ylim(0.0, 1.0)
         axes.set_xlim(left=min(0.0, *(at for points in curves.values() for at, _ in points)))
         if is_percent:
             axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-        axes.set_xlabel(x, color=_INK)
-        axes.set_ylabel(y, color=_INK)
-        key = figure.legend(loc="outside lower left", frameon=False, fontsize=9, ncols=columns)
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        key = figure.legend(loc="outside lower left", frameon=False, ncols=columns)
         for text in key.get_texts():
             text.set_parse_math(False)
         figure.savefig(path, format="png", metadata={"Software": None})

@@ -14,7 +14,7 @@ import click
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Progress, Retriever, embed_queries
-from sarag_rdf.base.types import Document, Query
+from sarag_rdf.base.types import Document
 from sarag_rdf.cli.flags import Decorator, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -30,25 +30,16 @@ CURVE = 20
 _WARM_UP = question_of("Which of these passages comes first?")
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalMethod:
-    """The options of a retriever, and the label under which its results are reported."""
-
-    label: str
-    options: RetrieverOptions
-
-    def limited(self, limit: int) -> RetrieverOptions:
-        """The options with at most `limit` documents, unless they have a limit already."""
-        return self.options if self.options.limit else replace(self.options, limit=limit)
+Methods = Mapping[str, RetrieverOptions]
+"""The options of retrievers by the label under which their results are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
     """The result of a method for a question.
 
-    `ranks` are those of the supporting passages, from 1, None if not retrieved. `figures` are
-    measures in [0, 1] by name, such as ``R@5``, without undefined ones, and the number of documents
-    ``returned``. `milliseconds` is the time to retrieve the largest k documents.
+    `ranks` of the supporting passages are from 1, None if not retrieved; `figures` are in [0, 1] by
+    name, such as ``R@5``, beside the number of documents ``returned``; undefined ones are absent.
     """
 
     ranks: tuple[int | None, ...]
@@ -81,102 +72,94 @@ class Cutoffs:
                 for t in self.tokens}  # fmt: skip
 
 
-def evaluate(
-    kg: KnowledgeGraph,
-    corpus: Corpus,
-    questions: Sequence[Question],
-    methods: Sequence[RetrievalMethod],
-    cutoffs: Cutoffs,
-    progress: Progress,
-) -> tuple[list[float], Outcomes]:
-    """The encoding time of each question in milliseconds, and the outcome of each method."""
-    for method in methods:
-        kg.retriever(method.options)  # before anything is run
-    encoding = _encoding_times(kg, [question.query for question in questions], progress)
-    return encoding, {
-        method.label: _ask(kg, corpus, questions, method, cutoffs, progress) for method in methods
-    }
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Runs retrieval methods on questions about a corpus."""
 
+    kg: KnowledgeGraph
+    corpus: Corpus
+    questions: Sequence[Question]
+    cutoffs: Cutoffs
+    progress: Progress
 
-def _encoding_times(
-    kg: KnowledgeGraph, queries: Sequence[Query], progress: Progress
-) -> list[float]:
-    """Milliseconds to embed each question, one by one and without the cache.
+    def run(self, methods: Methods) -> tuple[list[float], Outcomes]:
+        """The encoding time of each question in milliseconds, and the outcome of each method."""
+        for options in methods.values():
+            self.kg.retriever(options)  # before anything is run
+        encoding = self._encoding_times()
+        return encoding, {label: self._ask(label, own) for label, own in methods.items()}
 
-    Each question is also embedded through the cache, so that later retrieval times do not include
-    the encoding.
-    """
-    model, cached = kg.embedder(cached=False), kg.embedder()
-    advance = progress("encoding questions", len(queries))
-    times = []
-    for number, query in enumerate([_WARM_UP, *queries]):
-        begin = perf_counter()
-        embed_queries(model, [query.text])
-        times.append(1000 * (perf_counter() - begin))
-        embed_queries(cached, [query.text])
-        advance(min(number, 1))
-    return times[1:]
+    def _encoding_times(self) -> list[float]:
+        """Milliseconds to embed each question, one by one and without the cache.
 
+        Each is also embedded through the cache, so that retrieval times do not include that.
+        """
+        model, cached = self.kg.embedder(cached=False), self.kg.embedder()
+        advance = self.progress("encoding questions", len(self.questions))
+        times = []
+        for number, query in enumerate([_WARM_UP, *(q.query for q in self.questions)]):
+            begin = perf_counter()
+            embed_queries(model, [query.text])
+            times.append(1000 * (perf_counter() - begin))
+            embed_queries(cached, [query.text])
+            advance(min(number, 1))
+        return times[1:]
 
-def _ask(
-    kg: KnowledgeGraph,
-    corpus: Corpus,
-    questions: Sequence[Question],
-    method: RetrievalMethod,
-    cutoffs: Cutoffs,
-    progress: Progress,
-) -> list[RetrievalResult]:
-    """Run a method on every question, after a warm-up: first as it is timed, for the largest k."""
-    timed, deep = (kg.retriever(method.limited(n)) for n in (max(cutoffs.ks), cutoffs.limit))
-    timed.retrieve(_WARM_UP)
-    advance = progress(f"retrieving with {method.label}", len(questions))
-    rankings: list[list[int | None]] = []
-    times, others = [], []
-    for question in questions:
-        begin = perf_counter()
-        timed.retrieve(question.query)
-        times.append(1000 * (perf_counter() - begin))
-        documents = _documents(deep, question)
-        rankings.append([corpus.index_of_part(d.title, d.text) for d in documents])
-        covered = _coverage(kg, method, question, documents, cutoffs)
-        others.append({**covered, "returned": float(len(documents))})
-        advance(1)
-    supporting = [corpus.support_of(question) for question in questions]
-    shares = measures.figures(supporting, rankings, cutoffs.ks)
-    ranks = map(measures.support_ranks, supporting, rankings)
-    return [
-        RetrievalResult(own, {**some, **other}, time)
-        for own, some, other, time in zip(ranks, shares, others, times, strict=True)
-    ]
+    def _ask(self, label: str, options: RetrieverOptions) -> list[RetrievalResult]:
+        """Run a method on every question, after a warm-up.
+
+        It is timed for the largest k, and run again for documents that fill the contexts.
+        """
+        timed = self._retriever(options, max(self.cutoffs.ks))
+        deep = self._retriever(options, self.cutoffs.limit)
+        timed.retrieve(_WARM_UP)
+        advance = self.progress(f"retrieving with {label}", len(self.questions))
+        rankings: list[list[int | None]] = []
+        times, others = [], []
+        for question in self.questions:
+            begin = perf_counter()
+            timed.retrieve(question.query)
+            times.append(1000 * (perf_counter() - begin))
+            documents = _documents(deep, question)
+            rankings.append([self.corpus.index_of_part(d.title, d.text) for d in documents])
+            covered = self._coverage(options, question, documents)
+            others.append({**covered, "returned": float(len(documents))})
+            advance(1)
+        supporting = [self.corpus.support_of(question) for question in self.questions]
+        shares = measures.figures(supporting, rankings, self.cutoffs.ks)
+        ranks = map(measures.support_ranks, supporting, rankings)
+        return [
+            RetrievalResult(own, {**some, **other}, time)
+            for own, some, other, time in zip(ranks, shares, others, times, strict=True)
+        ]
+
+    def _retriever(self, options: RetrieverOptions, limit: int) -> Retriever:
+        """At most `limit` documents, unless the options have a limit already."""
+        return self.kg.retriever(options if options.limit else replace(options, limit=limit))
+
+    def _coverage(
+        self, options: RetrieverOptions, question: Question, documents: list[Document]
+    ) -> dict[str, float]:
+        """``coverage@T`` by token budget; retrieves more documents until the largest is filled."""
+        limit, budgets = self.cutoffs.limit, self.cutoffs.tokens
+        if not question.has_answer or not budgets:
+            return {}
+        while (
+            (words := measures.words_to_answer(question.answers, documents)) is None
+            and len(documents) == limit
+            and options.limit is None
+            and measures.fits_budget(sum(map(measures.count_words, documents)), max(budgets))
+        ):
+            limit *= 4
+            documents = _documents(self._retriever(options, limit), question)
+        return {
+            f"coverage@{tokens}": float(words is not None and measures.fits_budget(words, tokens))
+            for tokens in budgets
+        }
 
 
 def _documents(retriever: Retriever, question: Question) -> list[Document]:
     return [ranked.document for ranked in retriever.retrieve(question.query).documents]
-
-
-def _coverage(
-    kg: KnowledgeGraph,
-    method: RetrievalMethod,
-    question: Question,
-    documents: list[Document],
-    cutoffs: Cutoffs,
-) -> dict[str, float]:
-    """``coverage@T`` by token budget; retrieves more documents until the largest is filled."""
-    if not question.has_answer or not cutoffs.tokens:
-        return {}
-    limit = cutoffs.limit
-    while (
-        (words := measures.words_to_answer(question.answers, documents)) is None
-        and len(documents) == limit
-        and method.options.limit is None
-        and measures.fits_budget(sum(map(measures.count_words, documents)), max(cutoffs.tokens))
-    ):
-        limit *= 4
-        documents = _documents(kg.retriever(method.limited(limit)), question)
-    return {
-        f"coverage@{tokens}": float(words is not None and measures.fits_budget(words, tokens))
-        for tokens in cutoffs.tokens
-    }
 
 
 # ----------------------------------------------------------------------------------------- Report
@@ -191,7 +174,7 @@ def report(
 ) -> dict[str, Any]:
     """The settings, a result for each method, a row for each question; fractions in [0, 1] or None.
 
-    `setting` has the `baseline` and the `seed`. The values contain no times, dates or paths.
+    The values contain no times, dates or paths.
     """
     rows = {method: [row.figures for row in own] for method, own in outcomes.items()}
     names = [*cutoffs.names("R", "all", "P", "nDCG"), *cutoffs.coverages]
@@ -219,11 +202,11 @@ def report(
 
 
 def _row(row: RetrievalResult, cutoffs: Cutoffs) -> dict[str, Any]:
-    covered = {str(t): row.figures.get(f"coverage@{t}") for t in cutoffs.tokens}
+    covered = {t: row.figures.get(f"coverage@{t}") for t in cutoffs.tokens}
     return {
         "ranks": list(row.ranks),
         **{name: reporting.rounded(row.figures.get(name)) for name in cutoffs.names("R")},
-        "covered": {tokens: None if c is None else bool(c) for tokens, c in covered.items()},
+        "covered": {str(t): None if share is None else bool(share) for t, share in covered.items()},
         "returned": int(row.figures["returned"]),
     }
 
@@ -252,9 +235,9 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
     columns = {**recalls, **last, **cutoffs.coverages}
     yield ""
     yield from reporting.block("", "method", with_times(rows, times), columns | TIMES)
-    for measure in ("R", "all") if counts["with_recall"] else ():
-        names = {name: name for name in cutoffs.names(measure)}
-        yield from reporting.differences(f"{measure}@k, difference", "method", rows, names)
+    for kind in ("R", "all") if counts["with_recall"] else ():
+        names = {name: name for name in cutoffs.names(kind)}
+        yield from reporting.differences(f"{kind}@k, difference", "method", rows, names)
     yield from reporting.groups("method", rows, {**recalls, **cutoffs.coverages})
     yield ""
     yield (
@@ -295,15 +278,9 @@ def cutoff_options(tokens: str) -> Decorator:
 
 
 def measure(
-    options: dict[str, Any],
-    methods: Sequence[RetrievalMethod],
-    baseline: str,
-    cutoffs: Cutoffs,
+    options: dict[str, Any], methods: Methods, baseline: str, cutoffs: Cutoffs
 ) -> tuple[dict[str, Any], dict[str, Any], Outcomes]:
-    """Report, timings and outcomes of methods; writes the timings if `options` name a file.
-
-    Raises `InputError` for a graph of another corpus, and if there is no recall to plot.
-    """
+    """Report, timings and outcomes of methods; the timings are written if `options` name a file."""
     measures.ranking_measures()  # before anything is indexed
     reporting.check_plot(options["plot"])
     commands.check_outputs(options["output"], options["timings"], options["plot"])
@@ -313,13 +290,14 @@ def measure(
         if options["plot"] and not with_recall:
             reason = "no question has supporting passages in the corpus"
             raise InputError(f"cannot plot recall: {reason}")
-        encoding, outcomes = evaluate(inputs.kg, corpus, questions, methods, cutoffs, progress)
+        evaluation = Evaluation(inputs.kg, corpus, questions, cutoffs, progress)
+        encoding, outcomes = evaluation.run(methods)
         setting = inputs.setting(
             options, PROBLEMS,
             k=list(cutoffs.ks),
             tokens=list(cutoffs.tokens),
             documents_asked_for=cutoffs.limit,
-            methods=[method.label for method in methods],
+            methods=[*methods],
             baseline=baseline,
         )  # fmt: skip
     setting["questions"]["with_recall"] = with_recall
@@ -350,10 +328,10 @@ def command(**options: Any) -> None:
     The measures are defined in docs/reference/evaluation.md. The same input gives the same
     JSON; timings are written with --timings.
     """
-    methods, labels = [], options["methods"]
+    methods, labels = {}, options["methods"]
     for label in labels:
         with commands.naming(f"method {label}"):
-            methods.append(RetrievalMethod(label, ranking_options(label)))
+            methods[label] = ranking_options(label)
     default = "dense" if "dense" in labels else labels[0]
     baseline = commands.check_baseline(options["baseline"] or default, labels, "--methods")
     cutoffs = Cutoffs(options["ks"], options["tokens"])

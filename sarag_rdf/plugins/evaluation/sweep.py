@@ -7,7 +7,6 @@ activates.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
@@ -21,18 +20,14 @@ from sarag_rdf.cli.output import emit
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation import commands, retrieval
 from sarag_rdf.plugins.evaluation.reporting import block, check_plot, write_plot
-from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, RetrievalMethod
+from sarag_rdf.plugins.evaluation.retrieval import Cutoffs
 
 MOST_SETTINGS: Final = 500
 """Settings of one sweep."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The values of the varied options, as written, and the retriever that has them."""
-
-    values: Mapping[str, str]
-    method: RetrievalMethod
+Setting = tuple[Mapping[str, str], str]
+"""The values of the varied options, as written, and the label of the retriever that has them."""
 
 
 def read_variation(text: str) -> tuple[str, tuple[str, ...]]:
@@ -45,45 +40,37 @@ def read_variation(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def settings_of(
-    retriever: str,
-    variations: Sequence[tuple[str, Sequence[str]]],
-    *,
-    is_grid: bool,
-) -> list[Setting]:
-    """The settings to compare: those of a grid, or each option varied by itself.
+    retriever: str, variations: Sequence[tuple[str, Sequence[str]]], *, is_grid: bool
+) -> tuple[list[Setting], retrieval.Methods]:
+    """The settings to compare, of a grid or with each option varied by itself, and their methods.
 
-    Settings with equal options share one method, under the label of the first. Raises `UsageError`
-    for options that the retriever does not have, and values out of range.
+    Equal options share one method, under the label of the first. Raises `UsageError`.
     """
     names = [name for name, _ in variations]
     if len(set(names)) < len(names):
         raise UsageError("--vary names an option twice: give all of its values in one --vary")
-    if is_grid:
-        grid = product(*(values for _, values in variations))
-        chosen = [dict(zip(names, values, strict=True)) for values in grid]
-    else:
-        chosen = [{name: value} for name, values in variations for value in values]
+    every = [[(name, value) for value in values] for name, values in variations]
+    groups = [every] if is_grid else [[option] for option in every]
+    chosen = [dict(pairs) for group in groups for pairs in product(*group)]
     if len(chosen) > MOST_SETTINGS:
         raise UsageError(f"{len(chosen)} settings are too many: vary at most {MOST_SETTINGS}")
     spec = Spec.parse(retriever)
-    methods: dict[RetrieverOptions, RetrievalMethod] = {}
-    settings = []
+    labels: dict[RetrieverOptions, str] = {}
+    settings: list[Setting] = []
     for values in chosen:
-        options = {**spec.options, **values}
-        label = ":".join([spec.name, *(f"{name}={value}" for name, value in options.items())])
-        method = RetrievalMethod(label, ranking_options(label))
-        settings.append(Setting(values, methods.setdefault(method.options, method)))
-    return settings
+        label = ":".join([spec.name, *map("=".join, {**spec.options, **values}.items())])
+        settings.append((values, labels.setdefault(ranking_options(label), label)))
+    return settings, {label: options for options, label in labels.items()}
 
 
 def check_curves(settings: Sequence[Setting]) -> None:
     """Raise `UsageError` for settings that `curves` cannot draw, before anything is run."""
-    names = list(settings[0].values)
-    if len({tuple(setting.values) for setting in settings}) > 1 or len(names) > 2:
+    names = list(settings[0][0])
+    if len({tuple(values) for values, _ in settings}) > 1 or len(names) > 2:
         raise UsageError("--plot needs one --vary, or two with --grid")
-    for setting in settings:
+    for values, _ in settings:
         try:
-            float(setting.values[names[0]])
+            float(values[names[0]])
         except ValueError as error:
             raise UsageError(f"--plot needs numbers for {names[0]}") from error
 
@@ -93,19 +80,18 @@ def curves(
 ) -> tuple[str, dict[str, list[tuple[float, float]]]]:
     """The varied option, and lines of (value, measure in [0, 1]) to draw.
 
-    One option has a line for each cutoff; of two, the second has a line for each of its values, of
-    the recall at the middle cutoff. Others are refused by `check_curves`.
+    One option has a line for each cutoff, two the recall at the middle one by values of the second.
     """
-    first, *second = settings[0].values
+    first, *second = settings[0][0]
     recalls = cutoffs.names("R")
     middle = recalls[len(recalls) // 2]
     lines: dict[str, list[tuple[float, float]]] = {}
-    for setting in settings:
-        drawn = {f"{name}={setting.values[name]}": middle for name in second}
+    for values, method in settings:
+        drawn = {f"{name}={values[name]}": middle for name in second}
         for label, name in (drawn or {name: name for name in recalls}).items():
-            value = results[setting.method.label][name]
+            value = results[method][name]
             if value is not None:
-                lines.setdefault(label, []).append((float(setting.values[first]), value))
+                lines.setdefault(label, []).append((float(values[first]), value))
     title = f"{first} ({middle})" if second else first
     return title, {label: sorted(points) for label, points in lines.items()}
 
@@ -119,10 +105,9 @@ def lines(
     """A line for each setting: its values, recall, coverage, documents and milliseconds."""
     yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
     yield ""
-    values = (" ".join(map("=".join, setting.values.items())) for setting in settings)
     rows = [
-        {**results[setting.method.label], "setting": text}
-        for setting, text in zip(settings, values, strict=True)
+        {**results[method], "setting": " ".join(map("=".join, values.items()))}
+        for values, method in settings
     ]
     recalls = {name: name for name in cutoffs.names("R")}
     yield from block("", "setting", rows, {**recalls, **cutoffs.coverages, **retrieval.TIMES})
@@ -161,12 +146,11 @@ def command(**options: Any) -> None:
     docs/how-to/evaluate.md.
     """
     variations = [read_variation(text) for text in options["variations"]]
-    settings = settings_of(options["retriever"], variations, is_grid=options["grid"])
+    settings, methods = settings_of(options["retriever"], variations, is_grid=options["grid"])
     if options["plot"]:
         check_curves(settings)
-    methods = list(dict.fromkeys(setting.method for setting in settings))
     cutoffs = Cutoffs(options["ks"], options["tokens"])
-    data, times, _ = retrieval.measure(options, methods, methods[0].label, cutoffs)
+    data, times, _ = retrieval.measure(options, methods, next(iter(methods)), cutoffs)
     results = {r["method"]: r for r in retrieval.with_times(data["results"], times)}
     if options["plot"]:
         option, drawn = curves(settings, results, cutoffs)

@@ -41,28 +41,6 @@ _AS_YOU: Final = ("uni", "use", "eu", "one")
 """How words begin that have ``a`` before a vowel, such as university."""
 
 
-class Wording:
-    """The words for statements: `properties` are those written by part, `names` has classes too."""
-
-    def __init__(self, reader: GraphReader) -> None:
-        in_use = SchemaInUse(reader)
-        self.properties = {
-            part.name: frozenset(use.iri for use in said_properties(in_use, part))
-            for part in in_use.parts
-        }
-        self.names = in_use.names
-        names = in_use.names(frozenset().union(*self.properties.values()))
-        self._schema = replace(read_schema(reader), names=names)
-
-    def phrase(self, hop: Hop) -> str:
-        """A phrase such as ``films directed by``."""
-        return packaged_model().noun_phrase(self._schema, hop)
-
-    def kind(self, hops: Iterable[Hop]) -> str:
-        """The word for an entity at the start of these hops, or nothing."""
-        return self._schema.kind(hop.start for hop in hops)
-
-
 class Sentence(NamedTuple):
     """A sentence, and the names and values that it must contain."""
 
@@ -125,143 +103,144 @@ class _Topic:
     values: defaultdict[Hop, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def write_articles(
-    reader: GraphReader, output: IO[bytes], wording: Wording, llm: LLM | None, progress: Progress
-) -> ArticleReport:
-    """Write an article for each named entity with statements or descriptions, in order of IRIs.
+class _Writer:
+    """Writes articles with sentences, or lets a model rewrite them.
 
-    A statement is in the articles of its subject and object. A model's text is completed.
+    `properties` are those whose statements are written, by part.
     """
-    report = ArticleReport(statements=_count(reader, wording))
-    entities = sorted({row[0].value for row in reader.rows("names")})
-    advance = progress("writing articles", len(entities))
-    for some in _batches(entities, BATCH):
-        for iri, topic in _read(reader, some, wording, report).items():
-            sentences = list(_sentences(topic, wording))
-            if topic.values or topic.descriptions or topic.sentences:
-                text = _text(topic.name, sentences, llm, report)
-                record = {"id": iri, "title": topic.name, "text": text}
-                output.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-                report.articles += 1
-        advance(len(some))
-    return report
 
+    def __init__(self, reader: GraphReader, llm: LLM | None) -> None:
+        self._reader, self._llm = reader, llm
+        in_use = SchemaInUse(reader)
+        self._properties = {
+            part.name: frozenset(use.iri for use in said_properties(in_use, part))
+            for part in in_use.parts
+        }
+        self._names = in_use.names
+        names = in_use.names(frozenset().union(*self._properties.values()))
+        self._schema = replace(read_schema(reader), names=names)
+        self.report = ArticleReport()
 
-def _count(reader: GraphReader, wording: Wording) -> int:
-    """The statements of the properties that are written, and relationships of documents."""
-    count = 0
-    for part in reader.parts:
-        properties = wording.properties.get(part.name, frozenset())
-        for row in term_reader(reader, part).rows_for("property-counts", properties):
-            count += int(row[1].value)
-        if part.name == DOCUMENTS:
-            count += len({row[0].value for row in _only(reader, part).rows("relationship-ends")})
-    return count
+    def write(self, output: IO[bytes], progress: Progress) -> None:
+        """Write an article for each named entity with statements or descriptions, by their IRIs.
 
+        A statement is in the articles of its subject and object.
+        """
+        self._count()
+        entities = sorted({row[0].value for row in self._reader.rows("names")})
+        advance = progress("writing articles", len(entities))
+        for some in _batches(entities, BATCH):
+            for iri, topic in self._read(some).items():
+                if topic.values or topic.descriptions or topic.sentences:
+                    text = self._text(topic.name, list(self._sentences(topic)))
+                    record = {"id": iri, "title": topic.name, "text": text}
+                    output.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                    self.report.articles += 1
+            advance(len(some))
 
-def _only(reader: GraphReader, part: Part) -> GraphReader:
-    return GraphReader(reader.store, reader.minter, (part,))
+    def _count(self) -> None:
+        """Count the statements of the properties that are written, and those of documents."""
+        for part in self._reader.parts:
+            properties = self._properties.get(part.name, frozenset())
+            rows = term_reader(self._reader, part).rows_for("property-counts", properties)
+            self.report.statements += sum(int(row[1].value) for row in rows)
+            if part.name == DOCUMENTS:
+                ends = self._only(part).rows("relationship-ends")
+                self.report.statements += len({row[0].value for row in ends})
 
+    def _only(self, part: Part) -> GraphReader:
+        return GraphReader(self._reader.store, self._reader.minter, (part,))
 
-def _read(
-    reader: GraphReader, iris: Sequence[str], wording: Wording, report: ArticleReport
-) -> dict[str, _Topic]:
-    """The named ones of some entities, with their statements."""
-    topics = {iri: _Topic(_clean(name)) for iri, (name, _) in entity_labels(reader, iris).items()}
-    for part in reader.parts:
-        properties = wording.properties.get(part.name, frozenset())
-        source = term_reader(reader, part)
-        rows = [
-            (entity.value, side.value == "-", property_.value, other)
-            for entity, side, property_, other in source.rows_for("statements-about", topics)
-            if property_.value in properties
+    def _read(self, iris: Sequence[str]) -> dict[str, _Topic]:
+        """The named ones of some entities, with their statements."""
+        reader, labels = self._reader, entity_labels(self._reader, iris)
+        topics = {iri: _Topic(_clean(name)) for iri, (name, _) in labels.items()}
+        for part in reader.parts:
+            properties = self._properties.get(part.name, frozenset())
+            source = term_reader(reader, part)
+            rows = [
+                (entity.value, side.value == "-", property_.value, other)
+                for entity, side, property_, other in source.rows_for("statements-about", topics)
+                if property_.value in properties
+            ]
+            others = {row[3].value for row in rows if isinstance(row[3], NamedNode)}
+            names = {iri: _clean(name) for iri, (name, _) in entity_labels(reader, others).items()}
+            for iri, is_inverse, property_, other in rows:
+                name = names.get(other.value, "")
+                name = name if isinstance(other, NamedNode) else _clean(other.value)
+                if name:
+                    topics[iri].values[Hop(property_, is_inverse)][str(other)] = name
+                if not is_inverse and name:
+                    self.report.covered += 1
+                elif not is_inverse:
+                    self.report.unnamed[property_] += 1
+            self._describe(part, topics)
+        classes = {
+            (entity.value, class_.value)
+            for entity, _, class_ in reader.rows_for("entity-labels", topics)
+            if isinstance(class_, NamedNode) and not class_.value.startswith(_GENERAL)
+        }
+        class_names = self._names({class_ for _, class_ in classes})
+        for entity, class_ in classes:
+            topics[entity].classes.add(class_names[class_].lower())
+        return topics
+
+    def _describe(self, part: Part, topics: Mapping[str, _Topic]) -> None:
+        """Add descriptions: of imported entities the best one, of documents' entities all."""
+        reader, texts = self._only(part), defaultdict[str, set[Any]](set)
+        for entity, text in reader.rows_for("entity-descriptions", topics):
+            texts[entity.value].add(text)
+        for iri, several in texts.items():
+            ordered = [_clean(text.value) for text in sorted(several, key=by_language)]
+            topics[iri].descriptions += ordered if part.name == DOCUMENTS else ordered[:1]
+        rows = reader.rows_for("statements", topics) if part.name == DOCUMENTS else ()
+        stated: dict[tuple[str, str], str] = {}
+        for relationship, entity, _, _, _, text, *_ in rows:
+            stated.setdefault((entity.value, relationship.value), _clean(text.value))
+        for (iri, _), sentence in stated.items():
+            topics[iri].sentences.append(sentence)
+        self.report.covered += len(stated)
+
+    def _sentences(self, topic: _Topic) -> Iterator[Sentence]:
+        kind = self._schema.kind(hop.start for hop in topic.values)
+        if topic.classes and kind not in topic.classes:
+            kind = min(topic.classes)
+        if kind:
+            article = "an" if kind[0] in "aeiou" and not kind.startswith(_AS_YOU) else "a"
+            yield Sentence(f"{topic.name} is {article} {kind}.")
+        for text in dict.fromkeys(topic.descriptions):
+            yield Sentence(_ended(text), (text,))
+        for hop in sorted(topic.values, key=lambda hop: (hop.is_inverse, hop.predicate)):
+            phrase = packaged_model().noun_phrase(self._schema, hop)
+            for some in _batches(sorted(set(topic.values[hop].values())), NAMES):
+                text = f"{phrase[:1].upper()}{phrase[1:]} {topic.name}: {', '.join(some)}."
+                yield Sentence(text, some)
+        for text in dict.fromkeys(topic.sentences):
+            yield Sentence(_ended(text), (text,))
+
+    def _text(self, topic: str, sentences: Sequence[Sentence]) -> str:
+        """The article: the sentences, or a model's text with those that it left out."""
+        lines = [sentence.text for sentence in sentences]
+        if self._llm is None:
+            return "\n".join(lines)
+        facts, schema = lines[:REWRITTEN], object_of(article=string(_CHARACTERS))
+        fence = fence_for(topic, *facts, length=8)
+        prompt = PROMPTS.render("write_article", topic=topic, facts=facts, fence=fence)
+        try:
+            reply = self._llm.complete(prompt, schema, name="write_article", max_tokens=_MAX_TOKENS)
+        except (TruncatedReplyError, UnparsableReplyError):
+            self.report.refused += 1
+            return "\n".join(lines)
+        written = [line for line in map(_clean, str(reply.data["article"]).splitlines()) if line]
+        plain = " ".join(written).casefold()
+        lacking = [
+            sentence.text
+            for sentence in sentences[:REWRITTEN]
+            if not all(_clean(name).casefold() in plain for name in sentence.names)
         ]
-        others = {row[3].value for row in rows if isinstance(row[3], NamedNode)}
-        names = {iri: _clean(name) for iri, (name, _) in entity_labels(reader, others).items()}
-        for iri, is_inverse, property_, other in rows:
-            topic = topics[iri]
-            name = names.get(other.value) if isinstance(other, NamedNode) else _clean(other.value)
-            if name:
-                topic.values[Hop(property_, is_inverse)][str(other)] = name
-            if not is_inverse and name:
-                report.covered += 1
-            elif not is_inverse:
-                report.unnamed[property_] += 1
-        report.covered += _describe(_only(reader, part), part, topics)
-    _classify(reader, topics, wording)
-    return topics
-
-
-def _classify(reader: GraphReader, topics: Mapping[str, _Topic], wording: Wording) -> None:
-    classes = {
-        (entity.value, class_.value)
-        for entity, _, class_ in reader.rows_for("entity-labels", topics)
-        if isinstance(class_, NamedNode) and not class_.value.startswith(_GENERAL)
-    }
-    names = wording.names({class_ for _, class_ in classes})
-    for entity, class_ in classes:
-        topics[entity].classes.add(names[class_].lower())
-
-
-def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> int:
-    """Add descriptions, of imported entities the best; returns how many statements they make."""
-    texts: defaultdict[str, set[Any]] = defaultdict(set)
-    for entity, text in reader.rows_for("entity-descriptions", topics):
-        texts[entity.value].add(text)
-    for iri, several in texts.items():
-        ordered = [_clean(text.value) for text in sorted(several, key=by_language)]
-        topics[iri].descriptions += ordered if part.name == DOCUMENTS else ordered[:1]
-    seen: set[tuple[str, str]] = set()
-    rows = reader.rows_for("statements", topics) if part.name == DOCUMENTS else ()
-    for relationship, entity, _, _, _, text, _, _ in rows:
-        if (entity.value, relationship.value) not in seen:
-            seen.add((entity.value, relationship.value))
-            topics[entity.value].sentences.append(_clean(text.value))
-    return len(seen)
-
-
-def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
-    kind = wording.kind(topic.values)
-    if topic.classes and kind not in topic.classes:
-        kind = min(topic.classes)
-    if kind:
-        article = "an" if kind[0] in "aeiou" and not kind.startswith(_AS_YOU) else "a"
-        yield Sentence(f"{topic.name} is {article} {kind}.")
-    for text in dict.fromkeys(topic.descriptions):
-        yield Sentence(_ended(text), (text,))
-    for hop in sorted(topic.values, key=lambda hop: (hop.is_inverse, hop.predicate)):
-        phrase = wording.phrase(hop)
-        for some in _batches(sorted(set(topic.values[hop].values())), NAMES):
-            text = f"{phrase[:1].upper()}{phrase[1:]} {topic.name}: {', '.join(some)}."
-            yield Sentence(text, some)
-    for text in dict.fromkeys(topic.sentences):
-        yield Sentence(_ended(text), (text,))
-
-
-def _text(topic: str, sentences: Sequence[Sentence], llm: LLM | None, report: ArticleReport) -> str:
-    """The article: the sentences, or a model's text with those that it left out."""
-    lines = [sentence.text for sentence in sentences]
-    if llm is None:
-        return "\n".join(lines)
-    facts, schema = lines[:REWRITTEN], object_of(article=string(_CHARACTERS))
-    prompt = PROMPTS.render(
-        "write_article", topic=topic, facts=facts, fence=fence_for(topic, *facts, length=8)
-    )
-    try:
-        reply = llm.complete(prompt, schema, name="write_article", max_tokens=_MAX_TOKENS)
-    except (TruncatedReplyError, UnparsableReplyError):
-        report.refused += 1
-        return "\n".join(lines)
-    written = [line for line in map(_clean, str(reply.data["article"]).splitlines()) if line]
-    plain = " ".join(written).casefold()
-    lacking = [
-        sentence.text
-        for sentence in sentences[:REWRITTEN]
-        if not all(_clean(name).casefold() in plain for name in sentence.names)
-    ]
-    report.rewritten += 1
-    report.restored += len(lacking)
-    return "\n".join([*written, *lacking, *lines[REWRITTEN:]])
+        self.report.rewritten += 1
+        self.report.restored += len(lacking)
+        return "\n".join([*written, *lacking, *lines[REWRITTEN:]])
 
 
 def _clean(text: str) -> str:
@@ -293,14 +272,14 @@ class ArticleOptions(Options):
 
 def _export(graph: ExportedGraph, output: IO[bytes], options: ArticleOptions) -> ArticleReport:
     reader = graph.read_any(options.over or (DOCUMENTS,))
-    llm = graph.llm() if options.rewrite else None
-    report = write_articles(reader, output, Wording(reader), llm, graph.progress)
-    if not report.articles:
+    writer = _Writer(reader, graph.llm() if options.rewrite else None)
+    writer.write(output, graph.progress)
+    if not writer.report.articles:
         raise InputError(
             "no article was written: no named entity has a statement or a description; to write "
             "those of an imported graph, name it with --over"
         )
-    return report
+    return writer.report
 
 
 EXPORTER = Exporter(_export, ArticleOptions)

@@ -164,16 +164,13 @@ class BudgetedExtractor:
         ordered = list(documents)
         weights = keyword_weights(ordered)
         core = self._core(ordered, weights)
-        results = [
-            iter(extractor.extract([d for d, c in zip(ordered, core, strict=True) if c == is_core]))
-            if extractor
-            else None
-            for is_core, extractor in enumerate((self._rest, self._model))
-        ]
+        selected = [d for d, c in zip(ordered, core, strict=True) if c]
+        others = [d for d, c in zip(ordered, core, strict=True) if not c]
+        chosen = iter(self._model.extract(selected) if self._model else ())
+        rest = iter(self._rest.extract(others) if self._rest else ())
         for document, own, is_core in zip(ordered, weights, core, strict=True):
-            extracted = results[is_core]
-            if extracted is not None:
-                yield next(extracted)
+            if is_core or self._rest is not None:
+                yield next(chosen if is_core else rest)
             else:
                 yield keyword_extraction(document, own, self._options.keywords)
 

@@ -58,17 +58,12 @@ from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line, text_reply
+from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.baselines import in_turn
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
-from sarag_rdf.retrieval.retriever import (
-    Explanation,
-    RetrieverStrategy,
-    activated,
-    document_cosines,
-    most_active,
-)
+from sarag_rdf.retrieval.retriever import Explanation, RetrieverStrategy
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
@@ -273,10 +268,12 @@ class DotRagSearch(_PathOptions, RetrieverStrategy):
             **dict.fromkeys(anchors, 1.0),
         }
         every = sorted(links.values(), key=lambda link: -round(link.similarity, 5))
-        entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
-        cosines = document_cosines(view, question)
+        entities = [
+            retriever.activated(iri, amount, chains[iri]) for iri, amount in activation.items()
+        ]
+        cosines = retriever.document_cosines(view, question)
         reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
-        owners = most_active(view, reached)
+        owners = retriever.most_active(view, reached)
         order = sorted(owners, key=lambda row: (-reached[owners[row]], -cosines[row], row))
         places = np.full(len(cosines), np.inf)
         places[order] = np.arange(1, len(order) + 1)
@@ -348,14 +345,11 @@ class DotRag(_PathOptions, ReasonerStrategy):
         division = Division(facts, rows, self.h, self.statements)
         rules = self._rules(talk, division, seeds)
         search = self._search(talk, division, rules)
-        detail = {
-            "queries": search.queries,
-            "paths": [
-                {"text": text, "judgement": search.accepted[path]}
-                for path, text in search.maximal.items()
-            ],
-        }
-        talk.say("note", "paths", detail)
+        paths = [
+            {"text": text, "judgement": search.accepted[path]}
+            for path, text in search.maximal.items()
+        ]
+        talk.say("note", "paths", {"queries": search.queries, "paths": paths})
         return self._answered(talk, seeds, search)
 
     # Selection (section 3.1)
@@ -363,35 +357,29 @@ class DotRag(_PathOptions, ReasonerStrategy):
     def _seeds(self, talk: Conversation) -> list[Seed]:
         """The entities that a model's anchors and topics stand for."""
         facts = talk.view.facts
-        anchor = object_of(name=string(100), description=string(300))
-        reply = talk.call(
-            "select_anchors",
-            object_of(
-                anchors=array_of(anchor, _ANCHORS),
-                topics=array_of(string(100), _TOPICS),
-                route=one_of(("local", "global")),
-            ),
-            max_tokens=self.max_tokens,
+        schema = object_of(
+            anchors=array_of(object_of(name=string(100), description=string(300)), _ANCHORS),
+            topics=array_of(string(100), _TOPICS),
+            route=one_of(("local", "global")),
         )
+        reply = talk.call("select_anchors", schema, max_tokens=self.max_tokens)
+
+        def nearest(text: str, count: int) -> tuple[Seed, ...]:
+            vector = facts.vectors.embed_query(text)
+            return nearest_entities(facts.reader, facts.vectors, vector, count)
+
         seeds: list[Seed] = []
         for named in reply["anchors"]:
             name = normalize_name(named["name"])
             owners = facts.names.entities({name}).get(name, {})
-            if owners:
-                seeds += [Seed(iri, "", 1.0) for iri in sorted(owners)]
-                continue
-            vector = facts.vectors.embed_query(f"{named['name']}. {named['description']}")
-            closest = nearest_entities(facts.reader, facts.vectors, vector, 1)
+            closest = () if owners else nearest(f"{named['name']}. {named['description']}", 1)
+            seeds += [Seed(iri, "", 1.0) for iri in sorted(owners)]
             seeds += [seed for seed in closest if seed.similarity >= self.tau]
         if reply["route"] == "global" or not seeds:
             topics = [topic for topic in reply["topics"] if topic.strip()]
-            each = max(1, self.k // max(1, len(topics)))
             for topic in topics:
-                vector = facts.vectors.embed_query(topic)
-                seeds += nearest_entities(facts.reader, facts.vectors, vector, each)
-        if not seeds:
-            vector = facts.vectors.embed_query(talk.question)
-            seeds += nearest_entities(facts.reader, facts.vectors, vector, _ANCHORS)
+                seeds += nearest(topic, max(1, self.k // len(topics)))
+        seeds = seeds or [*nearest(talk.question, _ANCHORS)]
         names = entity_labels(facts.reader, [seed.node for seed in seeds])
         known = {seed.node: seed for seed in reversed(seeds) if seed.node in names}
         return [replace(seed, name=names[iri][0]) for iri, seed in reversed(known.items())]
@@ -409,14 +397,11 @@ class DotRag(_PathOptions, ReasonerStrategy):
         labels = entity_labels(talk.view.facts.reader, [iri for iri, _ in classes])
         names = {iri: labels[iri][0] if iri in labels else local_words(iri) for iri, _ in classes}
         number = {"type": "integer", "enum": list(range(1, len(classes) + 1))}
+        rules = ("constraints", "intermediate", "terminal")
+        schema = dict.fromkeys(rules, string(300)) | {"types": array_of(number, len(classes))}
         reply = talk.call(
             "construct_division",
-            object_of(
-                constraints=string(300),
-                intermediate=string(300),
-                terminal=string(300),
-                types=array_of(number, len(classes)),
-            ),
+            object_of(**schema),
             max_tokens=self.max_tokens,
             anchors=[seed.name for seed in seeds],
             types=[f"{names[iri]} ({count})" for iri, count in classes],
@@ -424,7 +409,7 @@ class DotRag(_PathOptions, ReasonerStrategy):
         allowed = {classes[number - 1][0] for number in reply["types"]}
         if allowed:
             division.restrict(allowed | (every.keys() - dict(classes).keys()))
-        return {name: str(reply[name]) for name in ("constraints", "intermediate", "terminal")}
+        return {name: str(reply[name]) for name in rules}
 
     # Search (section 3.3)
 
@@ -503,8 +488,8 @@ class DotRag(_PathOptions, ReasonerStrategy):
                 EntityPath(path.entities, path.statements, _WEIGHTS[search.accepted[path]])
                 for path in search.maximal
             ]
-            retriever = DotRagSearch(h=self.h, t=self.t)
-            evidence = retriever.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
+            search_options = DotRagSearch(h=self.h, t=self.t)
+            evidence = search_options.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
             closest = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
             budget = Budget(approximate_tokens, talk.query.budget)
             texts = [text for text in search.maximal.values() if budget.take(text)]

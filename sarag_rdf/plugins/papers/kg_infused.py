@@ -52,17 +52,11 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
 from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.baselines import in_turn, ranks
 from sarag_rdf.retrieval.network import RELATED_TO
-from sarag_rdf.retrieval.retriever import (
-    Explanation,
-    RetrieverStrategy,
-    activated,
-    document_cosines,
-    most_active,
-    scored,
-)
+from sarag_rdf.retrieval.retriever import Explanation, RetrieverStrategy
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
@@ -95,9 +89,9 @@ def activated_documents(
     measures: Mapping[str, Floats],
 ) -> list[RankedDocument]:
     """Documents by falling score, with their most active entities and `measures` by row."""
-    best = most_active(view, activation)
+    best = retriever.most_active(view, activation)
     return [
-        scored(
+        retriever.scored(
             view.iris.documents[row],
             float(scores[row]),
             float(measures["similarity"][row]),
@@ -149,10 +143,14 @@ class KgInfusedSearch(RetrieverStrategy):
         expanded = question
         if best := self._texts(facts, nearest):
             expanded = view.vectors.embed_query(" ".join([query.text, *best]))
-        cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
+        cosines, others = (
+            retriever.document_cosines(view, vector) for vector in (question, expanded)
+        )
         scores = in_turn(cosines, ranks(others))
         measures = {"similarity": cosines, "expanded": others}
-        entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
+        entities = [
+            retriever.activated(iri, amount, chains[iri]) for iri, amount in activation.items()
+        ]
         return self.result(
             view,
             query,

@@ -29,6 +29,7 @@ from sarag_rdf.plugins.tables.mapping import (
     MappingLanguage,
     TermMap,
     TriplesMap,
+    expanded_iri,
     percent_encoded,
     unpacked_name,
 )
@@ -117,6 +118,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 class _Column:
     """A column of the schema: its place, the name in templates, and its inherited properties."""
 
+    file: str
     number: int
     name: str
     header: str
@@ -126,16 +128,12 @@ class _Column:
     def is_virtual(self) -> bool:
         return bool(self.properties.get("virtual", False))
 
-    @property
-    def location(self) -> str:
-        return f"column '{self.name}'"
+    def error(self, message: str) -> InputError:
+        return InputError(f"{self.file}, column '{self.name}': {message}")
 
 
 def read_csvw(file: MappingFile, table: str, header: Sequence[str] = ()) -> tuple[TriplesMap, ...]:
-    """The triples maps of metadata of `table`, whose first line is `header`.
-
-    Raises `InputError` for what is not CSVW, not about this table, or not supported.
-    """
+    """The triples maps of metadata of `table` with this `header`; raises `InputError`."""
     return _Reader(file, table, header).read()
 
 
@@ -163,8 +161,9 @@ class _Reader:
             if column.properties.get("suppressOutput") is True:
                 continue
             about = _text(column.properties, "aboutUrl")
-            property_ = _text(column.properties, "propertyUrl")
-            property_ = property_ or f"#{percent_encoded(column.name)}"
+            property_ = (
+                _text(column.properties, "propertyUrl") or f"#{percent_encoded(column.name)}"
+            )
             row = TermMap(("row ", ROW, ""), "blank")
             subject = self._iri(column, about, "aboutUrl") if about else row
             predicate = self._iri(column, property_, "propertyUrl")
@@ -264,12 +263,12 @@ class _Reader:
                         f"column {real} of the table is '{header}': describe the columns in their "
                         "order, with these titles",
                     )
-            yield _Column(number, name, header, {**inherited, **column})
+            yield _Column(self._file, number, name, header, {**inherited, **column})
 
     def _value(self, column: _Column) -> TermMap:
         properties = column.properties
         if properties.get("ordered") is True and properties.get("separator"):
-            raise self._error(column.location, "ordered lists are not supported: remove ordered")
+            raise column.error("ordered lists are not supported: remove ordered")
         template = _text(properties, "valueUrl")
         if template:
             names = re.findall(r"\{\+?([^{}]+)\}", template)
@@ -280,85 +279,65 @@ class _Reader:
         is_string = datatype == XSD.string.value
         language = language if is_string and language != "und" else ""
         if language and not language.replace("-", "").isalnum():
-            raise self._error(column.location, f"'{language}' is not a language tag")
-        parts, separator = ("", column.header, ""), _text(properties, "separator")
+            raise column.error(f"'{language}' is not a language tag")
+        parts: tuple[str, ...] = ("", column.header, "")
+        separator = _text(properties, "separator")
         if column.is_virtual:
             parts, separator = (_text(properties, "default"),), ""
             if not parts[0]:
-                raise self._error(column.location, "a virtual column needs valueUrl or default")
+                raise column.error("a virtual column needs valueUrl or default")
         datatype = "" if is_string else datatype
         return TermMap(parts, "literal", False, datatype, language, separator=separator)
 
     def _iri(self, column: _Column, template: str, key: str, separator: str = "") -> TermMap:
         """A URI template (RFC 6570, simple expansion), resolved against the table."""
-        expanded = self._expanded(template)
-        reference = re.fullmatch(r"\{\+([^{}]+)\}", expanded)
-        parts: list[str] = []
-        end = 0
-        for match in re.finditer(r"\{([^{}]*)\}", expanded):
-            parts += [expanded[end : match.start()], self._variable(column, match[1], key)]
-            end = match.end()
-        parts.append(expanded[end:])
-        if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
-            raise self._error(column.location, f"{key} '{template}' is not a URI template")
-        merged = parts[:1]
-        for variable, text in zip(parts[1::2], parts[2::2], strict=True):
-            if variable.startswith("{"):  # a constant
-                merged[-1] += percent_encoded(variable[1:]) + text
+        expanded = expanded_iri(template, _PREFIXES)
+        texts = re.split(r"\{([^{}]*)\}", expanded)
+        if not {"{", "}"}.isdisjoint("".join(texts[::2])):
+            raise column.error(f"{key} '{template}' is not a URI template")
+        merged = texts[:1]
+        constants = {"_name": column.name, "_column": str(column.number)}
+        for variable, text in zip(texts[1::2], texts[2::2], strict=True):
+            if (plain := variable.removeprefix("+")) in constants:
+                merged[-1] += percent_encoded(constants[plain]) + text
             else:
-                merged += [variable, text]
-        if reference:
+                merged += [self._variable(column, variable, key), text]
+        if re.fullmatch(r"\{\+([^{}]+)\}", expanded):
             return TermMap(tuple(merged), "iri", separator=separator)
         if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", merged[0]):
             if not is_iri(self._url):
-                raise self._error(
-                    column.location,
+                raise column.error(
                     f"{key} '{template}' is relative: write the whole IRI, or add "
-                    '{"@base": "https://..."} to @context',
+                    '{"@base": "https://..."} to @context'
                 )
-            merged[0] = (
-                self._joined(self._url, merged[0], column.location) if merged[0] else self._url
-            )
+            place = f"column '{column.name}'"
+            merged[0] = self._joined(self._url, merged[0], place) if merged[0] else self._url
         if not is_iri(merged[0]):
-            raise self._error(column.location, f"{key} '{template}' is not an IRI")
+            raise column.error(f"{key} '{template}' is not an IRI")
         return TermMap(tuple(merged), "iri", is_template=True, is_uri=True, separator=separator)
 
     def _variable(self, column: _Column, name: str, key: str) -> str:
-        """The header of the column that a variable names; its value, in braces, for a constant."""
+        """The header of the column that a variable names."""
         plain = name.removeprefix("+")
         if plain in (ROW, SOURCE_ROW):
             return plain
-        if plain == "_name":
-            return f"{{{column.name}"
-        if plain == "_column":
-            return f"{{{column.number}"
         known = self._named.get(plain) or self._named.get(unquote(plain))
         if known is None or known.is_virtual:
-            raise self._error(column.location, f"{key}: no column '{plain}' in tableSchema")
+            raise column.error(f"{key}: no column '{plain}' in tableSchema")
         if name.startswith("+") and _text(column.properties, key) != f"{{{name}}}":
-            raise self._error(
-                column.location, f"{key}: {{{name}}} is supported only as the whole template"
-            )
+            raise column.error(f"{key}: {{{name}}} is supported only as the whole template")
         if known.properties.get("separator") and known is not column:
-            raise self._error(column.location, f"{key}: '{plain}' has several values in a cell")
+            raise column.error(f"{key}: '{plain}' has several values in a cell")
         return known.header
-
-    def _expanded(self, template: str) -> str:
-        prefix, colon, local = template.partition(":")
-        if not colon or local.startswith("//") or prefix not in _PREFIXES:
-            return template
-        return _PREFIXES[prefix] + local
 
     def _datatype(self, column: _Column) -> str:
         given = column.properties.get("datatype", "string")
         if isinstance(given, dict):
             if "@id" in given:
-                raise self._error(
-                    column.location, "datatypes with an @id are not supported: use base"
-                )
+                raise column.error("datatypes with an @id are not supported: use base")
             given = given.get("base", "string")
         if given not in _DATATYPES and given not in _XSD_NAMES:
-            raise self._error(column.location, f"unknown datatype '{given}'")
+            raise column.error(f"unknown datatype '{given}'")
         return _DATATYPES.get(given) or XSD[given].value
 
     def _rule(self, column: _Column) -> CellRule:
@@ -366,7 +345,7 @@ class _Reader:
         default = _text(column.properties, "default")
         texts = nulls if isinstance(nulls, list) else [nulls]
         if not all(isinstance(text, str) for text in texts):
-            raise self._error(column.location, "null is neither a text nor a list of texts")
+            raise column.error("null is neither a text nor a list of texts")
         return CellRule(default, frozenset(texts), self._format(column, self._datatype(column)))
 
     def _format(self, column: _Column, datatype: str) -> Callable[[str], str] | None:
@@ -375,11 +354,10 @@ class _Reader:
         format_ = given.get("format") if isinstance(given, dict) else None
         if format_ is None:
             return None
-        if datatype == XSD.boolean.value and isinstance(format_, str):
-            yes, bar, no = format_.partition("|")
-            if bar:
-                words = {yes: "true", no: "false"}
-                return lambda text: words.get(text, text)
+        if datatype == XSD.boolean.value and isinstance(format_, str) and "|" in format_:
+            yes, _, no = format_.partition("|")
+            words = {yes: "true", no: "false"}
+            return lambda text: words.get(text, text)
         name = datatype.removeprefix(XSD.base)
         if name in ("date", "dateTime", "dateTimeStamp", "time") and isinstance(format_, str):
             return self._date_format(column, format_, name)
@@ -387,16 +365,16 @@ class _Reader:
             return self._number_format(column, format_)
         if datatype in _TEXTS:
             return None  # a regular expression that values match
-        raise self._error(column.location, f"format {format_!r} is not supported for {name}")
+        raise column.error(f"format {format_!r} is not supported for {name}")
 
     def _date_format(self, column: _Column, format_: str, name: str) -> Callable[[str], str]:
         pieces = re.findall(r"yyyy|MM?|dd?|HH|mm|ss|.", format_)
         parts = [piece[0] for piece in pieces if piece in _TOKENS]
         if len(set(parts)) < len(parts):
-            raise self._error(column.location, f"format '{format_}' repeats a part")
+            raise column.error(f"format '{format_}' repeats a part")
         is_known = all(piece in _TOKENS or piece in "-/. T:" for piece in pieces)
         if not is_known or (name != "time" and not {"y", "M", "d"}.issubset(parts)):
-            raise self._error(column.location, f"format '{format_}' is not supported for {name}")
+            raise column.error(f"format '{format_}' is not supported for {name}")
         pattern = "".join(_TOKENS.get(piece, piece) for piece in pieces)
 
         def lexical(text: str) -> str:
@@ -415,13 +393,8 @@ class _Reader:
             format_ = {"pattern": format_, "groupChar": ","}
         group, point = _text(format_, "groupChar"), _text(format_, "decimalChar") or "."
         if not {"%", "\u2030"}.isdisjoint(_text(format_, "pattern")):
-            raise self._error(column.location, "numbers in percent are not supported: divide them")
-
-        def lexical(text: str) -> str:
-            plain = text.replace(group, "") if group else text
-            return plain.replace(point, ".") if point != "." else plain
-
-        return lexical
+            raise column.error("numbers in percent are not supported: divide them")
+        return lambda text: (text.replace(group, "") if group else text).replace(point, ".")
 
 
 _TOKENS: Final = dict(

@@ -32,8 +32,8 @@ SOURCE_ROW: Final = "_sourceRow"
 class MappingLanguage:
     """A language of mappings: an entry point of the group ``sarag_rdf.mapping_languages``.
 
-    `summary` names it with a suffix, as in ``RML (.ttl)``. `read` makes the triples maps of a
-    mapping, for the table of this name with this first line; it raises `InputError`.
+    `summary` is such as ``RML (.ttl)``. `read` makes the triples maps of a mapping, for the table
+    of this name with this first line; it raises `InputError`.
     """
 
     summary: str
@@ -42,7 +42,6 @@ class MappingLanguage:
 
 
 def languages() -> list[MappingLanguage]:
-    """The mapping languages that are installed."""
     return [lang for _, lang in loadable("mapping_languages") if not isinstance(lang, Exception)]
 
 
@@ -101,21 +100,16 @@ class TermMap:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the term needs."""
         return self.parts[1::2]
 
     @property
     def is_constant(self) -> bool:
-        """Whether the term is the same for all rows."""
         return len(self.parts) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class CellRule:
-    """How the cells of a column are read: an empty one is the default, some have no value.
-
-    `lexical` gives the lexical form of a value that is written in another format.
-    """
+    """How cells are read: an empty one is the default, others are null or in another format."""
 
     default: str = ""
     nulls: frozenset[str] = frozenset({""})
@@ -133,8 +127,7 @@ class CellRule:
 class TriplesMap:
     """The subject that a row becomes, and its statements as pairs of predicate and object.
 
-    `cells` are the rules of columns whose cells are not values as they stand; with
-    `has_row_numbers`, the map may use the columns `ROW` and `SOURCE_ROW`.
+    `cells` are the rules of columns; with `has_row_numbers` `ROW` and `SOURCE_ROW` are columns.
     """
 
     name: str
@@ -145,7 +138,6 @@ class TriplesMap:
 
     @property
     def terms(self) -> Iterator[TermMap]:
-        """All terms of the map."""
         yield self.subject
         for predicate, object_ in self.statements:
             yield predicate
@@ -153,10 +145,7 @@ class TriplesMap:
 
 
 def percent_encoded(text: str, more: str = "") -> str:
-    """A text with all but unreserved characters percent-encoded (RFC 6570, simple expansion).
-
-    `more` are unreserved characters beside those of URIs.
-    """
+    """A text with all but unreserved characters, and `more`, percent-encoded (RFC 6570)."""
     return re.sub(
         rf"[^A-Za-z0-9._~{more}-]",
         lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()),
@@ -168,16 +157,21 @@ IRI_CHARACTERS: Final = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U00
 """The unreserved characters of IRIs that are not ASCII (RFC 3987)."""
 
 
+def expanded_iri(text: str, prefixes: Mapping[str, str]) -> str:
+    """A text whose prefix, if it is a known one, is replaced by its namespace."""
+    prefix, colon, local = text.partition(":")
+    if not colon or local.startswith("//") or prefix not in prefixes:
+        return text
+    return prefixes[prefix] + local
+
+
 def unpacked_name(path: str) -> str:
     """The name of a file without a suffix for compression."""
     return _COMPRESSED.sub("", Path(path).name)
 
 
 def check_source(mapping: str, location: str, source: str, table: str) -> None:
-    """Raise `InputError` if the source of a mapping is not the table that is imported.
-
-    `table` is its name without a suffix for compression.
-    """
+    """Raise `InputError` if the source of a mapping is not the imported table, by its name."""
     if "://" in source:
         raise InputError(
             f"{mapping}, {location}: {source} is not read: a mapping reads the imported table only"

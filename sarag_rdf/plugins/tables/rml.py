@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pyoxigraph as ox
@@ -20,6 +21,7 @@ from sarag_rdf.plugins.tables.mapping import (
     TermMap,
     TriplesMap,
     check_source,
+    expanded_iri,
     template_parts,
 )
 
@@ -31,12 +33,10 @@ _NAMESPACES = (
     "http://www.w3.org/ns/csvw#",
 )
 _UNSUPPORTED = {
-    "logicalTable": "sources other than files are not supported",
-    "tableName": "sources other than files are not supported",
+    **dict.fromkeys(("logicalTable", "tableName"), "sources other than files are not supported"),
+    **dict.fromkeys(("functionValue", "functionExecution"), "functions are not supported"),
     "query": "queries as sources are not supported",
     "joinCondition": "joins are not supported: write the template of the other subject",
-    "functionValue": "functions are not supported",
-    "functionExecution": "functions are not supported",
     "languageMap": "give the language with rr:language",
     "datatypeMap": "give the datatype with rr:datatype",
     "gather": "collections are not supported",
@@ -49,8 +49,6 @@ _TERM_TYPES: dict[str, TermKind] = {
 
 
 class _RmlReader:
-    """Reads a mapping of a table; raises `InputError`."""
-
     def __init__(self, file: MappingFile, table: str) -> None:
         self._name, self._table = file.name, table
         self._values: defaultdict[Any, defaultdict[str, list[Any]]]
@@ -68,8 +66,7 @@ class _RmlReader:
         self._subjects: dict[Any, TermMap] = {}
 
     def read(self) -> tuple[TriplesMap, ...]:
-        nodes = [node for node, v in self._values.items() if v["logicalSource"]]
-        nodes.sort(key=str)
+        nodes = sorted((n for n, v in self._values.items() if v["logicalSource"]), key=str)
         if not nodes:
             raise InputError(f"{self._name} has no triples map with rml:logicalSource")
         for node in nodes:
@@ -78,10 +75,8 @@ class _RmlReader:
         return tuple(self._triples_map(node) for node in nodes)
 
     def _error(self, node: Any, message: str) -> InputError:
-        location = "a blank node"
-        if isinstance(node, ox.NamedNode):
-            location = node.value.removeprefix("urn:mapping:")
-        return InputError(f"{self._name}, {location}: {message}")
+        iri = node.value if isinstance(node, ox.NamedNode) else "a blank node"
+        return InputError(f"{self._name}, {iri.removeprefix('urn:mapping:')}: {message}")
 
     def _one(self, node: Any, name: str) -> Any:
         values = self._values[node][name]
@@ -122,7 +117,7 @@ class _RmlReader:
             objects += [self._object(o) for o in values["objectMap"]]
             if not (predicates and objects):
                 raise self._error(node, "has a predicate-object map without predicate or object")
-            pairs += [(p, o) for p in predicates for o in objects]
+            pairs += product(predicates, objects)
         return TriplesMap(str(node), self._subjects[node], tuple(pairs))
 
     def _object(self, node: Any) -> TermMap:
@@ -180,23 +175,18 @@ RML = MappingLanguage(
 
 
 _KEYS = {
-    **dict.fromkeys(("mappings", "mapping", "m"), "mappings"),
-    **dict.fromkeys(("sources", "source"), "sources"),
-    **dict.fromkeys(("subjects", "subject", "s"), "subjects"),
-    **dict.fromkeys(("predicateobjects", "predicateobject", "po"), "predicateobjects"),
-    **dict.fromkeys(("predicates", "predicate", "p"), "predicates"),
-    **dict.fromkeys(("objects", "object", "o"), "objects"),
-    **dict.fromkeys(("graphs", "graph", "g"), "graphs"),
-    **dict.fromkeys(("function", "fn", "f"), "function"),
-    **dict.fromkeys(("value", "v"), "value"),
-    **dict.fromkeys(("authors", "author", "a"), "authors"),
-    **{name: name for name in ("prefixes", "base", "access", "referenceFormulation", "condition")},
-    **{name: name for name in ("type", "datatype", "language", "query", "iterator", "targets")},
+    name: forms.split()[0]
+    for forms in (
+        *("mappings mapping m", "sources source", "subjects subject s", "objects object o"),
+        *("predicateobjects predicateobject po", "predicates predicate p", "graphs graph g"),
+        *("function fn f", "value v", "authors author a", "prefixes", "base", "access", "query"),
+        *("referenceFormulation", "condition", "type", "datatype", "language", "iterator"),
+        "targets",
+    )
+    for name in forms.split()
 }
 """Key as written -> its long form."""
 _KINDS: dict[str, TermKind] = {"iri": "iri", "literal": "literal", "blanknode": "blank"}
-
-
 _SCHEMES = frozenset({"urn", "mailto", "tel", "geo", "info", "doi", "tag"})
 """Schemes of IRIs that are not followed by ``//``; other words before a colon are prefixes."""
 
@@ -292,41 +282,36 @@ class _YarrrmlReader:
             raise self._error(location, f"has no source: add sources: [['{self._table}~csv']]")
         for source in _listed(mapping["sources"]):
             given = named.get(source, source) if isinstance(source, str) else source
-            if isinstance(given, Mapping):
-                given = self._map(given, location)
-                if "query" in given:
-                    raise self._error(location, "queries as sources are not supported")
-                formulation = str(given.get("referenceFormulation", "csv"))
-                access = self._text(given.get("access", ""), location)
-            else:
+            if not isinstance(given, Mapping):
                 text = given[0] if isinstance(given, list) and given else given
                 access, _, formulation = self._text(text, location).partition("~")
-            if (formulation or "csv").lower() != "csv":
+                given = {"access": access, "referenceFormulation": formulation}
+            given = self._map(given, location)
+            if "query" in given:
+                raise self._error(location, _UNSUPPORTED["query"])
+            formulation = str(given.get("referenceFormulation") or "csv")
+            if formulation.lower() != "csv":
                 problem = f"sources of type {formulation} are not supported: csv is"
                 raise self._error(location, problem)
+            access = self._text(given.get("access", ""), location)
             check_source(self._name, location, access, self._table)
 
     def _statements(
         self, mapping: Mapping[str, Any], location: str
     ) -> tuple[tuple[TermMap, TermMap], ...]:
-        pairs = []
+        pairs: list[tuple[TermMap, TermMap]] = []
         for number, entry in enumerate(_listed(mapping.get("predicateobjects", [])), 1):
-            where, type_ = f"{location}, statement {number}", ""
-            if isinstance(entry, list):
-                if not 2 <= len(entry) <= 3:
-                    raise self._error(
-                        where, "write [predicate, object] or [predicate, object, datatype]"
-                    )
-                predicates, objects, type_ = [*entry, ""][:3]
-            else:
+            where = f"{location}, statement {number}"
+            if not isinstance(entry, list):
                 inner = self._map(entry, where)
-                if "predicates" not in inner or "objects" not in inner:
-                    raise self._error(where, "give p and o")
-                predicates, objects = inner["predicates"], inner["objects"]
+                entry = [inner[key] for key in ("predicates", "objects") if key in inner]
+            if not 2 <= len(entry) <= 3:
+                forms = "[predicate, object], [predicate, object, datatype], or p and o"
+                raise self._error(where, f"write {forms}")
+            predicates, objects, type_ = [*entry, ""][:3]
             terms = [t for value in _listed(objects) for t in self._object(value, where, type_)]
-            for predicate in _listed(predicates):
-                property_ = self._term(predicate, where, "iri")
-                pairs += [(property_, term) for term in terms]
+            properties = [self._term(predicate, where, "iri") for predicate in _listed(predicates)]
+            pairs += product(properties, terms)
         return tuple(pairs)
 
     def _object(self, value: Any, location: str, type_: Any) -> list[TermMap]:
@@ -335,9 +320,7 @@ class _YarrrmlReader:
             value, type_ = [*value, type_][:2]
         if isinstance(value, Mapping) and "mapping" in value:  # its subject for the same row
             if "condition" in value:
-                raise self._error(
-                    location, "joins are not supported: write the template of the other subject"
-                )
+                raise self._error(location, _UNSUPPORTED["joinCondition"])
             name = self._text(value["mapping"], location)
             if name not in self._subjects:
                 raise self._error(location, f"no such mapping: '{name}'")
@@ -355,14 +338,14 @@ class _YarrrmlReader:
         return [self._typed(term, self._text(type_, location), location) if type_ else term]
 
     def _typed(self, term: TermMap, type_: str, location: str) -> TermMap:
-        if type_.endswith("~lang"):
-            language = type_.removesuffix("~lang")
-            if not language.replace("-", "").isalnum():
-                raise self._error(location, f"'{language}' is not a language tag")
-            return replace(term, kind="literal", is_template=False, language=language)
-        datatype = self._expanded(type_)
-        self._check_prefix(type_, datatype, location)
-        return replace(term, kind="literal", is_template=False, datatype=datatype)
+        language = type_.removesuffix("~lang") if type_.endswith("~lang") else ""
+        datatype = "" if language else expanded_iri(type_, self._prefixes)
+        if datatype:
+            self._check_prefix(type_, datatype, location)
+        elif not language.replace("-", "").isalnum():
+            raise self._error(location, f"'{language}' is not a language tag")
+        typed = replace(term, datatype=datatype, language=language)
+        return replace(typed, kind="literal", is_template=False)
 
     def _term(self, value: Any, location: str, default: TermKind) -> TermMap:
         if isinstance(value, Mapping):
@@ -372,7 +355,7 @@ class _YarrrmlReader:
             text, kind = str(value), ""
         if text == "a" and default == "iri":
             return TermMap((RDF.type.value,), "iri")
-        expanded = self._expanded(text)
+        expanded = expanded_iri(text, self._prefixes)
         try:
             parts = template_parts(expanded, "$(", ")")
         except ValueError as error:
@@ -391,12 +374,6 @@ class _YarrrmlReader:
         scheme = iri.partition(":")[0]
         if not (is_iri(iri) and (scheme in _SCHEMES or iri.startswith(f"{scheme}://"))):
             raise self._error(location, f"'{text}' is not an IRI: declare its prefix")
-
-    def _expanded(self, text: str) -> str:
-        prefix, colon, local = text.partition(":")
-        if not colon or local.startswith("//") or prefix not in self._prefixes:
-            return text
-        return self._prefixes[prefix] + local
 
 
 def _listed(value: Any) -> list[Any]:

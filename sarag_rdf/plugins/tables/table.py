@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -45,9 +45,7 @@ _TABS = frozenset({".tsv", ".tab"})
 _Row = list[str]
 _Make = Callable[[_Row, int], str | None]
 _Value = Callable[[_Row], str | None]
-_Split = Callable[[_Row], Iterator[_Row]]
-_Texts = list[tuple[_Value, str]]
-"""Functions that give the texts about the thing of a row, each with its language."""
+_Split = Callable[[_Row], Iterable[_Row]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,21 +93,26 @@ def blocks(
         _, header = next(rows)
         maps = mapping.language.read(mapping, file.name, header)
         if any(m.has_row_numbers for m in maps):
-            rows, header = _ruled(rows, header, maps), [*header, ROW, SOURCE_ROW]
+            counted = enumerate(rows, 1)
+            rows = ((number, [*row, str(n), str(n + 1)]) for n, (number, row) in counted)
+            header = [*header, ROW, SOURCE_ROW]
         misfits, windows = Misfits(), (options.words, options.overlap)
-        compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
+        try:
+            makers = [_RowMaker(m, header, file, genid, misfits) for m in maps]
+        except InputError as error:
+            raise InputError(f"{mapping.name}, {error}") from error
         minter = Minter(genid.removesuffix("genid/"))
         lines: list[str] = []
         used = frozenset(p.parts[0] for m in maps for p, _ in m.statements if p.is_constant)
         for number, row in rows:
-            for subject_of, statements, texts in compiled:
-                subject = subject_of(row, number)
+            for maker in makers:
+                subject = maker.subject(row, number)
                 if subject is None:
                     continue
-                for text_of, language in texts:
+                for text_of, language in maker.texts:
                     lines += _passages(minter, subject, text_of(row), language, windows)
-                for predicate_of, object_of, split in statements:
-                    for part in (row,) if split is None else split(row):
+                for predicate_of, object_of, split in maker.statements:
+                    for part in split(row):
                         object_ = object_of(part, number)
                         if object_ is None:
                             continue
@@ -125,10 +128,7 @@ def blocks(
 
 
 def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]:
-    """(line number, cells) of the header and all rows that are not empty.
-
-    All rows have as many cells as the header. Raises `InputError` with the line.
-    """
+    """(line number, cells) of the header and all rows that are not empty, of equal length."""
     number = 1
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     previous = csv.field_size_limit(MAX_CELL)
@@ -177,14 +177,12 @@ class Misfits:
         self._first: dict[tuple[str, str], str] = {}
 
     def add(self, column: str, type_: str, value: str, line: int) -> None:
-        """Count a cell."""
         key = column, type_
         self._counts[key] += 1
         self._first.setdefault(key, f"line {line}: '{value[:60]}'")
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """One message for each column and type."""
         messages = [
             f"column '{column}': {count} {'value is' if count == 1 else 'values are'} not of type "
             f"{type_} and imported as text (first in {self._first[column, type_]})"
@@ -194,76 +192,103 @@ class Misfits:
         return (*messages[:MAX_MESSAGES], *([f"and {more} more columns"] if more > 0 else ()))
 
 
-def _compiled(
-    map_: TriplesMap,
-    header: Sequence[str],
-    mapping: str,
-    file: InputFile,
-    genid: str,
-    misfits: Misfits,
-) -> tuple[_Make, list[tuple[_Make, _Make, _Split | None]], _Texts]:
-    """Functions that make the terms of a row as N-Triples, and give the texts about it."""
-    known = {name: position for position, name in enumerate(header)}
-    columns = (column for term in map_.terms for column in term.columns)
-    if missing := next((column for column in columns if column not in known), None):
-        raise InputError(
-            f"{mapping}, {map_.name}: no column '{missing}' in {file.name}; it has "
-            f"{', '.join(header)}"
-        )
+class _RowMaker:
+    """Makes the terms of a row by a triples map, as N-Triples, and gives the texts about it."""
 
-    def make(term: TermMap, *, is_object: bool = False) -> _Make:
-        return _term_maker(term, known, file, genid, misfits if is_object else None)
+    def __init__(
+        self, map_: TriplesMap, header: Sequence[str], file: InputFile, genid: str, misfits: Misfits
+    ) -> None:
+        self._file, self._genid = file, genid
+        rules = [map_.cells.get(name, CellRule()) for name in header]
+        self._known = dict(zip(header, enumerate(rules), strict=True))
+        columns = (column for term in map_.terms for column in term.columns)
+        if missing := next((column for column in columns if column not in self._known), None):
+            known = ", ".join(header)
+            raise InputError(f"{map_.name}: no column '{missing}' in {file.name}; it has {known}")
+        self.subject = self._term(map_.subject)
+        self.statements: list[tuple[_Make, _Make, _Split]] = []
+        self.texts: list[tuple[_Value, str]] = []
+        for predicate, object_ in map_.statements:
+            if predicate.parts != (SARAG.text.value,):
+                terms = self._term(predicate), self._term(object_, misfits)
+                self.statements.append((*terms, self._split(object_)))
+            elif object_.kind == "literal" and not object_.datatype:
+                self.texts.append((self._value(object_), object_.language))
+            else:
+                problem = "the value of sarag:text is a text, without a datatype"
+                raise InputError(f"{map_.name}: {problem}")
 
-    statements: list[tuple[_Make, _Make, _Split | None]] = []
-    texts: _Texts = []
-    for predicate, object_ in map_.statements:
-        if predicate.parts != (SARAG.text.value,):
-            split = _splitter(object_, known, map_.cells) if object_.separator else None
-            statements.append((make(predicate), make(object_, is_object=True), split))
-        elif object_.kind == "literal" and not object_.datatype:
-            texts.append((_value_maker(object_, known), object_.language))
-        else:
-            raise InputError(
-                f"{mapping}, {map_.name}: the value of sarag:text is a text, without a datatype"
-            )
-    return make(map_.subject), statements, texts
+    def _split(self, term: TermMap) -> _Split:
+        """A function from a row to one row for each of the values in a cell."""
+        if not term.separator:
+            return lambda row: (row,)
+        (column,) = set(term.columns)
+        position, rule = self._known[column]
 
+        def split(row: _Row) -> Iterator[_Row]:
+            whole = row[position].strip() or rule.default
+            parts = dict.fromkeys(whole.split(term.separator)) if whole not in rule.nulls else ()
+            for part in parts:
+                yield [*row[:position], part, *row[position + 1 :]]
 
-def _ruled(
-    rows: Iterator[tuple[int, _Row]], header: Sequence[str], maps: Sequence[TriplesMap]
-) -> Iterator[tuple[int, _Row]]:
-    """Rows whose cells are values, by the rules of their columns, with the numbers of the row.
+        return split
 
-    Cells with several values are left as they are.
-    """
-    several = {
-        c for m in maps for _, object_ in m.statements if object_.separator for c in object_.columns
-    }
-    rules = [
-        (position, map_.cells[name])
-        for map_ in maps[:1]
-        for position, name in enumerate(header)
-        if name in map_.cells and name not in several
-    ]
-    for count, (number, row) in enumerate(rows, 1):
-        for position, rule in rules:
-            row[position] = rule.value(row[position])
-        yield number, [*row, str(count), str(count + 1)]
+    def _value(self, term: TermMap) -> _Value:
+        """A function from a row to the text of a term, or None if a cell is empty."""
+        columns = (self._known[column] for column in term.columns)
+        pieces = [(*column, text) for column, text in zip(columns, term.parts[2::2], strict=True)]
+        is_encoded, more = term.is_uri or term.is_template, "" if term.is_uri else IRI_CHARACTERS
 
+        def value(row: _Row) -> str | None:
+            text = term.parts[0]
+            for position, rule, constant in pieces:
+                cell = rule.value(row[position])
+                if not cell:
+                    return None
+                text += (percent_encoded(cell, more) if is_encoded else cell) + constant
+            return text
 
-def _splitter(term: TermMap, known: dict[str, int], cells: Mapping[str, CellRule]) -> _Split:
-    """A function from a row to one row for each of the values in a cell."""
-    (column,) = set(term.columns)
-    position, rule = known[column], cells.get(column, CellRule())
+        return value
 
-    def split(row: _Row) -> Iterator[_Row]:
-        whole = row[position].strip() or rule.default
-        if whole in rule.nulls:
-            return
-        for part in dict.fromkeys(whole.split(term.separator)):
-            yield [*row[:position], rule.value(part), *row[position + 1 :]]
+    def _term(self, term: TermMap, misfits: Misfits | None = None) -> _Make:
+        """A function from a row and its line to a term, or None if a cell is empty.
 
-    return split
+        Without `misfits`, a text that is not an IRI raises `InputError`.
+        """
+        tag = f"@{term.language}" if term.language else f"^^<{term.datatype}>" * bool(term.datatype)
+        if term.is_constant:
+            start = term.parts[0]
+            constant = f"<{start}>" if term.kind == "iri" else _quoted(start, tag)
+            return lambda *_: constant
+        value, fits = self._value(term), LEXICAL.get(term.datatype)
+        columns, name = ", ".join(term.columns), term.datatype.replace(XSD.base, "xsd:")
+
+        def literal(row: _Row, line: int) -> str | None:
+            text = value(row)
+            if text is None or fits is None:
+                return None if text is None else _quoted(text, tag)
+            text = normalized(text, term.datatype)
+            if fits.fullmatch(text):
+                return _quoted(text, tag)
+            if misfits is not None:
+                misfits.add(columns, name, text, line)
+            return _quoted(text)
+
+        def iri(row: _Row, line: int) -> str | None:
+            text = value(row)
+            if text is None:
+                return None
+            if term.kind == "blank":
+                return f"<{self._genid}{sha256_hex(self._file.sha256, text)[:32]}>"
+            if _IRI.fullmatch(text):
+                return f"<{text}>"
+            if misfits is None:
+                place = f"{self._file.name}, line {line}"
+                raise InputError(f"{place}: '{text[:60]}' is not an IRI")
+            misfits.add(columns, "IRI", text, line)
+            return _quoted(text)
+
+        return literal if term.kind == "literal" else iri
 
 
 def _passages(
@@ -283,64 +308,6 @@ def _passages(
             (SARAG.describes, subject),
         ):
             yield f"{node} {property_} {value} .\n"
-
-
-def _value_maker(term: TermMap, known: dict[str, int]) -> _Value:
-    """A function from a row to the text of a term, or None if a cell is empty."""
-    pieces = [(known[c], text) for c, text in zip(term.columns, term.parts[2::2], strict=True)]
-    start = term.parts[0]
-    is_encoded, more = term.is_uri or term.is_template, "" if term.is_uri else IRI_CHARACTERS
-
-    def value(row: _Row) -> str | None:
-        text = start
-        for position, constant in pieces:
-            cell = row[position].strip()
-            if not cell:
-                return None
-            text += (percent_encoded(cell, more) if is_encoded else cell) + constant
-        return text
-
-    return value
-
-
-def _term_maker(
-    term: TermMap, known: dict[str, int], file: InputFile, genid: str, misfits: Misfits | None
-) -> _Make:
-    """A function from a row and its line to a term, or None if a cell is empty."""
-    tag = f"@{term.language}" if term.language else f"^^<{term.datatype}>" * bool(term.datatype)
-    if term.is_constant:
-        start = term.parts[0]
-        constant = f"<{start}>" if term.kind == "iri" else _quoted(start, tag)
-        return lambda *_: constant
-    value = _value_maker(term, known)
-    fits = LEXICAL.get(term.datatype)
-    name = term.datatype.replace(XSD.base, "xsd:")
-
-    def literal(row: _Row, line: int) -> str | None:
-        text = value(row)
-        if text is None or fits is None:
-            return None if text is None else _quoted(text, tag)
-        text = normalized(text, term.datatype)
-        if fits.fullmatch(text):
-            return _quoted(text, tag)
-        if misfits is not None:
-            misfits.add(", ".join(term.columns), name, text, line)
-        return _quoted(text)
-
-    def iri(row: _Row, line: int) -> str | None:
-        text = value(row)
-        if text is None:
-            return None
-        if term.kind == "blank":
-            return f"<{genid}{sha256_hex(file.sha256, text)[:32]}>"
-        if _IRI.fullmatch(text):
-            return f"<{text}>"
-        if misfits is None:
-            raise InputError(f"{file.name}, line {line}: '{text[:60]}' is not an IRI")
-        misfits.add(", ".join(term.columns), "IRI", text, line)
-        return _quoted(text)
-
-    return literal if term.kind == "literal" else iri
 
 
 def normalized(text: str, datatype: str) -> str:

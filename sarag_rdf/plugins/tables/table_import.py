@@ -20,12 +20,7 @@ from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
 from sarag_rdf.building.graph_import import Importer
-from sarag_rdf.graph.ontology.schema import (
-    OntologyClass,
-    OntologyProperty,
-    Schema,
-    is_datatype,
-)
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, is_datatype
 from sarag_rdf.graph.store.input_files import InputFile, run_in_child, unpacked
 from sarag_rdf.plugins.tables.table import LEXICAL, TableOptions, blocks, normalized, table_rows
 
@@ -71,7 +66,6 @@ class Column:
 
     @property
     def words(self) -> frozenset[str]:
-        """The words of the name that matter, without units."""
         return content_words(self.name)
 
     def is_a(self, datatype: str) -> bool:
@@ -99,10 +93,9 @@ def _column(name: str, values: Sequence[str]) -> Column:
         datatype: sum(bool(pattern.fullmatch(normalized(v, datatype))) for v in values) / count
         for datatype, pattern in LEXICAL.items()
     }
-    booleans = sum(value.lower() in ("true", "false", "yes", "no") for value in values) / count
-    fits[XSD.boolean.value] = booleans
-    length = sum(map(len, values)) / count
-    return Column(name, len(values), len(set(values)), length, fits)
+    booleans = sum(value.lower() in ("true", "false", "yes", "no") for value in values)
+    fits[XSD.boolean.value] = booleans / count
+    return Column(name, len(values), len(set(values)), sum(map(len, values)) / count, fits)
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -218,7 +211,6 @@ class _Suggestion:
     # Identifier and name
 
     def _name_column(self) -> Column | None:
-        """The column with the names of the rows."""
         class_words = self._words[-1:] + (self._class.label.split()[-1:] if self._class else [])
         texts = [c for c in self._columns if c.values and not _is_number(c)]
         texts = [c for c in texts if c.mean_length < _LONG and not c.is_a(XSD.anyURI.value)]
@@ -250,10 +242,7 @@ class _Suggestion:
     # Properties
 
     def _matched(self, columns: Sequence[Column]) -> dict[str, tuple[OntologyProperty, float]]:
-        """Column -> property and similarity; each property once, the most similar first.
-
-        Of equally similar ones, a property with a domain comes first, as it fits the class.
-        """
+        """Column -> property and similarity; each property once, those with a domain first."""
         scored = sorted(
             (-score, not property_.domains, number, property_.iri)
             for number, column in enumerate(columns)
@@ -271,10 +260,7 @@ class _Suggestion:
         return matched
 
     def _similarity(self, column: Column, property_: OntologyProperty) -> float:
-        """By the names of a property, or of the things that it leads to.
-
-        A property without a domain must be the only one that leads there.
-        """
+        """By the names of a property, or of what only it, or one with a domain, leads to."""
         every = self._schema.properties.values()
         is_range = column.words in self._range_words(property_) and (
             bool(property_.domains)
@@ -288,7 +274,6 @@ class _Suggestion:
         return [content_words(name) for r in ranges for name in (r.label, *r.alternatives)]
 
     def _admits(self, property_: OntologyProperty, column: Column) -> bool:
-        """Whether the class and the values of a column fit a property."""
         classes = [self._class.iri] if self._class else []
         if not self._schema.may_belong(classes, property_.domains):
             return False
@@ -326,7 +311,6 @@ class _Suggestion:
             yield _Line(predicate, self._entity(column, class_), reason=reason)
 
     def _entity(self, column: Column, class_: OntologyClass | None) -> str:
-        """The IRI of the thing that a column names."""
         slug = _slug(class_.label if class_ else column.name)
         self._entities[slug, column.name] = class_.iri if class_ else ""
         return f"ex:{slug}/{_reference(column.name)}~iri"
@@ -375,12 +359,11 @@ def _is_literal(property_: OntologyProperty) -> bool:
 
 def _datatype(column: Column, property_: OntologyProperty | None) -> str:
     """The datatype of a column: that of the property if the values fit, else what they fit."""
-    ranges = [r for r in property_.ranges if r in LEXICAL] if property_ else []
+    ranges = property_.ranges if property_ else ()
     words = column.words | (content_words(property_.label) if property_ else frozenset())
-    if XSD.string.value in (property_.ranges if property_ else ()):
+    if XSD.string.value in ranges:
         return ""
-    fitting = [r for r in ranges if column.is_a(r)]
-    if fitting:
+    if fitting := [r for r in ranges if r in LEXICAL and column.is_a(r)]:
         return fitting[0]
     is_year = column.is_a(XSD.gYear.value) and column.mean_length == 4
     is_time = bool(words & _TIME_WORDS) or any(r in _DATES for r in ranges)

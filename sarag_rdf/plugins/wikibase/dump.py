@@ -16,14 +16,8 @@ from sarag_rdf.base.files import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.base.options import option
 from sarag_rdf.building.graph_import import Importer, ImportOptions, check_iri, rdf_blocks
 from sarag_rdf.graph.store.input_files import InputFile, StatementBlock, triple_blocks
-from sarag_rdf.plugins.wikibase.model import (
-    Entity,
-    Json,
-    entity_id,
-    grouped_snaks,
-    mapping,
-    statements,
-)
+from sarag_rdf.plugins.wikibase import model
+from sarag_rdf.plugins.wikibase.model import Entity, Json, mapping, statements
 from sarag_rdf.plugins.wikibase.rdf import entity_triples, property_triples
 from sarag_rdf.plugins.wikibase.vocabulary import WIKIDATA, Vocabulary
 
@@ -43,9 +37,7 @@ class DumpOptions(ImportOptions):
         (), "JSON dumps: import only instances of this item, such as Q5.", flag="--type"
     )
     properties: tuple[str, ...] = option(
-        (),
-        "JSON dumps: import only statements of this property, such as P19.",
-        flag="--property",
+        (), "JSON dumps: import only statements of this property, such as P19.", flag="--property"
     )
     entity_base: str | None = option(
         None, "JSON dumps: IRI prefix of entities. Default: that of Wikidata."
@@ -73,7 +65,7 @@ class DumpOptions(ImportOptions):
         return any(
             statement.get("rank") != "deprecated"
             and statement["mainsnak"]["snaktype"] == "value"
-            and entity_id(statement["mainsnak"]["datavalue"]["value"]) in self.types
+            and model.entity_id(statement["mainsnak"]["datavalue"]["value"]) in self.types
             for statement in mapping(data, "claims").get(INSTANCE_OF, ())
         )
 
@@ -94,8 +86,6 @@ def read_entities(
 
 
 class _Reader:
-    """Reads one file once."""
-
     def __init__(self, file: Path, raw: IO[bytes], stream: IO[bytes], options: DumpOptions) -> None:
         self._file, self._raw, self._stream, self._options = file, raw, stream, options
         self._line = 0
@@ -154,7 +144,6 @@ class _Reader:
             self._fail("the array of entities is not closed: the file is truncated")
 
     def _whole(self, first: bytes, *, array: bool) -> Iterator[dict[str, Any]]:
-        """Documents of a file that is parsed at once."""
         with self._checked("file"):
             data = json.loads((b"[" if array else b"") + first + self._stream.read())
         if isinstance(data, dict):
@@ -202,7 +191,6 @@ def _is_document(text: bytes) -> bool:
 def _blocks(
     file: InputFile, options: DumpOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
-    """The triples of an RDF or JSON dump."""
     if file.suffix == ".json" and options.format is None:
         position = [0]
         triples = _dump_triples(file, options, position)
@@ -218,8 +206,8 @@ def _blocks(
 def _dump_triples(file: InputFile, options: DumpOptions, position: list[int]) -> Iterator[Triple]:
     """The triples of a JSON dump; `position` is set to the number of bytes read so far.
 
-    Properties that the dump uses but does not describe are declared too, as nothing else connects
-    their statements with their values. Lexemes and other types of entities are skipped.
+    Properties that are used but not described are declared, as nothing else connects their
+    statements with their values. Other types of entities are skipped.
     """
     vocabulary = Vocabulary(entity=options.entity_base or WIKIDATA)
     datatypes: dict[str, str] = {}
@@ -242,9 +230,9 @@ def _datatypes(entity: Entity) -> dict[str, str]:
     for _, group in statements(entity.data):
         for statement in group:
             snaks.append(statement["mainsnak"])
-            snaks += grouped_snaks(statement, "qualifiers")
+            snaks += model.grouped_snaks(statement, "qualifiers")
             for reference in statement.get("references", ()):
-                snaks += grouped_snaks(reference, "snaks")
+                snaks += model.grouped_snaks(reference, "snaks")
     return {s["property"]: s["datatype"] for s in snaks if "datatype" in s and "property" in s}
 
 

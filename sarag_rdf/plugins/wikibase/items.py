@@ -45,9 +45,9 @@ class CitedSource:
 class ExportContents:
     """IRIs of all items and properties of an export.
 
-    `documents` maps documents to their sources, `properties` the properties of imported graphs to
-    their labels, and `phrases` canonical phrases to their most frequent spellings. `typed` are the
-    properties of typed statements by their keys, `units` the IRIs of their units.
+    `documents` maps documents to their sources, `properties` those of imported graphs to labels,
+    and `phrases` canonical phrases to their most frequent spellings. `typed` are the properties of
+    typed statements by their keys, `units` the IRIs of their units.
     """
 
     entities: list[str] = field(default_factory=list)
@@ -163,10 +163,9 @@ class EntityRows:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A graph that is ready for export.
+    """A graph that is ready for export; `added` are (IRI, id) pairs that are not yet stored.
 
-    `added` are (IRI, id) pairs that are not yet stored. `page_info` is the revision of all
-    documents, which is the number of runs of the indexer, and the end of the last run.
+    `page_info` is the number of runs of the indexer, and the end of the last run.
     """
 
     reader: GraphReader
@@ -193,7 +192,6 @@ class Export:
                 yield Entity(model.entity(self.numbers[name], self.page_info, content))
 
     def items(self) -> set[str]:
-        """IRIs of all items."""
         contents = self.contents
         return {*contents.entities, *contents.classes, *contents.sources, *contents.units}
 
@@ -216,9 +214,8 @@ class Export:
 def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str) -> Export:
     """Assign ids to all entities and properties in `contents` that have none.
 
-    The ids in `added` must be stored (`write_numbers`) before the export is written. `namespace` is
-    the base of ``entity/``, ``prop/`` and so on, by default ``wikibase/`` below the base of the
-    graph. Raises `UsageError` for an invalid one.
+    `write_numbers` must store the `added` ones. `namespace` is the base of ``entity/``, ``prop/``
+    and so on, by default ``wikibase/`` below the base of the graph. Raises `UsageError`.
     """
     top = Minter.for_base(namespace).base if namespace else f"{reader.minter.base}wikibase/"
     numbers, minter = WikibaseIds.read(reader), reader.minter
@@ -325,12 +322,11 @@ class EntityBuilder:
         if not ontologies.is_declared(typed):
             labels = {code: f"{label} ({typed.datatype})" for code, label in labels.items()}
         equal, close = equal_predicates(ontologies, typed), ontologies.close_terms(typed.iri)
-        ranges = ontologies.ranges(typed.iri) if typed.datatype == ITEM else ()
         claims = [self._url(key, own.EXACT_MATCH, typed.iri)]
         claims += [self._url(key, own.EQUIVALENT_PROPERTY, other) for other, _ in equal]
         claims += [self._url(key, own.CLOSE_MATCH, other) for other in close]
         claims += [self._item(key, own.DOMAIN, class_) for class_ in ontologies.domains(typed.iri)]
-        claims += [self._item(key, own.RANGE, class_) for class_ in ranges]
+        claims += [self._item(key, own.RANGE, class_) for class_ in ontologies.ranges(typed)]
         return {
             "datatype": typed.datatype,
             "labels": model.texts(labels),
@@ -493,10 +489,7 @@ class EntityBuilder:
     def _distinct_descriptions(
         self, name: str, labels: dict[str, str], descriptions: model.Texts
     ) -> model.Texts:
-        """Add the id to a description if another item has the same label and description.
-
-        Wikibase does not allow two such items.
-        """
+        """Add the id to a description that another item with the same label has."""
         for language, text_value in descriptions.items():
             key = (language, labels.get(language), text_value["value"])
             if language in labels and key in self._described:
@@ -533,8 +526,7 @@ _DIRECT = rf"{WIKIDATA.removesuffix('entity/')}{PREDICATES['wdt']}\1"
 def equal_predicates(ontologies: Ontologies, typed: TypedProperty) -> list[tuple[str, str]]:
     """Properties that ontologies declare equal, each with the predicate of its triples.
 
-    A property of Wikidata has direct values with the predicate ``wdt:``. Values of another datatype
-    than the ontology declares do not belong to the equal properties.
+    That of Wikidata's is ``wdt:``. Only values of the declared datatype have equal properties.
     """
     equal = ontologies.equal_terms(typed.iri) if ontologies.is_declared(typed) else ()
     return [(other, _WIKIDATA_PROPERTY.sub(_DIRECT, other)) for other in equal]

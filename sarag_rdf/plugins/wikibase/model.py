@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -44,7 +45,6 @@ def mapping(data: Json, key: str) -> Json:
 
 
 def statements(data: Json) -> Iterator[tuple[str, list[Json]]]:
-    """Property ids with their statements."""
     yield from mapping(data, "claims").items()
 
 
@@ -103,13 +103,11 @@ def _snak(property_id: str, datatype: str, kind: str, value: Any) -> Snak:
 
 
 def item_snak(property_id: str, id_: str) -> Snak:
-    """A snak whose value is an item."""
     value = {"entity-type": "item", "numeric-id": number(id_), "id": id_}
     return _snak(property_id, "wikibase-item", "wikibase-entityid", value)
 
 
 def text_snak(property_id: str, text: str, language: str) -> Snak:
-    """A snak whose value is a text in a language."""
     value = {"text": text, "language": language or "und"}
     return _snak(property_id, "monolingualtext", "monolingualtext", value)
 
@@ -138,14 +136,18 @@ def string_snak(property_id: str, text: str, datatype: str = "string") -> Snak:
 
 def grouped(snaks: Iterable[Snak]) -> dict[str, list[Snak]]:
     """Unique snaks by property, ordered by its number."""
-    groups: dict[str, dict[str, Snak]] = {}
-    for snak in snaks:
-        groups.setdefault(snak["property"], {})[snak["hash"]] = snak
-    return {key: list(groups[key].values()) for key in sorted(groups, key=number)}
+    distinct = {(snak["property"], snak["hash"]): snak for snak in snaks}
+    return _by_property((property_id, snak) for (property_id, _), snak in distinct.items())
+
+
+def _by_property(pairs: Iterable[tuple[str, Snak]]) -> dict[str, list[Snak]]:
+    groups: defaultdict[str, list[Snak]] = defaultdict(list)
+    for property_id, item in pairs:
+        groups[property_id].append(item)
+    return {key: groups[key] for key in sorted(groups, key=number)}
 
 
 def reference(snaks: Iterable[Snak]) -> dict[str, Any]:
-    """A reference with its hash."""
     groups = grouped(snaks)
     return {"hash": content_hash(groups), "snaks": groups, "snaks-order": list(groups)}
 
@@ -178,11 +180,7 @@ def _guid(*seed: str) -> str:
 
 
 def claims(statements: Iterable[Statement]) -> dict[str, list[Statement]]:
-    """Statements by property, ordered by its number."""
-    groups: dict[str, list[Statement]] = {}
-    for item in statements:
-        groups.setdefault(item["mainsnak"]["property"], []).append(item)
-    return {key: groups[key] for key in sorted(groups, key=number)}
+    return _by_property((item["mainsnak"]["property"], item) for item in statements)
 
 
 def text(value: str, language: str) -> dict[str, str]:

@@ -80,10 +80,8 @@ def write_numbers(reader: GraphReader, added: Iterable[tuple[str, str]]) -> None
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is the id of an item or a property."""
     return _ID.fullmatch(text) is not None
 
 
 def number(id_: str) -> int:
-    """The number in an id."""
     return int(id_[1:])

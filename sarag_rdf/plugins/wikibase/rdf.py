@@ -11,15 +11,8 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SKOS, WIKIBASE_SCHEMA, XSD, Term
-from sarag_rdf.plugins.wikibase.model import (
-    Entity,
-    Json,
-    best_ranked,
-    content_hash,
-    grouped_snaks,
-    mapping,
-    statements,
-)
+from sarag_rdf.plugins.wikibase import model
+from sarag_rdf.plugins.wikibase.model import Entity, Json, mapping, statements
 from sarag_rdf.plugins.wikibase.snak_values import deep_value, iri_of, simple_value, text_literal
 from sarag_rdf.plugins.wikibase.vocabulary import CC, WIKIBASE, Vocabulary
 
@@ -43,7 +36,7 @@ def full_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Itera
             node = statement_node(vocabulary, statement)
             yield Triple(entity, vocabulary.predicate("p", property_id), node)
     for _, group in statements(data):
-        leading = {statement["id"] for statement in best_ranked(group)}
+        leading = {statement["id"] for statement in model.best_ranked(group)}
         for statement in group:
             node = statement_node(vocabulary, statement)
             if statement["id"] in leading:
@@ -58,21 +51,21 @@ def _statement(vocabulary: Vocabulary, node: NamedNode, statement: Json) -> Iter
         raise InputError(f"statement {statement['id']} has an unknown rank '{rank}'")
     yield Triple(node, WIKIBASE.rank, _RANKS[rank])
     yield from snak_triples(vocabulary, node, statement["mainsnak"], _MAIN)
-    for snak in grouped_snaks(statement, "qualifiers"):
+    for snak in model.grouped_snaks(statement, "qualifiers"):
         yield from snak_triples(vocabulary, node, snak, _QUALIFIER)
     for reference in statement.get("references", ()):
-        digest = reference.get("hash") or content_hash(mapping(reference, "snaks"))
+        digest = reference.get("hash") or model.content_hash(mapping(reference, "snaks"))
         source = vocabulary.reference(digest)
         yield Triple(node, PROV.wasDerivedFrom, source)
         yield Triple(source, RDF.type, WIKIBASE.Reference)
-        for snak in grouped_snaks(reference, "snaks"):
+        for snak in model.grouped_snaks(reference, "snaks"):
             yield from snak_triples(vocabulary, source, snak, _REFERENCE)
 
 
 def truthy_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
     """The values of the statements of best rank, as direct properties of the entity."""
     for property_id, group in statements(data):
-        for statement in best_ranked(group):
+        for statement in model.best_ranked(group):
             snak = statement["mainsnak"]
             term = snak_term(vocabulary, statement_node(vocabulary, statement), snak, _MAIN[0])
             if term is not None:
@@ -159,9 +152,8 @@ def entity_triples(
 ) -> Iterator[Triple]:
     """The unique triples of one entity document.
 
-    `full` has statements with rank, qualifiers, references and deep values, in addition to truthy
-    values; `truthy` has only truthy values, and no sitelinks. Raises `InputError` for a document
-    that is not an item, a property or a redirect, or is invalid.
+    `truthy` has only the values of statements of best rank, and no sitelinks. Raises `InputError`
+    for a document that is not an item, a property or a redirect, or is invalid.
     """
     seen: set[Triple] = set()
     try:
@@ -223,10 +215,7 @@ def _integer(value: int) -> Literal:
 
 
 def dump_header(modified: str, license_: str, node: NamedNode = WIKIBASE.Dump) -> Iterator[Triple]:
-    """The metadata of a dump at its node, by default the node common to all dumps.
-
-    `license_` is an IRI, or empty.
-    """
+    """The metadata of a dump at its node, by default that of all dumps; `license_` may be empty."""
     yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
     yield Triple(node, RDF.type, OWL.Ontology)
     if license_:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from calendar import isleap, mdays
+from calendar import monthrange
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final
@@ -185,17 +185,13 @@ def date_time(text: str, calendar: str, precision: int) -> str | None:
     year = -year if before else year
     if calendar == JULIAN and precision >= _DAY:
         year, month, day = _gregorian(year, month, day)
-    day = min(day, _length(year, month))
+    day = min(day, monthrange(year, month)[1])
     return f"{'-' if year < 0 else ''}{abs(year):04}-{month:02}-{day:02}{rest[2]}"
 
 
 def is_date(year: int, month: int, day: int) -> bool:
     """Whether the Gregorian calendar, with a year 0, has such a day."""
-    return 1 <= month <= 12 and 1 <= day <= _length(year, month)
-
-
-def _length(year: int, month: int) -> int:
-    return mdays[month] + (month == 2 and isleap(year))
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
 
 
 def _gregorian(year: int, month: int, day: int) -> tuple[int, int, int]:
@@ -234,10 +230,7 @@ STRING: Final = "string"
 
 
 def literal_datatype(literal: Literal) -> str:
-    """The datatype of Wikibase for a literal: the first that can express it, else ``string``.
-
-    A value that its own datatype does not have, such as 30 February, is a string.
-    """
+    """The first datatype of Wikibase that can express a literal; ``string`` for invalid values."""
     if literal.language:
         return "monolingualtext"
     return next((name for name, read in _VALUES.items() if read(literal) is not None), STRING)
@@ -246,10 +239,7 @@ def literal_datatype(literal: Literal) -> str:
 def literal_snak(
     property_id: str, literal: Literal, datatype: str, unit: str = model.NO_UNIT
 ) -> model.Snak:
-    """The snak of a literal; `datatype` is that of `literal_datatype`, or another one of strings.
-
-    `unit` is the IRI of the item of the unit of a quantity.
-    """
+    """The snak of a literal in a datatype of `literal_datatype`; `unit` is the IRI of an item."""
     if datatype == "monolingualtext":
         return model.text_snak(property_id, plain(literal.value), literal.language or "")
     value = _VALUES[datatype](literal) if datatype in _VALUES else None

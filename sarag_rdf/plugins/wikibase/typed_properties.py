@@ -20,15 +20,9 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
 from sarag_rdf.extraction.text_values import CURRENCY, unit_names
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology import schema_reader
 from sarag_rdf.graph.ontology.schema import Schema, split_words, value_datatype
-from sarag_rdf.graph.ontology.schema_reader import (
-    ALTERNATIVES,
-    DEFINITIONS,
-    LABELS,
-    TripleIndex,
-    schema_of,
-    schema_org,
-)
+from sarag_rdf.graph.ontology.schema_reader import TripleIndex
 from sarag_rdf.graph.stored_ontologies import ontology_triples
 from sarag_rdf.plugins.wikibase.snak_values import STRING, literal_datatype
 from sarag_rdf.plugins.wikibase.vocabulary import GEO
@@ -39,7 +33,7 @@ _IDENTIFIERS = frozenset(
         DCTERMS.identifier.value,
         "http://purl.org/dc/elements/1.1/identifier",
         SKOS.notation.value,
-        *schema_org("identifier"),
+        *schema_reader.schema_org("identifier"),
     )
 )
 """Properties whose subproperties have external identifiers as values."""
@@ -98,8 +92,7 @@ class Ontologies:
 
     @cached_property
     def schema(self) -> Schema:
-        """The classes and properties."""
-        return schema_of(self.triples)
+        return schema_reader.schema_of(self.triples)
 
     def typed_property(self, property_: str, datatype: str) -> TypedProperty:
         """The property of the export for values of a datatype; of strings, also identifiers."""
@@ -108,10 +101,7 @@ class Ontologies:
         return TypedProperty(property_, datatype)
 
     def _identifies(self, property_: str) -> bool:
-        """Whether the strings of a property are identifiers: unique to their subjects, or named so.
-
-        As for inverse functional properties, and subproperties of ``dcterms:identifier``.
-        """
+        """Whether the strings of a property are identifiers, by its type or superproperties."""
         above = {property_, *self.schema.superproperties(property_)}
         types = self._index.iris(property_, RDF.type.value)
         parents = (parent for p in above for parent in self._index.iris(p, _SUBPROPERTY))
@@ -135,15 +125,15 @@ class Ontologies:
 
     def labels(self, term: str) -> Texts:
         """The label of a class or property in each language; without any, words of its IRI."""
-        return self._texts(term, LABELS) or {"en": split_words(local_name(term))}
+        return self._texts(term, schema_reader.LABELS) or {"en": split_words(local_name(term))}
 
     def descriptions(self, term: str) -> Texts:
         """The definition of a class or property in each language."""
-        return self._texts(term, DEFINITIONS)
+        return self._texts(term, schema_reader.DEFINITIONS)
 
     def aliases(self, term: str) -> list[Literal]:
         """All names of a class or property."""
-        names = self._index.objects(term, *ALTERNATIVES)
+        names = self._index.objects(term, *schema_reader.ALTERNATIVES)
         return [name for name in names if isinstance(name, Literal) and name.value.strip()]
 
     def _texts(self, term: str, properties: Iterable[str]) -> Texts:
@@ -181,10 +171,11 @@ class Ontologies:
         known = self.schema.properties.get(property_)
         return self._classes(known.domains) if known else ()
 
-    def ranges(self, property_: str) -> tuple[str, ...]:
+    def ranges(self, typed: TypedProperty) -> tuple[str, ...]:
         """Classes of which the items that are values of a property have one."""
-        known = self.schema.properties.get(property_)
-        return self._classes(known.ranges) if known and not known.is_literal else ()
+        known = self.schema.properties.get(typed.iri)
+        has_items = known and not known.is_literal and typed.datatype == ITEM
+        return self._classes(known.ranges) if known and has_items else ()
 
     def _classes(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(name for name in names if name in self.schema.classes))
@@ -193,13 +184,12 @@ class Ontologies:
         self, classes: Iterable[str], properties: Iterable[TypedProperty]
     ) -> Iterator[str]:
         """The superclasses of classes, and of domains and ranges, with these."""
-        requested = set(classes) & self.schema.classes.keys()
+        known = self.schema.classes.keys()
+        requested = set(classes) & known
         for typed in properties:
-            requested.update(self.domains(typed.iri))
-            if typed.datatype == ITEM:
-                requested.update(self.ranges(typed.iri))
+            requested |= {*self.domains(typed.iri), *self.ranges(typed)}
         for class_ in requested:
-            yield from self.schema.superclasses(class_) & self.schema.classes.keys()
+            yield from self.schema.superclasses(class_) & known
 
 
 def unit_texts(unit: str) -> tuple[Texts, Texts, list[Literal]]:

@@ -50,7 +50,6 @@ class Site:
     path: str = "wiki/"
 
     def page(self, title: str) -> str:
-        """IRI of the page with a title."""
         return self.iri + self.path + quote(title.replace(" ", "_"), safe=";@$!*(),/~:-._")
 
 
@@ -69,7 +68,6 @@ def wikimedia_site(name: str) -> Site | None:
 
 
 def language_tag(code: str) -> str:
-    """The BCP 47 tag for a language code of MediaWiki."""
     return _BCP47_TAGS.get(code, code)
 
 
@@ -103,10 +101,7 @@ PREDICATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The namespaces of a Wikibase whose items have IRIs below `entity`, which ends in ``entity/``.
-
-    Its sitelinks are to the wikis of Wikimedia.
-    """
+    """The namespaces of a Wikibase whose items have IRIs below `entity`, ending in ``entity/``."""
 
     entity: str = WIKIDATA
     _nodes: dict[tuple[str, str], NamedNode] = field(default_factory=dict, repr=False)
@@ -121,7 +116,6 @@ class Vocabulary:
         return NamedNode(self.entity + id_)
 
     def document(self, id_: str) -> NamedNode:
-        """IRI of the document about an entity (wdata:)."""
         return NamedNode(f"{self.top}wiki/Special:EntityData/{id_}")
 
     def site(self, name: str) -> Site | None:
@@ -150,7 +144,6 @@ class Vocabulary:
         return node
 
     def prefixes(self) -> dict[str, str]:
-        """Prefixes for Turtle, named as in Wikidata."""
         return {
             "wd": self.entity,
             "wdata": f"{self.top}wiki/Special:EntityData/",

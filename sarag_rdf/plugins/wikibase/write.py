@@ -15,11 +15,11 @@ from typing import IO, Any, Self
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.files import read_text
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.vocab import DCTERMS, PREFIXES, text_of
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase.items import Export, collect_contents, equivalences, prepare_export
 from sarag_rdf.plugins.wikibase.model import Json, grouped_snaks, statements
@@ -31,11 +31,7 @@ from sarag_rdf.plugins.wikibase.vocabulary import CC, GEO
 def read_targets(file: Path) -> dict[str, str]:
     """Read a tab-separated table of ids: id in the export, id in the target. ``#`` is a comment."""
     targets: dict[str, str] = {}
-    try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(file).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         own, _, target = (part.strip() for part in line.partition("\t"))
@@ -51,8 +47,7 @@ def read_targets(file: Path) -> dict[str, str]:
 def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
     """Commands, one per line; ids that are not in `targets` are not changed.
 
-    Raises `UsageError` if the target would assign other ids to new items, because the ids of the
-    export have gaps.
+    Raises `UsageError` if the target would assign other ids to new items, due to gaps in the ids.
     """
     new = {export.numbers[name] for name in export.items()} - targets.keys()
     if new and (len(new) < len(export.items()) or not export.numbers.is_contiguous(export.items())):
@@ -60,12 +55,10 @@ def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
             f"the target would assign other ids to {len(new)} new items, such as {min(new)}: give "
             "the ids of all items in the target in the table of --properties"
         )
-    for entity in export.entities():
-        if entity.id.startswith("Q"):
-            yield from _texts(entity.data, targets)
-    for entity in export.entities():
-        if entity.id.startswith("Q"):
-            yield from _statements(entity.data, targets)
+    for lines in (_texts, _statements):
+        for entity in export.entities():
+            if entity.id.startswith("Q"):
+                yield from lines(entity.data, targets)
 
 
 def _texts(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
@@ -129,8 +122,7 @@ class WikibaseOptions(Options):
 
     name = "Wikibase exports"
     over: tuple[str, ...] = option(
-        (),
-        "Wikibase formats: export this imported graph ('documents' for the indexed documents).",
+        (), "Wikibase formats: export this imported graph ('documents' for the indexed documents)."
     )
     typed: int = option(
         0,
@@ -203,16 +195,13 @@ def _license(reader: GraphReader) -> str:
     if all(part.name != DOCUMENTS for part in reader.parts):
         return ""
     node = reader.minter.knowledge_graph
-    licenses = (
-        text_of(quad.object)
-        for quad in reader.store.quads(reader.minter.meta_graph)
-        if quad.predicate == DCTERMS.license and quad.subject == ox.NamedNode(node)
-    )
+    quads = reader.store.quads(reader.minter.meta_graph)
+    key = ox.NamedNode(node), DCTERMS.license
+    licenses = (text_of(quad.object) for quad in quads if (quad.subject, quad.predicate) == key)
     return min(licenses, default="")
 
 
 def _write_json(graph: ExportedGraph, output: IO[bytes], options: WikibaseOptions) -> None:
-    """Write a JSON array with one entity per line."""
     between = b"[\n"
     for entity in _opened(graph, options).entities():
         text = json.dumps(entity.data, ensure_ascii=False, separators=(",", ":"))
@@ -229,22 +218,15 @@ def _write_quickstatements(
 
 
 def _opened(graph: ExportedGraph, options: WikibaseOptions) -> Export:
-    """A graph that is ready for export, with ids for all entities.
-
-    The graph is opened for writing only if ids are missing. If others change it meanwhile, it is
-    read again. Raises `UsageError` for an invalid namespace.
-    """
+    """A graph with ids for all entities; it is opened for writing only if ids are missing."""
     while True:
         reader = graph.read(options.over or (DOCUMENTS,))
-        contents, before = collect_contents(reader, typed=options.typed), read_meta(reader.store)
+        contents = collect_contents(reader, typed=options.typed)
         export = prepare_export(reader, contents, options.namespace)
         if not export.added:
             return export
         with graph.write() as writer:
             write_numbers(writer, prepare_export(writer, contents, options.namespace).added)
-        reader = graph.read(options.over or (DOCUMENTS,))
-        if read_meta(reader.store) == before:
-            return prepare_export(reader, contents, options.namespace)
 
 
 _SUFFIXES = {suffix: {"syntax": "turtle"} for suffix in (".ttl", ".turtle")}
