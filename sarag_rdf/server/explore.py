@@ -48,8 +48,6 @@ _NAME_LENGTH = 120
 _CACHED = 16
 _MOST_LABELS = 1 << 24
 _Json = dict[str, Any]
-_terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
-"""Classes and properties in use, for a state of the store."""
 
 
 @operations(get=Operation(Neighbours, gives="Part"))
@@ -59,10 +57,8 @@ async def neighbours(request: Request) -> Response:
     Also how many neighbours are left out.
     """
     parameters = await Neighbours.of(request)
-    job = ExploreJob(
-        "neighbours", parameters.iri, (parameters.iri, parameters.limit), parameters.over
-    )
-    return await run(request, job)
+    job = ExploreJob("neighbours", (parameters.iri, parameters.limit), parameters.over)
+    return await run(request, job, parameters.iri)
 
 
 @operations(get=Operation(Complete, gives="Terms"))
@@ -70,7 +66,8 @@ async def complete(request: Request) -> Response:
     """Classes, properties or entities of the graph whose names begin with a text."""
     parameters = await Complete.of(request)
     arguments = parameters.kind, parameters.prefix, parameters.limit
-    return await run(request, ExploreJob("complete", parameters.prefix, arguments, parameters.over))
+    job = ExploreJob("complete", arguments, parameters.over)
+    return await run(request, job, parameters.prefix)
 
 
 @operations(post=Operation(Parameters, {**IRIS, "maxItems": MAX_NODES}, "Nodes"))
@@ -83,16 +80,15 @@ async def names(request: Request) -> Response:
         raise RequestError(400, f"the body has more than {MAX_NODES} IRIs")
     checked = [check_iri(iri, "iris") for iri in dict.fromkeys(iris)]
     parameters = await Parameters.of(request, has_body=False)
-    return await run(
-        request, ExploreJob("names", "".join(checked[:1]), (checked,), parameters.over)
-    )
+    job = ExploreJob("names", (checked,), parameters.over)
+    return await run(request, job, "".join(checked[:1]))
 
 
 @operations(get=Operation(Parameters, gives="Prefixes"))
 async def prefixes(request: Request) -> Response:
     """Prefixes of common vocabularies, of the graph, and of its ontologies."""
     parameters = await Parameters.of(request)
-    return await run(request, ExploreJob("prefixes", "", (), parameters.over))
+    return await run(request, ExploreJob("prefixes", (), parameters.over), "")
 
 
 # ------------------------------------------------------------------------------ In a worker
@@ -100,13 +96,12 @@ async def prefixes(request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class ExploreJob:
-    """Call a method of `GraphPart`; `text` is what it is about.
+    """Call a method of `GraphPart`.
 
     `over` names the parts of the graph; empty for those of the server.
     """
 
     method: Literal["neighbours", "complete", "names", "prefixes"]
-    text: str
     arguments: tuple[Any, ...]
     over: tuple[str, ...]
 
@@ -225,13 +220,12 @@ class GraphPart:
 
     def used(self, name: str) -> list[tuple[str, int]]:
         """Terms with the number of their uses, the most used first; `name` is that of a query."""
-        key = (self._worker.snapshot.fingerprint, name, self._over, self._worker.readable)
-        if key not in _terms_cache:
-            if len(_terms_cache) >= _CACHED:
-                _terms_cache.clear()
+
+        def read() -> list[tuple[str, int]]:
             counts = [(t.value, int(n.value)) for t, n in self._rows(name, None) if is_iri_term(t)]
-            _terms_cache[key] = sorted(counts, key=lambda item: (-item[1], item[0]))
-        return _terms_cache[key]
+            return sorted(counts, key=lambda item: (-item[1], item[0]))
+
+        return self._worker.snapshot.cached((name, self._over, self._worker.readable), read)
 
     def _rows(
         self, name: str, values: Sequence[Term] | None, limit: int = _MOST_LABELS

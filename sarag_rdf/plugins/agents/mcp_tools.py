@@ -87,33 +87,6 @@ class AnswerResult(_Part):
     evidence: SearchResult
 
 
-class StepOfActivation(_Part):
-    """One step of activation: amount = weight * activation of the origin."""
-
-    round: int
-    origin_name: str
-    target_name: str
-    kind: str
-    text: str = Field(description="The sentence of the relationship, if it has one.")
-    weight: float
-    amount: float
-
-
-class PassageExplained(_Part):
-    """How the score of a passage adds up, and the steps of activation that led to it."""
-
-    rank: int
-    iri: str
-    title: str
-    score: float
-    parts: dict[str, float] = Field(description="Summands of the score.")
-    measures: dict[str, float]
-    activation: float
-    similarity: float
-    why: str
-    chain: list[StepOfActivation]
-
-
 class ExplanationResult(_Part):
     """How passages were found for a question."""
 
@@ -121,7 +94,10 @@ class ExplanationResult(_Part):
     retriever: str
     settings: dict[str, float | int | str]
     seeds: list[Seed]
-    documents: list[PassageExplained]
+    documents: list[dict[str, Any]] = Field(
+        description="Passages with the parts of their scores, and in 'chain' the steps of "
+        "activation that led to them: amount = weight * activation of the origin."
+    )
 
 
 class QueryResult(_Part):

@@ -28,27 +28,10 @@ from sarag_rdf.server.picture.flow import (
     SIZE,
     SQUARE,
     Line,
-    Role,
-    State,
     flow_of,
 )
 from sarag_rdf.server.picture.lettering import clean, in_one_line, text_width, wrap
 
-_TYPES = {
-    "person": "Person",
-    "organization": "Organization",
-    "geopolitical": "Geopolitical entity",
-    "time": "Date",
-    "misc": "Miscellaneous",
-}
-_STATES: dict[State, str] = {
-    "seed": "Seed", "activated": "Activated", "dormant": "On a path, not activated itself",
-}  # fmt: skip
-_ROLES: dict[Role, str] = {
-    "path": "Path of activation to a retrieved document",
-    "carried": "Passed activation to another node",
-    "plain": "Other relationship",
-}
 _ZOOM: Final = 1.5
 """Pixels of the PNG per pixel of the SVG."""
 
@@ -96,8 +79,6 @@ def _activation(name: str, retrieved: Retrieved) -> str:
         names={p.id: f"document {p.mark}" if p.mark else p.name for p in flow.places},
         square_half=SQUARE,
         label_size=SIZE,
-        roles=_ROLES,
-        states=_STATES,
     )
 
 
@@ -122,7 +103,6 @@ def _templates() -> jinja2.Environment:
         "phrase": _phrase,
         "in_one_line": in_one_line,
         "text_width": text_width,
-        "type_name": _TYPES.__getitem__,
         "with_colours": _with_colours,
         "wrap": wrap,
     }
