@@ -10,6 +10,7 @@ import sqlite3
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -212,10 +213,12 @@ class GraphPart:
                     path, ((name.value, node.value) for node, name in rows if is_iri_term(node))
                 )
                 _name_indexes[path] = NameIndex(path)
-                files = sorted(path.parent.glob(f"{_NAMES}*"), key=_age)
-                current = [file for file in files if file.name.startswith(f"{_NAMES}{state}")]
-                for other in {*files}.difference(current[-_CACHED:]):
-                    other.unlink(missing_ok=True)  # stays readable where it is open
+                with suppress(FileNotFoundError):  # other workers delete files as well
+                    files = path.parent.glob(f"{_NAMES}*")
+                    ordered = sorted(files, key=lambda file: file.stat().st_mtime_ns)
+                    current = [file for file in ordered if state in file.name]
+                    for other in {*ordered}.difference(current[-_CACHED:]):
+                        other.unlink()  # stays readable where it is open
         return _name_indexes[path]
 
     def used(self, name: str) -> list[tuple[str, int]]:
@@ -273,14 +276,6 @@ def write_names(path: Path, names: Iterable[tuple[str, str]]) -> None:
 _NAMES: Final = "names-"
 _name_indexes: dict[Path, NameIndex] = {}
 """By their files, which are named by the state of the store and by what a client reads."""
-
-
-def _age(path: Path) -> int:
-    """When a file was written; 0 if it was removed in the meantime."""
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 _CLASSES = {OWL.Class.value, RDFS.Class.value}

@@ -199,7 +199,12 @@ class _Page:
         for group in groups:
             if group.property in self._hidden:
                 continue
-            rows = [self._row(group, term) for term in group.terms]
+            sign, rows = "^" if group.inverse else "", []
+            for term in group.terms:
+                stated = [*self._support.get((sign + group.property, term), {}).values()]
+                evidence = [self._texts.evidence(each) for each in stated[:_MAX_EVIDENCE]]
+                more = max(0, len(stated) - _MAX_EVIDENCE)
+                rows.append({"end": self._texts.end(term), "evidence": evidence, "more": more})
             iri, property_ = f"<{self._iri}>", f"<{group.property}>"
             pattern = (
                 f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
@@ -212,15 +217,6 @@ class _Page:
                 "is_exact": group.is_exact,
                 "query": query_href(f"SELECT * {{ {pattern} }}"),
             }
-
-    def _row(self, group: Group, term: Any) -> dict[str, Any]:
-        key = ("^" if group.inverse else "") + group.property, term
-        supporting = list(self._support[key].values()) if key in self._support else []
-        return {
-            "end": self._texts.end(term),
-            "evidence": [self._texts.evidence(r) for r in supporting[:_MAX_EVIDENCE]],
-            "more": max(0, len(supporting) - _MAX_EVIDENCE),
-        }
 
     # --------------------------------------------------------------------------- Kinds
 

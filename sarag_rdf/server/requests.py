@@ -219,10 +219,6 @@ def _check_question(text: str) -> str:
     return text
 
 
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
 Text = Annotated[str, Field(max_length=1000)]
 Iri = Annotated[
     str, Field(max_length=8192, json_schema_extra={"format": "uri"}), AfterValidator(check_iri)
@@ -281,7 +277,11 @@ class Declared(BaseModel):
 class Parameters(Declared):
     """The parameters of requests that read a graph."""
 
-    over: Annotated[tuple[Text, ...], BeforeValidator(_listed), Field(max_length=50)] = ()
+    over: Annotated[
+        tuple[Text, ...],
+        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+        Field(max_length=50),
+    ] = ()
     """Parts of the graph: documents, names of imported graphs, or all. Default: those served."""
 
 

@@ -175,7 +175,9 @@ class ResourceJob:
         if self.known & {tag, "*"}:
             return JobReply(304, headers={"ETag": tag})
         description = describe_resource(resources, iri, self.page)
-        prefixes = _prefixes(worker, description)
+        text = "\n".join(map(str, description.triples))
+        known = known_prefixes(worker)
+        prefixes = {name: space for name, space in known.items() if f"<{space}" in text}
         headers = _links(iri, self.url) | {"ETag": tag}
         headers["Content-Location"] = _description_url(iri, self.url) + self._format
         if self.media_type == HTML:
@@ -236,13 +238,6 @@ def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
         for name, media_type in FORMATS.items()
     )
     return {"Link": ", ".join((first, *alternates))}
-
-
-def _prefixes(worker: Worker, description: Description) -> dict[str, str]:
-    """The prefixes that abbreviate IRIs of a description."""
-    known = known_prefixes(worker)
-    text = "\n".join(map(str, description.triples))
-    return {name: space for name, space in known.items() if f"<{space}" in text}
 
 
 def serialize(description: Description, media_type: str, prefixes: Mapping[str, str]) -> bytes:

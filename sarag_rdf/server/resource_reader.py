@@ -261,13 +261,7 @@ def describe_resource(resources: Resources, iri: str, page: int = 1) -> Descript
         named = resources.name(end)
         if named is not None:
             triples.add(ox.Triple(ox.NamedNode(end), ox.NamedNode(named[0]), named[1]))
-    subject = f"<{iri}>"
-    ordered = sorted(
-        triples,
-        key=lambda t: (
-            str(t.subject) != subject, str(t.subject), t.predicate.value, str(t.object),
-        ),
-    )  # fmt: skip
+    ordered = sorted(triples, key=lambda triple: (triple.subject.value != iri, str(triple)))
     return Description(iri, out, into, tuple(uses), use_count, tuple(ordered), page)
 
 

@@ -188,10 +188,6 @@ class Worker:
         parts = part_graphs(self.snapshot.reader(readable), served)
         return [name for name, own in parts.items() if readable is None or own <= readable]
 
-    def reads_documents(self) -> bool:
-        """Whether the client may read the whole knowledge graph of the documents."""
-        return self.readable is None or DOCUMENTS in self.parts()
-
     def imports(self) -> list[str]:
         """The names of imported graphs that the client may read."""
         return [each.name for each in imported_graphs(self.snapshot.reader(self.readable))]

@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.types import Citation, Seed, TermCount
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.store.query_outline import UnusedTerm
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.lookup import EntityDescription, Neighbourhood
@@ -200,7 +201,7 @@ class ToolJob:
             )
         else:
             result = asdict(getattr(worker.kg(), self.tool)(self.text, **self.options))
-        if self.tool == "entity" and not worker.reads_documents():
+        if self.tool == "entity" and is_limited and DOCUMENTS not in worker.parts():
             result["classes"] = ()  # those of ontologies are in the documents' graph
         return JobReply(200, JSON, json.dumps(result, ensure_ascii=False).encode())
 

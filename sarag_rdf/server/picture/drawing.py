@@ -100,7 +100,6 @@ def _templates() -> jinja2.Environment:
         "clean": clean,
         "csp_hash": _csp_hash,
         "excerpt": _excerpt,
-        "phrase": _phrase,
         "in_one_line": in_one_line,
         "text_width": text_width,
         "with_colours": _with_colours,
@@ -118,11 +117,6 @@ def _csp_hash(text: str) -> str:
 def _excerpt(text: str) -> str:
     text = clean(text[:400])
     return text if len(text) <= 180 else text[:180].rsplit(" ", 1)[0] + " …"
-
-
-def _phrase(line: Line) -> tuple[str, ...]:
-    """Lines of text for the middle of a link: the strongest relationship of it."""
-    return wrap(clean(line.relations[0].text), 140, 11, 3) if line.relations else ()
 
 
 def _with_colours(style: str, colours: str) -> Markup:
