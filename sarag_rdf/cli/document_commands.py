@@ -111,7 +111,8 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
             names = kg.delete(sources, progress=progress)
         counts = _counts(kg)
     data = {"deleted": names, "graph": counts}
-    return emit(options, data, f"{len(names)} deleted", _counts_line(counts, options))
+    lines = text_lines("graph.j2", kg=options["kg"], counts=counts)
+    return emit(options, data, f"{len(names)} deleted", *lines)
 
 
 def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
@@ -236,8 +237,8 @@ def _show_report(
     usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     counts = _counts(kg)
     data = {field.name: getattr(report, field.name) for field in fields(report)}
-    graph = _counts_line(counts, options)
-    lines = text_lines("report.j2", how=how, run=report, graph=graph, calls=usage)
+    shown = {"kg": options["kg"], "counts": counts, "calls": usage}
+    lines = text_lines("report.j2", how=how, run=report, **shown)
     emit(options, data | {"usage": usage, "graph": counts}, *lines)
 
 
@@ -247,12 +248,3 @@ def _counts(kg: KnowledgeGraph) -> dict[str, int] | None:
         return kg.stats()
     except (EmptyGraphError, NotAGraphError):
         return None
-
-
-def _counts_line(counts: dict[str, int] | None, options: dict[str, Any]) -> str:
-    if counts is None:
-        return f"{options['kg']}: no graph was created: no document could be indexed"
-    nouns = {"sources": "source", "documents": "document", "entities": "entity"}
-    nouns |= {"relationships": "relationship", "quads": "quad"}
-    parts = (counted(counts[key], noun) for key, noun in nouns.items())
-    return f"{options['kg']}: {', '.join(parts)}"
