@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Annotated, Any, Final, TypeVar
 
@@ -90,15 +89,6 @@ async def with_access(ctx: ServerRequestContext[Any, Any], call_next: CallNext) 
         _access.reset(token)
 
 
-@contextmanager
-def errors_as_tool_errors() -> Iterator[None]:
-    """A block in which errors of the library become errors of the tool."""
-    try:
-        yield
-    except SaragError as error:
-        raise ToolError(one_line(str(error))) from error
-
-
 def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
     """The server of a graph, which reads it in running workers.
 
@@ -107,22 +97,27 @@ def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
     """
     max_rows = min(settings.max_rows or MAX_ROWS, MAX_ROWS)
 
-    async def run(job: Job, pool: WorkerPool) -> JobReply:
+    async def reply_to(job: Callable[[], Job], pool: WorkerPool) -> JobReply:
+        """The reply to a job; errors of the library become errors of the tool."""
         access = _access.get()
-        return await pool.run(job, access.graphs, access.name)
+        try:
+            return await pool.run(job(), access.graphs, access.name)
+        except SaragError as error:
+            raise ToolError(one_line(str(error))) from error
 
     async def asked(kind: type[_Result], declared: type[Search], **values: Any) -> _Result:
         """The result of a search or an answer, read from its JSON."""
-        with errors_as_tool_errors():
+
+        def job() -> Job:
             if declared is Ask:
                 _access.get().require("ask")
-            reply = await run(job_of(declared.checked(values)), workers.questions)
-            return kind.model_validate_json(reply.body())
+            return job_of(declared.checked(values))
+
+        return kind.model_validate_json((await reply_to(job, workers.questions)).body())
 
     async def called(kind: type[_Result], tool: Tool, text: str = "", **options: Any) -> _Result:
-        with errors_as_tool_errors():
-            reply = await run(ToolJob(tool, text, options), workers.questions)
-            return kind.model_validate_json(reply.body())
+        reply = await reply_to(lambda: ToolJob(tool, text, options), workers.questions)
+        return kind.model_validate_json(reply.body())
 
     server: MCPServer[None] = MCPServer(
         "sarag",
@@ -179,12 +174,9 @@ def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
     @server.tool(title="Query", annotations=_READS)
     async def query(sparql: Sparql, over: Over | None = None) -> QueryResult:
         """Run a read-only SPARQL query, with limits on time and rows; no SERVICE, no updates."""
-        with errors_as_tool_errors():
-            parts = tuple(over or ())
-            job = QueryJob(
-                sparql, _ACCEPT, "urn:sarag:mcp", over=parts, max_rows=max_rows, is_bare=True
-            )
-            return QueryResult.of(await run(job, workers.readers), max_rows)
+        parts, base = tuple(over or ()), "urn:sarag:mcp"
+        job = QueryJob(sparql, _ACCEPT, base, over=parts, max_rows=max_rows, is_bare=True)
+        return QueryResult.of(await reply_to(lambda: job, workers.readers), max_rows)
 
     @server.tool(title="Explain a query", annotations=_READS)
     async def explain_query(sparql: Sparql, over: Over | None = None) -> QueryExplanationResult:
