@@ -11,10 +11,10 @@ import io
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -33,6 +33,7 @@ from sarag_rdf.base.ports import Triples
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.answers import show_table
 from sarag_rdf.cli.main import cli
+from sarag_rdf.models import local_embedder
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests import reference
 from tests.command import Sarag
@@ -151,15 +152,21 @@ RUN = [page for page in PAGES if any(block.runs for block in blocks(page, "sh"))
 @pytest.mark.guide
 @pytest.mark.parametrize("page", RUN, ids=page_name)
 def test_marked_commands_run(
-    page: Path, sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    sarag: Sarag,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     """They end with the exit code of the mark, 0 without one, and print the output shown."""
     monkeypatch.setenv("COLUMNS", "100")  # that of the outputs shown
+    monkeypatch.setattr(local_embedder, "MOST", 0)  # all vectors are those that the pages share
     skip_without_models()
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = page.read_text("utf-8")
-    if "--kg demo/kg" in text:  # as `make demo` does
-        sarag("index", "examples/corpus", "--extractor", "spacy", "--kg", "demo/kg")
+    if "--kg demo/kg" in text:
+        demo: Path = request.getfixturevalue("demo")
+        shutil.copytree(demo / "demo" / "kg", tmp_path / "demo" / "kg")
     for match in _RUN_AND_OUTPUT.finditer(text):
         printed = ""
         if match["commands"].startswith("sed "):
@@ -183,15 +190,16 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_demo(folder: Path) -> str:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SARAG_"))}
-    return subprocess.run(
-        [sys.executable, "examples/demo.py"],
-        cwd=folder,
-        env={**environment, "COLUMNS": "100", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    """What the demo prints; it runs in this process, which has the models."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+        for name in [name for name in os.environ if name.startswith(("OPENAI_", "SARAG_"))]:
+            patch.delenv(name)
+        patch.setenv("COLUMNS", "100")
+        patch.setattr(local_embedder, "MOST", 0)
+        patch.chdir(folder)
+        runpy.run_path("examples/demo.py", run_name="__main__")
+    return printed.getvalue()
 
 
 @pytest.mark.guide

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.vocab import is_deep
-from sarag_rdf.graph.store.input_files import PlainXml, Unskolemizer
+from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import (
     MULTIPART,
@@ -139,7 +139,7 @@ class ReadGraphJob:
             triples: Any = snapshot.store.query("CONSTRUCT WHERE { ?s ?p ?o }", **dataset)
         else:
             triples = (quad.triple for quad in quads_in(snapshot.store, self.graph))
-        rows = Limited(map(Unskolemizer(snapshot.minter.base).triple, triples), 0)
+        rows = Limited(map(Skolemizer(snapshot.minter.base).restored, triples), 0)
         with worker.file() as file:
             write_triples(rows, media_type, file)
         return JobReply(200, content_type(media_type), path=file.name, rows=rows.count)

@@ -1,4 +1,4 @@
-"""Runs ``python -m sarag_rdf`` as a user would, on a terminal, and kills it at a given moment."""
+"""Runs ``sarag`` as a user would, on a terminal, and kills it at a given moment."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import os
 import pty
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -16,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command import environment
 from tests.faults.watching import Watch
+from tests.forked import Forked, start
 
 _PATIENCE = 300.0
 _NUMBER = re.compile(r"[0-9a-f]{12}|\d+")
@@ -82,24 +80,17 @@ def run(
     master, terminal = pty.openpty()
     seen = bytearray()
     with tempfile.TemporaryFile() as out:
-        start = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sarag_rdf", *arguments],
-            cwd=work,
-            env=environment(COLUMNS="120", **env),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=terminal,
-        )
+        begin = time.monotonic()
+        process = start(arguments, work, {"COLUMNS": "120", **env}, out.fileno(), terminal)
         os.close(terminal)
         reading = threading.Thread(target=_drain, args=(master, seen))
         reading.start()
         try:
-            began, events, last = _follow(process, watch, start, aim or Aim())
+            began, events, last = _follow(process, watch, begin, aim or Aim())
         finally:
             process.kill()
             process.wait()
-            seconds = time.monotonic() - start
+            seconds = time.monotonic() - begin
             reading.join()
             os.close(master)
             watch.close()
@@ -110,17 +101,17 @@ def run(
 
 
 def _follow(
-    process: subprocess.Popen[bytes], watch: Watch, start: float, aim: Aim
+    process: Forked, watch: Watch, begin: float, aim: Aim
 ) -> tuple[float, Counter[str], str]:
     """Wait for the end or the moment, and kill the process then."""
     began, last = 0.0, ""
     events: Counter[str] = Counter()
     while process.poll() is None:
-        left = start + (began + aim.seconds if began else _PATIENCE) - time.monotonic()
+        left = begin + (began + aim.seconds if began else _PATIENCE) - time.monotonic()
         for path in watch.events(max(0.0, min(left, 0.02))):
             last = kind_of(path)
             events[last] += 1
-            began = began or time.monotonic() - start
+            began = began or time.monotonic() - begin
             if aim.file == last and aim.times == events[last]:
                 process.kill()
         if left <= 0 or (aim.file and events[aim.file] >= aim.times):

@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command import ROOT, run_sarag
+from tests.command import ROOT
 from tests.faults.corpus import openie_corpus, triples
+from tests.forked import run_forked
 
-DOCUMENTS = 270
-"""Three commits of the indexer."""
+DOCUMENTS = 140
+"""Two commits of the indexer."""
+OLD_DOCUMENTS = 262
+"""Two commits of what removes documents."""
 _SPACY = ("warsaw.md", "vistula.md", "marie-curie.md", "gdansk.md", "ulm.md", "danube.md")
 OPENIE = ("--extractor", "openie:openie.json")
 
@@ -26,7 +29,7 @@ class Sarag:
     env: dict[str, str]
 
     def __call__(self, *arguments: str) -> str:
-        done = run_sarag(*arguments, cwd=self.work, env=self.env)
+        done = run_forked(*arguments, cwd=self.work, env=self.env)
         assert done.code == 0, (arguments, done)
         return done.out
 
@@ -59,16 +62,16 @@ def _changed_documents(work: Path, sarag: Sarag) -> None:
 
 
 def _old_documents(work: Path, sarag: Sarag) -> None:
-    openie_corpus(work, count=DOCUMENTS, old=DOCUMENTS - 8)
+    openie_corpus(work, count=OLD_DOCUMENTS + 8, old=OLD_DOCUMENTS)
     sarag("index", "docs", *OPENIE)
 
 
 def _other_folder(work: Path, sarag: Sarag) -> None:
-    """Of 270 documents 100 are changed, 60 are gone, and 60 are new."""
+    """Of 140 documents 50 are changed, 30 are gone, and 90 are new."""
     openie_corpus(work, count=DOCUMENTS)
     sarag("index", "docs", *OPENIE)
-    openie_corpus(work, count=DOCUMENTS + 60, changed=100)
-    for number in range(100, 160):
+    openie_corpus(work, count=DOCUMENTS + 90, changed=50)
+    for number in range(50, 80):
         (work / "docs" / f"{number:04}.txt").unlink()
 
 
@@ -112,7 +115,7 @@ _PHRASES = "phrase\tproperty\ntaught\ttaught\nmet\tmet\nwas in\twas in\n"
 
 
 def _entailed(work: Path, sarag: Sarag) -> None:
-    """Of 270 documents 40 are in the graph, with statements from which others follow."""
+    """Of 140 documents 40 are in the graph, with statements from which others follow."""
     openie_corpus(work, count=40)
     (work / "deeds.ttl").write_text(AXIOMS, encoding="utf-8")
     (work / "phrases.tsv").write_text(_PHRASES, encoding="utf-8")

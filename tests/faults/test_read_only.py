@@ -15,12 +15,13 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.command import Result, environment, run_sarag
+from tests.command import Result, environment
 from tests.fault_server import FaultServer, playing
 from tests.faults.corpus import openie_corpus
 from tests.faults.parallel import source
 from tests.faults.places import read_only
 from tests.faults.scenarios import OPENIE
+from tests.forked import run_forked
 from tests.sample_graph import CapitalExtractor, embeddings, files_of
 
 NOBODY = 65534
@@ -54,7 +55,7 @@ def env(server: FaultServer) -> dict[str, str]:
 @pytest.fixture
 def work(tmp_path: Path, env: dict[str, str]) -> Path:
     openie_corpus(tmp_path, count=5)
-    done = run_sarag("index", "docs", *OPENIE, cwd=tmp_path, env=env)
+    done = run_forked("index", "docs", *OPENIE, cwd=tmp_path, env=env)
     assert done.code == 0, done
     openie_corpus(tmp_path, count=5, changed=5)
     return tmp_path
@@ -111,17 +112,17 @@ def reads(done: Result) -> None:
 def test_a_folder_that_is_mounted_read_only(
     work: Path, env: dict[str, str], with_caches: bool
 ) -> None:
-    want = run_sarag("search", "Ada", cwd=work, env=env).out
+    want = run_forked("search", "Ada", cwd=work, env=env).out
     if not with_caches:
         shutil.rmtree(work / "kg" / "cache")
     before = files_of(work / "kg")
     with read_only(work / "kg"):
         for command in READING if with_caches else READING[-1:]:
-            done = run_sarag(*command, cwd=work, env=env)
+            done = run_forked(*command, cwd=work, env=env)
             reads(done)
         assert done.out == want
         for command in WRITING if with_caches else ():
-            done = run_sarag(*command, cwd=work, env=env)
+            done = run_forked(*command, cwd=work, env=env)
             done.fails(1, "the graph in kg is read-only (Read-only file system)")
     assert files_of(work / "kg") == before
 

@@ -1,4 +1,4 @@
-"""Readers beside writers, for a minute: `make soak-readers`, shortened."""
+"""Readers beside writers, for ten seconds: `make soak-readers`, shortened."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.faults.readers import READS, soak
 
-SECONDS, WRITERS, READERS = 60, 2, 4
+SECONDS, WRITERS, READERS = 10, 2, 3
 
 
 def test_readers_beside_writers_read_one_revision(tmp_path: Path) -> None:

@@ -22,16 +22,12 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
-from sarag_rdf.base.resources import font_files, template_text
 from sarag_rdf.base.types import Retrieved
-from sarag_rdf.server.picture.flow import (
-    SIZE,
-    SQUARE,
-    Line,
-    flow_of,
-)
+from sarag_rdf.server.picture.flow import SIZE, SQUARE, Line, flow_of
 from sarag_rdf.server.picture.lettering import clean, in_one_line, text_width, wrap
 
+FONTS: Final = tuple(sorted((Path(__file__).parent / "fonts").glob("*.ttf")))
+"""DejaVu Sans in two weights, as TrueType files."""
 _ZOOM: Final = 1.5
 """Pixels of the PNG per pixel of the SVG."""
 
@@ -58,7 +54,7 @@ def write_activation_png(retrieved: Retrieved, path: Path) -> None:
         resvg_py.svg_to_bytes(
             svg_string=activation_svg(retrieved),
             zoom=_ZOOM,
-            font_files=[str(file) for file in font_files()],
+            font_files=[str(file) for file in FONTS],
             font_family="DejaVu Sans",
             sans_serif_family="DejaVu Sans",
         )
@@ -90,7 +86,7 @@ def render(name: str, **values: Any) -> str:
 @cache
 def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(template_text),
+        loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
