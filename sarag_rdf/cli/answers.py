@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.types import Answer, Citation, Retrieved, Stage
-from sarag_rdf.cli.output import counted, line_width, printable, text_lines, usage_line
+from sarag_rdf.base.types import Answer, Citation, Retrieved
+from sarag_rdf.cli.output import counted, line_width, printable, text_lines
 from sarag_rdf.graph.store.results import plain_text
 from sarag_rdf.kg.results import key_sentences_of, names_of, path_in_words
 
@@ -56,7 +55,6 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
         answer=answer,
         reasoning=reasoning,
         sources=sources,
-        usage=usage_line(answer.usage),
         trace=answer.trace,
         explain=explain,
         **_values(answer.retrieved),
@@ -82,11 +80,6 @@ def number_sources(answer: Answer) -> tuple[str, list[Citation]]:
         return match[0] if citation is None else f"[{sources.index(citation) + 1}]"
 
     return _LABEL.sub(numbered, answer.reasoning), sources
-
-
-def show_trace(trace: Sequence[Stage]) -> None:
-    """Print the steps of a reasoner: retrievals and model calls with their results."""
-    _show("trace.j2", trace=trace)
 
 
 def show_table(result: Any) -> None:
