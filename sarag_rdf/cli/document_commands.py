@@ -237,7 +237,7 @@ def _show_report(
     usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     counts = _counts(kg)
     data = {field.name: getattr(report, field.name) for field in fields(report)}
-    shown = {"kg": options["kg"], "counts": counts, "calls": usage}
+    shown: dict[str, Any] = {"kg": options["kg"], "counts": counts, "calls": usage}
     lines = text_lines("report.j2", how=how, run=report, **shown)
     emit(options, data | {"usage": usage, "graph": counts}, *lines)
 

@@ -199,7 +199,7 @@ class _Page:
         for group in groups:
             if group.property in self._hidden:
                 continue
-            sign, rows = "^" if group.inverse else "", []
+            sign, rows = "^" if group.inverse else "", list[dict[str, Any]]()
             for term in group.terms:
                 stated = [*self._support.get((sign + group.property, term), {}).values()]
                 evidence = [self._texts.evidence(each) for each in stated[:_MAX_EVIDENCE]]
