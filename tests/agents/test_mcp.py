@@ -221,6 +221,7 @@ def test_a_long_query_ends_at_the_time_limit(folder: Path) -> None:
 
     async def test(ask: Asked) -> None:
         sparql = f"SELECT (COUNT(*) AS ?n) {{ {crossed} }}"
+        await ask("query", sparql="ASK {}")  # the process has started
         begin = time.monotonic()
         assert "time limit of 0.5 seconds" in await ask.error("query", sparql=sparql)
         assert time.monotonic() - begin < 5
