@@ -261,7 +261,8 @@ def describe_resource(resources: Resources, iri: str, page: int = 1) -> Descript
         named = resources.name(end)
         if named is not None:
             triples.add(ox.Triple(ox.NamedNode(end), ox.NamedNode(named[0]), named[1]))
-    ordered = sorted(triples, key=lambda triple: (triple.subject.value != iri, str(triple)))
+    subject = f"<{iri}>"
+    ordered = sorted(triples, key=lambda triple: (str(triple.subject) != subject, str(triple)))
     return Description(iri, out, into, tuple(uses), use_count, tuple(ordered), page)
 
 
