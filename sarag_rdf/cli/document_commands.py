@@ -111,8 +111,8 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
             names = kg.delete(sources, progress=progress)
         counts = _counts(kg)
     data = {"deleted": names, "graph": counts}
-    lines = text_lines("graph.j2", kg=options["kg"], counts=counts)
-    return emit(options, data, f"{len(names)} deleted", *lines)
+    graph = text_lines("graph.j2", kg=options["kg"], counts=counts)
+    return emit(options, data, f"{len(names)} deleted", *graph)
 
 
 def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
