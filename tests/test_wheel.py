@@ -100,6 +100,7 @@ def test_contents(wheel: Path) -> None:
         wanted |= {f"sarag_rdf/_data/{path.relative_to(ROOT).as_posix()}" for path in found}
     for suffix in (
         "answering/prompts/answer.j2",
+        "cli/templates/retrieved.j2",
         "server/templates/activation.html.j2",
         "server/picture/fonts/DejaVuSans.ttf",
         "server/templates/editor.html.j2",

@@ -26,9 +26,8 @@ import click
 from benchmarks.text2kgbench import score
 from benchmarks.text2kgbench.data import SUITES, BenchmarkOntology, read_benchmark
 from sarag_rdf.base.types import Document, Relation
-from sarag_rdf.cli.document_commands import discarded_lines
 from sarag_rdf.cli.flags import embedder_option, endpoint_of, endpoint_options, json_option
-from sarag_rdf.cli.output import echo_json, note, progress_bars
+from sarag_rdf.cli.output import echo_json, note, progress_bars, text_lines
 from sarag_rdf.extraction.typed_statements import Example
 from sarag_rdf.kg.registry import make_embedder, make_extractor, make_llm
 from sarag_rdf.plugins.evaluation.commands import parse_names, replies_option
@@ -79,7 +78,7 @@ def main(**options: Any) -> None:
         return
     for line in score.lines(results, setting):
         click.echo(line)
-    for line in discarded_lines(dict(sorted(discarded.items()))):
+    for line in text_lines("discarded.j2", discarded=discarded):
         click.echo(line)
 
 

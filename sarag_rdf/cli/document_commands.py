@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, o
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars, usage_line
+from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars, text_lines
 from sarag_rdf.documents.reading import ReadOptions
 
 if TYPE_CHECKING:
@@ -112,7 +111,8 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
             names = kg.delete(sources, progress=progress)
         counts = _counts(kg)
     data = {"deleted": names, "graph": counts}
-    return emit(options, data, f"{len(names)} deleted", _counts_line(counts, options))
+    graph = text_lines("graph.j2", kg=options["kg"], counts=counts)
+    return emit(options, data, f"{len(names)} deleted", *graph)
 
 
 def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
@@ -125,7 +125,11 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
             extractor = _extractor(kg, how, options, schema)
             plan = kg.plan(inputs, how=how, extractor=extractor, **arguments)
             return _show_plan(how, plan, extractor, options)
-        _add_ontologies(kg, options)
+        if ontologies:
+            from sarag_rdf.cli.ontology_commands import add_ontologies
+
+            limits = {name: options[name] for name in ("max_expansion", "max_seconds")}
+            add_ontologies(kg, ontologies, is_silent=options["as_json"], **limits)
         extractor = _extractor(kg, how, options)
         method = extractor.method
         digest = method.settings.get("ontology", "")
@@ -180,22 +184,6 @@ def _extractor(
     return kg.extractor(name, schema=schema, examples=options["examples"])
 
 
-def _add_ontologies(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
-    """Add the ontologies of --ontology; with --json, only their problems are printed."""
-    limits = {name: options[name] for name in ("max_expansion", "max_seconds")}
-    for file in options.get("ontology", ()):
-        from sarag_rdf.cli.ontology_commands import echo_added
-
-        report = kg.ontologies.add(file, **limits)
-        if not (report.already and not report.findings):
-            echo_added(report, file, only_problems=options["as_json"])
-        if report.sources and not report.already:
-            note(
-                f"{counted(report.sources, 'source')} indexed with another schema: those that are "
-                "indexed now are extracted again, the others by sarag update"
-            )
-
-
 def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """Validate the statements of the graph; problems go to standard error."""
     files = options["shapes"]
@@ -235,19 +223,7 @@ def _show_plan(how: Mode, plan: Any, extractor: Any, options: dict[str, Any]) ->
         "quarantined": plan.quarantined,
         "estimate": usage,
     }
-    lines = [f"{what:6}  {one_line(name)}" for what, names in changes.items() for name in names]
-    added, updated, deleted = map(len, changes.values())
-    lines.append(
-        f"would be {added} added, {updated} updated, {deleted} deleted, "
-        f"{_others(plan, 'readable', len(plan.quarantined))}"
-    )
-    lines += _new_files(plan.left_out)
-    if how == "index":
-        lines.append(f"{counted(len(plan.documents), 'document')} to extract")
-    if usage is not None:
-        lines.append(f"about {usage_line(usage)}")
-    elif how == "index":
-        lines.append("0 calls, 0 tokens: this extractor calls no model endpoint")
+    lines = text_lines("plan.j2", how=how, plan=plan, changes=changes, estimate=usage)
     emit(options, data, *lines)
     if plan.refused:
         problem(plan.refused)
@@ -261,39 +237,9 @@ def _show_report(
     usage = extractor.usage if isinstance(extractor, CountsUsage) else None
     counts = _counts(kg)
     data = {field.name: getattr(report, field.name) for field in fields(report)}
-    deleted = "" if how == "index" else f"{report.deleted} deleted, "
-    emit(
-        options,
-        data | {"usage": usage, "graph": counts},
-        f"{report.added} added, {report.updated} updated, {deleted}"
-        f"{_others(report, 'indexed', report.quarantined)}",
-        *_new_files(report.left_out),
-        *discarded_lines(report.discarded),
-        _counts_line(counts, options),
-        *([usage_line(usage)] if usage and (usage.calls or usage.cached_calls) else []),
-    )
-
-
-def _others(run: Any, done: str, quarantined: int) -> str:
-    """The counts of sources that a run, or its plan, does not change."""
-    in_quarantine = f" ({quarantined} in quarantine: sarag quarantine list)" if quarantined else ""
-    return (
-        f"{run.unchanged} unchanged, {run.duplicates} duplicates, {len(run.problems)} not "
-        f"{done}{in_quarantine}"
-    )
-
-
-def discarded_lines(counts: Mapping[str, int]) -> Iterator[str]:
-    """Why extracted statements were not recorded, if any were discarded."""
-    if counts:
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(counts.items()))
-        yield f"extracted but not recorded: {reasons}"
-
-
-def _new_files(count: int) -> Iterator[str]:
-    if count:
-        pronoun = "it" if count == 1 else "them"
-        yield f"{counted(count, 'new file')} skipped: sarag index or sarag sync adds {pronoun}"
+    shown: dict[str, Any] = {"kg": options["kg"], "counts": counts, "calls": usage}
+    lines = text_lines("report.j2", how=how, run=report, **shown)
+    emit(options, data | {"usage": usage, "graph": counts}, *lines)
 
 
 def _counts(kg: KnowledgeGraph) -> dict[str, int] | None:
@@ -302,12 +248,3 @@ def _counts(kg: KnowledgeGraph) -> dict[str, int] | None:
         return kg.stats()
     except (EmptyGraphError, NotAGraphError):
         return None
-
-
-def _counts_line(counts: dict[str, int] | None, options: dict[str, Any]) -> str:
-    if counts is None:
-        return f"{options['kg']}: no graph was created: no document could be indexed"
-    nouns = {"sources": "source", "documents": "document", "entities": "entity"}
-    nouns |= {"relationships": "relationship", "quads": "quad"}
-    parts = (counted(counts[key], noun) for key, noun in nouns.items())
-    return f"{options['kg']}: {', '.join(parts)}"

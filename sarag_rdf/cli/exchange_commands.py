@@ -73,18 +73,9 @@ def _values(group: str, selector: str, name: str, options: Mapping[str, Any]) ->
     declared, given = _declared(group), _given(group, options)
     for key, option in given.items():
         if key not in declared[name]:
-            users = [user for user, own in declared.items() if key in own]
-            raise UsageError(
-                f"{option.flag} requires {selector} {', '.join(users[:-1])}"
-                f"{' or ' if users[1:] else ''}{users[-1]}, not {name}"
-            )
+            users = " or ".join(user for user, own in declared.items() if key in own)
+            raise UsageError(f"{option.flag} requires {selector} {users}, not {name}")
     return {key: options[key] for key in given}
-
-
-def _kinds() -> str:
-    """The kinds of graphs in words."""
-    importers = (loaded for _, loaded in loadable("importers") if not isinstance(loaded, Exception))
-    return f"{', '.join(each.summary for each in importers)}, or an export of sarag"
 
 
 @click.command(
@@ -95,7 +86,9 @@ def _kinds() -> str:
     "--as",
     "kind",
     type=click.Choice([*plugins("importers"), RESTORED]),
-    help=f"Kind of graph: {_kinds()}.",
+    help="Kind of graph: "
+    + "".join(f"{each.summary}, " for _, each in loadable("importers") if hasattr(each, "summary"))
+    + "or an export of sarag.",
 )
 @click.option("--name", help="Name of the imported graph. Default: the name of the file.")
 @flags.switch("--replace", "Replace an imported graph of the same name.")

@@ -147,18 +147,13 @@ def is_argument(parameter: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def _location(value: str | Path) -> str | Path:
-    """A folder, or an endpoint's URL as it is."""
-    return value if is_url(value) else Path(value)
-
-
 kg_option = setting(
     "--kg",
     "--endpoint",
     "kg",
     harmless="inside",
     default="kg",
-    type=_location,
+    type=lambda location: location if is_url(location) else Path(location),
     metavar="FOLDER|URL",
     help="The graph's folder, or a SPARQL endpoint's URL. Credentials are read from "
     "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",

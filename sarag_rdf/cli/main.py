@@ -188,7 +188,11 @@ def _run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _fail(_system_message(error), 1)
+        where = f" ({error.filename})" if error.filename else ""
+        cause, remedy = lack_of_room(error)
+        if cause:
+            return _fail(f"{cause}{where}: {remedy} and run the command again", 1)
+        return _fail(f"{error.strerror or error}{where}", 1)
     except MemoryError:
         return _fail("out of memory: index fewer or smaller documents at a time", 1)
     except Exception as error:
@@ -200,14 +204,6 @@ def _run(arguments: list[str]) -> int:
             1,
         )
     return result if isinstance(result, int) else 0
-
-
-def _system_message(error: OSError) -> str:
-    where = f" ({error.filename})" if error.filename else ""
-    cause, remedy = lack_of_room(error)
-    if cause:
-        return f"{cause}{where}: {remedy} and run the command again"
-    return f"{error.strerror or error}{where}"
 
 
 def _fail(message: str, code: int) -> int:

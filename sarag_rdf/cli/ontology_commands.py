@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,28 +11,22 @@ import click
 
 from sarag_rdf.base.errors import UsageError, one_line
 from sarag_rdf.base.tabular import delimiter_for
-from sarag_rdf.base.types import SchemaUse, TermCount
+from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.entity_commands import action_of, list_or_undo, undo_options
-from sarag_rdf.cli.output import columns, counted, emit, problem, write_output
+from sarag_rdf.cli.output import counted, emit, note, problem, text_lines, write_output
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.store.input_files import RdfReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.check import OntologyFinding
-    from sarag_rdf.graph.ontology.schema import OntologyProperty
+    from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.kg.schemas import OntologyReport, StoredOntology
 
 _MOST_EXAMPLES = 3
 """Terms that are printed for a kind of warning."""
-_WIDEST = 48
-"""Width of a column of the schema, in characters."""
-_MOST_FOUND = 3
-"""Classes of subjects and of objects that are printed."""
-
-
 _PARSING = ("format", "base_iri", "max_expansion", "max_seconds")
 _parsing_options = flags.together(
     flags.of(RdfReadOptions, *_PARSING[:2], once=True),
@@ -71,30 +65,31 @@ def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) 
         raise UsageError("--name requires a single file")
     with flags.open_graph(options, base=options["base"]) as kg:
         arguments = {"name": name, "replace": yes, **_parsing(options)}
-        reports = [kg.ontologies.add(file, **arguments) for file in files]
-    lines = []
+        reports = add_ontologies(kg, files, is_silent=options["as_json"], **arguments)
+    return emit(options, reports)
+
+
+def add_ontologies(
+    kg: KnowledgeGraph, files: Sequence[str], *, is_silent: bool, **arguments: Any
+) -> list[OntologyReport]:
+    """Add ontologies, and print a line for each unless `is_silent`; problems are always printed."""
+    reports = [kg.ontologies.add(file, **arguments) for file in files]
     for report, file in zip(reports, files, strict=True):
-        if not options["as_json"]:
-            echo_added(report, file)
+        state = "already in the graph" if report.already else "added"
+        counts = f"{counted(report.classes, 'class')}, {counted(report.properties, 'property')}"
+        if not is_silent:
+            click.echo(f"{report.name}: {state}, {counts}, {report.triples} triples")
+        errors = [finding for finding in report.findings if finding.severity == "error"]
+        for finding in errors:
+            problem(one_line(str(finding)))
+        if warnings := len(report.findings) - len(errors):
+            problem(f"{counted(warnings, 'warning')}: sarag ontology check {file} lists them")
     if any(report.sources and not report.already for report in reports):
-        lines.append(
+        note(
             f"{counted(reports[0].sources, 'source')} indexed with another schema: sarag update "
             "or sarag index extracts them again"
         )
-    return emit(options, reports, *lines)
-
-
-def echo_added(report: OntologyReport, file: object, *, only_problems: bool = False) -> None:
-    """Print a line about an ontology that was added; its errors go to standard error."""
-    state = "already in the graph" if report.already else "added"
-    classes, properties = counted(report.classes, "class"), counted(report.properties, "property")
-    if not only_problems:
-        click.echo(f"{report.name}: {state}, {classes}, {properties}, {report.triples} triples")
-    errors = [finding for finding in report.findings if finding.severity == "error"]
-    for finding in errors:
-        problem(one_line(str(finding)))
-    if warnings := len(report.findings) - len(errors):
-        problem(f"{counted(warnings, 'warning')}: sarag ontology check {file} lists them")
+    return reports
 
 
 @ontology.command(name="list", epilog="Example:  sarag ontology list --kg kg")
@@ -128,7 +123,7 @@ def show(names: tuple[str, ...], *, over: str | None, **options: Any) -> int:
         if over not in (None, "documents"):
             use = kg.ontologies.use(*names, over=over)
             prefixes = kg.ontologies.prefixes() | PREFIXES
-            return emit(options, use, *_use_lines(use, Schema(), prefixes))
+            return emit(options, use, *_terms(Schema(), use, prefixes))
         ontologies = [o for o in kg.ontologies.in_force() if not names or o.name in names]
         schema = kg.ontologies.schema(*names)
         use = kg.ontologies.use(*names)
@@ -138,8 +133,7 @@ def show(names: tuple[str, ...], *, over: str | None, **options: Any) -> int:
         "properties": [*schema.properties.values()],
         "use": use,
     }
-    lines = (*map(_line, ontologies), *_schema_lines(schema), *_use_lines(use, schema, PREFIXES))
-    return emit(options, data, *lines)
+    return emit(options, data, *_terms(schema, use, PREFIXES, *map(_line, ontologies)))
 
 
 def _line(ontology: StoredOntology) -> str:
@@ -151,92 +145,34 @@ def _line(ontology: StoredOntology) -> str:
     return one_line(f"{ontology.name}: {', '.join(filter(None, parts))}")
 
 
-def _schema_lines(schema: Schema) -> Iterator[str]:
-    yield f"\n{counted(len(schema.classes), 'class')}"
-    labels = {iri: class_.label for iri, class_ in schema.classes.items()}
-    yield from columns(
-        sorted(
-            (class_.label, _shown(class_.parents, labels, "subclass of "), f"<{class_.iri}>")
-            for class_ in schema.classes.values()
-        ),
-        most=_WIDEST,
-    )
-    yield f"\n{counted(len(schema.properties), 'property')}"
-    yield from columns(
-        sorted(
-            (
-                property_.label,
-                f"{_shown(property_.domains, labels) or '*'} -> {_range(property_, labels)}",
-                _axioms(property_, schema),
-                f"<{property_.iri}>",
-            )
-            for property_ in schema.properties.values()
-        ),
-        most=_WIDEST,
-    )
-
-
-def _use_lines(use: SchemaUse, schema: Schema, prefixes: Mapping[str, str]) -> Iterator[str]:
-    """The terms that are used, most frequent first, and the names of the others."""
+def _terms(
+    schema: Schema, use: SchemaUse, prefixes: Mapping[str, str], *ontologies: str
+) -> Iterator[str]:
+    """The declared terms, if there are ontologies, the used ones, and those that are never used."""
 
     def name(iri: str) -> str:
         term = schema.classes.get(iri) or schema.properties.get(iri)
-        return term.label if term else _compact(iri, prefixes)
+        if term:
+            return one_line(term.label)
+        known = (
+            f"{p}:{iri.removeprefix(base)}" for p, base in prefixes.items() if iri.startswith(base)
+        )
+        return next(known, f"<{iri}>")
 
     classes = [class_ for class_ in use.classes if class_.instances]
-    properties = [property_ for property_ in use.properties if property_.statements]
-    yield f"\nin the graph: {counted(len(classes), 'class')}"
-    instances = [(name(class_.iri), f"{class_.instances:,}") for class_ in classes]
-    yield from columns(instances, numbers=(1,))
-    yield f"\nin the graph: {counted(len(properties), 'property')}"
-    rows = [
-        (
-            name(property_.iri),
-            f"{property_.statements:,}",
-            f"{property_.subjects:,}",
-            f"{property_.objects:,}",
-            f"{_top_terms(property_.domains, name)} -> {_top_terms(property_.ranges, name)}",
-        )
-        for property_ in properties
-    ]
-    heading = ("", "statements", "subjects", "objects", "")
-    yield from columns([heading, *rows] if rows else [], numbers=(1, 2, 3))
     implied = frozenset[str]().union(*(schema.superclasses(class_.iri) for class_ in classes))
     unused = [name(c.iri) for c in use.classes if c.iri not in implied]
     unused += [name(p.iri) for p in use.properties if not p.statements]
-    if unused:
-        yield f"\nnever used: {one_line(', '.join(unused))}"
-
-
-def _top_terms(terms: Sequence[TermCount], name: Callable[[str], str]) -> str:
-    """The most frequent classes or datatypes with their counts."""
-    shown = [f"{name(term.iri)} {term.count:,}" for term in terms[:_MOST_FOUND]]
-    return ", ".join([*shown, "..."] if len(terms) > _MOST_FOUND else shown) or "?"
-
-
-def _shown(iris: Sequence[str], labels: dict[str, str], before: str = "") -> str:
-    """Classes by their labels, datatypes by their prefixed names."""
-    names = [labels.get(iri) or _compact(iri) for iri in iris]
-    return before + " | ".join(names) if names else ""
-
-
-def _range(property_: OntologyProperty, labels: dict[str, str]) -> str:
-    return _shown(property_.ranges, labels) or ("literal" if property_.is_literal else "*")
-
-
-def _compact(iri: str, prefixes: Mapping[str, str] = PREFIXES) -> str:
-    for prefix, base in prefixes.items():
-        if iri.startswith(base):
-            return f"{prefix}:{iri.removeprefix(base)}"
-    return f"<{iri}>"
-
-
-def _axioms(property_: OntologyProperty, schema: Schema) -> str:
-    axioms = ["functional"] * property_.is_functional + ["symmetric"] * property_.is_symmetric
-    if property_.inverse:
-        inverse = schema.properties.get(property_.inverse)
-        axioms.append(f"inverse of {inverse.label if inverse else _compact(property_.inverse)}")
-    return ", ".join(axioms)
+    properties = [property_ for property_ in use.properties if property_.statements]
+    return text_lines(
+        "ontology.j2",
+        ontologies=ontologies,
+        schema=schema,
+        classes=classes,
+        properties=properties,
+        name=name,
+        unused=unused,
+    )
 
 
 @ontology.command(name="remove", epilog="Example:  sarag ontology remove museum --kg kg")

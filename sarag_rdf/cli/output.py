@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, is_dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from sarag_rdf.base.errors import SaragError, one_line
 from sarag_rdf.base.files import replacing
 from sarag_rdf.base.ports import Advance, Progress
+from sarag_rdf.server.picture.lettering import clean
+
+if TYPE_CHECKING:
+    import jinja2
 
 _QUIET = "sarag_rdf.quiet"
 _NOT_WRITABLE = (PermissionError, FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -90,6 +97,73 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
 
 
+_NAME = 300
+"""Characters of a name that are printed."""
+_BLANK = "\0"
+"""An empty line in a template, whose other lines without text are left out."""
+
+
+def line_width() -> int:
+    """Characters of a line of text."""
+    return max(60, min(shutil.get_terminal_size((100, 24)).columns, 140))
+
+
+def printable(name: str) -> str:
+    """A name as one line, without control characters that could affect a terminal."""
+    name = clean(name)
+    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
+
+
+def _fill(text: str, indent: int = 0, limit: int | None = None) -> str:
+    """Lines of printable text, of which at most `limit` characters are shown."""
+    text, margin = clean(text), " " * indent
+    if limit is not None and len(text) > limit:
+        text = text[:limit].rsplit(" ", 1)[0] + " …"
+    return textwrap.fill(text, line_width(), initial_indent=margin, subsequent_indent=margin)
+
+
+def _aligned(text: str, **options: Any) -> str:
+    """Lines with aligned cells, which end in tabs; see `columns`."""
+    rows = (line.split("\t") for line in text.splitlines() if line.strip())
+    return "\n".join(columns(rows, **options))
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    import jinja2
+
+    from sarag_rdf.kg.results import source_name
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - text for a terminal
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "aligned": _aligned,
+        "angled": "<{}>".format,
+        "bold": partial(click.style, bold=True),
+        "counted": counted,
+        "dim": partial(click.style, dim=True),
+        "fill": _fill,
+        "json": partial(json.dumps, ensure_ascii=False),
+        "name": printable,
+        "one_line": one_line,
+        "score": lambda score: f"{score:.{3 if abs(score) >= 0.1 else 5}f}",
+        "source": source_name,
+        "usage": usage_line,
+    }
+    return environment
+
+
+def text_lines(template: str, **values: Any) -> Iterator[str]:
+    """The lines of a template of ``cli/templates``, without those that have no text."""
+    text = _templates().get_template(template).render(blank=_BLANK, **values)
+    return (line.replace(_BLANK, "") for line in text.split("\n") if line.strip())
+
+
 def usage_line(usage: Any) -> str:
     """Calls, tokens and cost of a language model."""
     cached = f"{usage.cached_calls} from the cache, " if usage.cached_calls else ""
@@ -100,7 +174,7 @@ def usage_line(usage: Any) -> str:
 
 
 def columns(
-    rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), most: int = 10_000
+    rows: Iterable[Sequence[str]], *, numbers: Sequence[int] = (), most: int = 10_000
 ) -> Iterator[str]:
     """Indented lines with aligned cells; the columns of `numbers` are aligned to the right.
 

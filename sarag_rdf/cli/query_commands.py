@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Triples
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import emit, note, open_output
+from sarag_rdf.cli.output import emit, note, open_output, text_lines
 from sarag_rdf.graph.metadata import DatasetMetadata
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 
@@ -90,44 +89,16 @@ def _explain(explanation: QueryExplanation, options: dict[str, Any]) -> int:
     """Print an explanation; exit code 1 if the query would not run."""
     if options["format_"] not in (None, "table", "json"):
         raise UsageError("--explain prints text or JSON: choose --format table or json")
-    refused = bool(explanation.services) and not options["allow_service"]
-    lines = _explanation_lines(explanation, refused=refused)
-    return emit(options, explanation, *lines, failed=refused or bool(explanation.undeclared))
+    is_refused = bool(explanation.services) and not options["allow_service"]
+    counts = [_count_text(pattern) for pattern in explanation.patterns]
+    lines = text_lines("explanation.j2", of=explanation, is_refused=is_refused, counts=counts)
+    return emit(options, explanation, *lines, failed=is_refused or bool(explanation.undeclared))
 
 
-def _explanation_lines(explanation: QueryExplanation, *, refused: bool) -> Iterator[str]:
-    yield f"form: {explanation.form}"
-    if explanation.over:
-        yield f"default graph: the union of the graphs of {', '.join(explanation.over)}"
-    else:
-        graphs = ", ".join(f"<{graph}>" for graph in explanation.default_graphs)
-        yield f"default graph: {graphs or 'empty'}"
-    if explanation.graphs or explanation.named_graphs:
-        named = ", ".join(f"<{graph}>" for graph in explanation.named_graphs) or "any"
-        yield f"named graphs: {named}; GRAPH {', GRAPH '.join(explanation.graphs) or 'is not used'}"
-    network = ", ".join(explanation.services) or "none"
-    yield f"network: {network}{' (refused without --allow-service)' if refused else ''}"
-    yield f"triple patterns: {len(explanation.patterns)}, with the number of matching triples each"
-    counts = [_count_text(count) for count in explanation.patterns]
-    width = max(map(len, counts), default=0)
-    for text, count in zip(counts, explanation.patterns, strict=True):
-        graph = f"GRAPH {count.graph}: " if count.graph else ""
-        notes = ["not in every solution"] * (not count.is_required) + ["one step"] * count.is_step
-        note = f"  ({', '.join(notes)})" if notes else ""
-        yield f"  {text:>{width}}  {one_line(graph + count.pattern)}{note}"
-    if explanation.unused:
-        yield "terms that do not occur:"
-    for term in explanation.unused:
-        hint = f": did you mean {term.suggestion}?" if term.suggestion else ""
-        yield f"  {one_line(f'{term.kind} {term.term} {term.problem}{hint}')}"
-    for prefix in explanation.undeclared:
-        yield f"prefix {prefix}: is not declared: add PREFIX {prefix}: <...>"
-
-
-def _count_text(count: PatternCount) -> str:
-    if count.triples is None:
+def _count_text(pattern: PatternCount) -> str:
+    if pattern.triples is None:
         return "elsewhere"
-    return f"more than {count.triples:,}" if count.has_more else f"{count.triples:,}"
+    return f"more than {pattern.triples:,}" if pattern.has_more else f"{pattern.triples:,}"
 
 
 def _read_query(sparql: str | None, file: Path | None) -> str:

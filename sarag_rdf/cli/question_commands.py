@@ -43,8 +43,14 @@ def search(question: str, **options: Any) -> int:
     with flags.open_graph(options) as kg:
         retrieved = kg.search(question, **flags.retriever_arguments(options))
         _write_activation(kg, retrieved, options["activation"])
-    if options["picture"]:
-        _write_picture(retrieved, options["picture"])
+    if picture := options["picture"]:
+        from sarag_rdf.server.picture.drawing import activation_html, write_activation_png
+
+        if picture.suffix.lower() == ".html":
+            picture.write_text(activation_html(retrieved), encoding="utf-8")
+        else:
+            write_activation_png(retrieved, picture)
+        note(f"picture written to {picture}")
     if options["as_json"]:
         emit(options, retrieved_to_dict(retrieved))
     else:
@@ -103,17 +109,6 @@ def _write_activation(kg: KnowledgeGraph, result: Retrieved | Answer, path: Path
     if path is not None:
         path.write_bytes(kg.activation(result))
         note(f"activation written to {path}")
-
-
-def _write_picture(retrieved: Retrieved, path: Path) -> None:
-    """Draw the activation as a page or an image, by the file's suffix."""
-    from sarag_rdf.server.picture.drawing import activation_html, write_activation_png
-
-    if path.suffix.lower() == ".html":
-        path.write_text(activation_html(retrieved), encoding="utf-8")
-    else:
-        write_activation_png(retrieved, path)
-    note(f"picture written to {path}")
 
 
 @click.command(epilog="Example:  sarag strategies sarag-paper")

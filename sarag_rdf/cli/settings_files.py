@@ -4,8 +4,7 @@ The file of the working folder may come from a stranger. It sets what its option
 (see `Setting`); other settings count from the user's own file, from the one that ``--config``
 names, or once the user trusts the folder.
 
-The record of a trusted file is a file in the user's state folder, named by the SHA-256 of the path
-of the settings file, so that records are written and removed one by one.
+The trusted files, with their SHA-256, are listed in ``trusted.json`` of the user's state folder.
 """
 
 from __future__ import annotations
@@ -26,12 +25,13 @@ from click.core import ParameterSource
 
 from sarag_rdf.base.endpoints import user_folder
 from sarag_rdf.base.errors import SaragError, UsageError
-from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.files import replacing
 from sarag_rdf.base.options import Harmless
 
 NAME: Final = "sarag.toml"
 FILES: Final = "sarag_rdf.settings"
 """Key of the settings files in the context's `meta`, by precedence."""
+_TRUSTED: Final = "trusted.json"
 Value = str | list[Any]
 
 _log = logging.getLogger(__name__)
@@ -249,43 +249,32 @@ def trust(folder: Path, *, remove: bool, listed: bool) -> int:
     """
     if remove and listed:
         raise UsageError("give --list or --remove, not both")
-    path = folder.resolve() / NAME
+    path, trusted = folder.resolve() / NAME, _trusted()
     if listed:
-        for record in sorted(_records().glob("*.json")):
-            trusted = Path(str(_read(record).get("path", record)))
-            is_current = trusted.is_file() and is_trusted(trusted, read_settings(trusted).sha256)
-            click.echo(f"{trusted}{'' if is_current else '  (changed or missing)'}")
+        for name, sha256 in sorted(trusted.items()):
+            is_current = Path(name).is_file() and read_settings(Path(name)).sha256 == sha256
+            click.echo(f"{name}{'' if is_current else '  (changed or missing)'}")
     elif remove:
-        _record(path).unlink(missing_ok=True)
+        trusted.pop(str(path), None)
+        _write(trusted)
         click.echo(f"not trusted: {path}")
     else:
-        _trust(path)
+        _trust(path, trusted)
     return 0
 
 
 def is_trusted(path: Path, sha256: str) -> bool:
     """Whether the user trusts a settings file with this content."""
-    path = path.parent.resolve() / path.name
-    return _read(_record(path)) == {"path": str(path), "sha256": sha256}
+    return _trusted().get(str(path.parent.resolve() / path.name)) == sha256
 
 
-def _trust(path: Path) -> None:
+def _trust(path: Path, trusted: Mapping[str, str]) -> None:
     if not path.is_file():
         raise UsageError(f"no such file: {path}: give a folder that has a {NAME}")
     file = read_settings(path)
     group = click.get_current_context().find_root().command
     assert isinstance(group, click.Group)  # noqa: S101 - for the type checker
-    record = _record(path)
-    try:
-        record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        unfinished = record.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(json.dumps({"path": str(path), "sha256": file.sha256}))
-        unfinished.replace(record)
-    except OSError as error:
-        raise SaragError(
-            f"cannot write {record.parent}: {error.strerror}: name a folder that you may write to "
-            "with XDG_STATE_HOME"
-        ) from error
+    _write({**trusted, str(path): file.sha256})
     click.echo(f"trusted: {path}")
     refused = {
         key
@@ -297,18 +286,23 @@ def _trust(path: Path) -> None:
             click.echo(f"  {key} = {json.dumps(value)}")
 
 
-def _records() -> Path:
-    return user_folder("STATE") / "trusted"
-
-
-def _record(path: Path) -> Path:
-    return _records() / f"{sha256_hex(str(path))}.json"
-
-
-def _read(record: Path) -> dict[str, Any]:
-    """A record; empty if there is none, or it cannot be read."""
+def _trusted() -> dict[str, str]:
+    """Path -> SHA-256 of the files that the user trusts; empty if they cannot be read."""
     try:
-        data = json.loads(record.read_bytes())
+        trusted = json.loads((user_folder("STATE") / _TRUSTED).read_bytes())
     except (OSError, ValueError):
         return {}
-    return data if isinstance(data, dict) else {}
+    return trusted if isinstance(trusted, dict) else {}
+
+
+def _write(trusted: Mapping[str, str]) -> None:
+    folder = user_folder("STATE")
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with replacing(folder / _TRUSTED) as stream:
+            stream.write(json.dumps(trusted, indent=2).encode())
+    except OSError as error:
+        raise SaragError(
+            f"cannot write {folder}: {error.strerror}: name a folder that you may write to with "
+            "XDG_STATE_HOME"
+        ) from error

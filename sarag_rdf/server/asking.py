@@ -49,10 +49,6 @@ class QuestionJob:
     stream: bool = False
     over: tuple[str, ...] = ()
 
-    @property
-    def text(self) -> str:
-        return self.question
-
     def run(self, worker: Worker) -> JobReply:
         """The result as JSON; raises `SaragError`."""
         kg = worker.kg(self.over)
@@ -89,7 +85,8 @@ async def search(request: Request) -> Response:
 
     The question and its options are parameters, or a JSON object as the body.
     """
-    return await run(request, job_of(await Search.of(request)), pool="questions")
+    job = job_of(await Search.of(request))
+    return await run(request, job, job.question, "questions")
 
 
 @operations(get=Operation(Ask, gives="Answer"), post=Operation(body=Ask, gives="Answer"))
@@ -101,8 +98,8 @@ async def ask(request: Request) -> Response:
     """
     job = job_of(await Ask.of(request))
     if not job.stream:
-        return await run(request, job, pool="questions")
-    events = await started(job_events(request, job, pool="questions"))
+        return await run(request, job, job.question, "questions")
+    events = await started(job_events(request, job, job.question, "questions"))
     return StreamingResponse(_sent(events), headers=EVENT_STREAM)
 
 

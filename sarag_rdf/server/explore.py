@@ -10,6 +10,7 @@ import sqlite3
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -48,8 +49,6 @@ _NAME_LENGTH = 120
 _CACHED = 16
 _MOST_LABELS = 1 << 24
 _Json = dict[str, Any]
-_terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
-"""Classes and properties in use, for a state of the store."""
 
 
 @operations(get=Operation(Neighbours, gives="Part"))
@@ -59,10 +58,8 @@ async def neighbours(request: Request) -> Response:
     Also how many neighbours are left out.
     """
     parameters = await Neighbours.of(request)
-    job = ExploreJob(
-        "neighbours", parameters.iri, (parameters.iri, parameters.limit), parameters.over
-    )
-    return await run(request, job)
+    job = ExploreJob("neighbours", (parameters.iri, parameters.limit), parameters.over)
+    return await run(request, job, parameters.iri)
 
 
 @operations(get=Operation(Complete, gives="Terms"))
@@ -70,7 +67,8 @@ async def complete(request: Request) -> Response:
     """Classes, properties or entities of the graph whose names begin with a text."""
     parameters = await Complete.of(request)
     arguments = parameters.kind, parameters.prefix, parameters.limit
-    return await run(request, ExploreJob("complete", parameters.prefix, arguments, parameters.over))
+    job = ExploreJob("complete", arguments, parameters.over)
+    return await run(request, job, parameters.prefix)
 
 
 @operations(post=Operation(Parameters, {**IRIS, "maxItems": MAX_NODES}, "Nodes"))
@@ -83,16 +81,15 @@ async def names(request: Request) -> Response:
         raise RequestError(400, f"the body has more than {MAX_NODES} IRIs")
     checked = [check_iri(iri, "iris") for iri in dict.fromkeys(iris)]
     parameters = await Parameters.of(request, has_body=False)
-    return await run(
-        request, ExploreJob("names", "".join(checked[:1]), (checked,), parameters.over)
-    )
+    job = ExploreJob("names", (checked,), parameters.over)
+    return await run(request, job, "".join(checked[:1]))
 
 
 @operations(get=Operation(Parameters, gives="Prefixes"))
 async def prefixes(request: Request) -> Response:
     """Prefixes of common vocabularies, of the graph, and of its ontologies."""
     parameters = await Parameters.of(request)
-    return await run(request, ExploreJob("prefixes", "", (), parameters.over))
+    return await run(request, ExploreJob("prefixes", (), parameters.over), "")
 
 
 # ------------------------------------------------------------------------------ In a worker
@@ -100,13 +97,12 @@ async def prefixes(request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class ExploreJob:
-    """Call a method of `GraphPart`; `text` is what it is about.
+    """Call a method of `GraphPart`.
 
     `over` names the parts of the graph; empty for those of the server.
     """
 
     method: Literal["neighbours", "complete", "names", "prefixes"]
-    text: str
     arguments: tuple[Any, ...]
     over: tuple[str, ...]
 
@@ -217,21 +213,22 @@ class GraphPart:
                     path, ((name.value, node.value) for node, name in rows if is_iri_term(node))
                 )
                 _name_indexes[path] = NameIndex(path)
-                files = sorted(path.parent.glob(f"{_NAMES}*"), key=_age)
-                current = [file for file in files if file.name.startswith(f"{_NAMES}{state}")]
-                for other in {*files}.difference(current[-_CACHED:]):
-                    other.unlink(missing_ok=True)  # stays readable where it is open
+                with suppress(FileNotFoundError):  # other workers delete files as well
+                    files = path.parent.glob(f"{_NAMES}*")
+                    ordered = sorted(files, key=lambda file: file.stat().st_mtime_ns)
+                    current = [file for file in ordered if state in file.name]
+                    for other in {*ordered}.difference(current[-_CACHED:]):
+                        other.unlink()  # stays readable where it is open
         return _name_indexes[path]
 
     def used(self, name: str) -> list[tuple[str, int]]:
         """Terms with the number of their uses, the most used first; `name` is that of a query."""
-        key = (self._worker.snapshot.fingerprint, name, self._over, self._worker.readable)
-        if key not in _terms_cache:
-            if len(_terms_cache) >= _CACHED:
-                _terms_cache.clear()
+
+        def read() -> list[tuple[str, int]]:
             counts = [(t.value, int(n.value)) for t, n in self._rows(name, None) if is_iri_term(t)]
-            _terms_cache[key] = sorted(counts, key=lambda item: (-item[1], item[0]))
-        return _terms_cache[key]
+            return sorted(counts, key=lambda item: (-item[1], item[0]))
+
+        return self._worker.snapshot.cached((name, self._over, self._worker.readable), read)
 
     def _rows(
         self, name: str, values: Sequence[Term] | None, limit: int = _MOST_LABELS
@@ -279,14 +276,6 @@ def write_names(path: Path, names: Iterable[tuple[str, str]]) -> None:
 _NAMES: Final = "names-"
 _name_indexes: dict[Path, NameIndex] = {}
 """By their files, which are named by the state of the store and by what a client reads."""
-
-
-def _age(path: Path) -> int:
-    """When a file was written; 0 if it was removed in the meantime."""
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 _CLASSES = {OWL.Class.value, RDFS.Class.value}

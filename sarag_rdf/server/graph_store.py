@@ -70,18 +70,19 @@ async def graph_store(request: Request) -> Response:
     is_new = request.method == "POST" and not is_named
     new = public_url(request, f"{STORE_PATH}/{uuid.uuid4().hex}")
     graph = new if is_new else await _graph(request)
+    what = graph or ""
     if request.method in ("GET", "HEAD"):
-        return await run(request, ReadGraphJob(graph, request.headers.get("accept", "")))
+        return await run(request, ReadGraphJob(graph, request.headers.get("accept", "")), what)
     require_write(request)
     base = graph or public_url(request, STORE_PATH)
     if request.method == "DELETE":
-        return await run(request, WriteGraphJob("drop", graph, base), pool="writer")
+        return await run(request, WriteGraphJob("drop", graph, base), what, "writer")
     header = request.headers.get("content-type", "")
     if base_type(header) != MULTIPART:
         _rdf_type(header)
     async with body_file(request) as path:
         job = WriteGraphJob(_ACTIONS[request.method], graph, base, str(path), header)
-        response = await run(request, job, pool="writer")
+        response = await run(request, job, what, "writer")
     if is_new:
         response.headers["Location"] = new
     return response
@@ -121,10 +122,6 @@ class ReadGraphJob:
     graph: str | None
     accept: str
 
-    @property
-    def text(self) -> str:
-        return self.graph or ""
-
     def run(self, worker: Worker) -> JobReply:
         """The triples; raises `RequestError` (404, 406).
 
@@ -160,10 +157,6 @@ class WriteGraphJob:
     base: str
     path: str = ""
     header: str = ""
-
-    @property
-    def text(self) -> str:
-        return self.graph or ""
 
     def run(self, worker: Worker) -> JobReply:
         """Write the graph; raises `RequestError`, `StoreError`."""

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match
 from starlette.types import Message, Receive, Scope, Send
 
 from sarag_rdf.base.errors import SaragError, UsageError, one_line
@@ -75,7 +75,7 @@ class Guard:
         self.doors: Sequence[Door] = app.state.doors
         self._audit, self._limiter = AuditLog(settings.audit), RateLimiter()
         self._metrics: Metrics = app.state.metrics
-        self._labels = frozenset(_first_segment(route) for route in app.routes)
+        self._labels = frozenset(_first_segment(getattr(route, "path", "")) for route in app.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -116,7 +116,7 @@ class Guard:
         method, path = scope["method"], scope["path"][:_MAX_LOGGED_PATH]
         path = path.encode("unicode_escape").decode()
         log.info("%s %s %d %.3f s", method, path, status, seconds)
-        label = "/" + scope["path"].removeprefix("/").partition("/")[0]
+        label = _first_segment(scope["path"])
         label = label if label in self._labels else "other"
         self._metrics.count(method, label, status, seconds, record.rows)
         self._audit.record(
@@ -244,8 +244,8 @@ class Guard:
         return headers
 
 
-def _first_segment(route: BaseRoute) -> str:
-    return "/" + str(getattr(route, "path", "")).removeprefix("/").partition("/")[0]
+def _first_segment(path: str) -> str:
+    return "/" + path.removeprefix("/").partition("/")[0]
 
 
 def _is_link(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:

@@ -243,7 +243,7 @@ def content(media_types: Iterable[str], schema: Json = TEXT) -> Json:
 
 def _operation(path: str, each: Operation, kind: str) -> Json:
     """An operation whose errors are of a kind: a line of text, or JSON."""
-    responses = {n: {"description": HTTPStatus(int(n)).phrase} for n in each.more.split()}
+    responses: Json = {n: {"description": HTTPStatus(int(n)).phrase} for n in each.more.split()}
     if each.gives:
         schema = {"$ref": f"#/components/schemas/{each.gives}"}
         is_json = isinstance(each.gives, str)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import pyoxigraph as ox
@@ -92,11 +92,6 @@ _IN_OTHER_PLACES: Mapping[str, tuple[str, ...]] = {
     "source": _iris(SARAG.source,),
 }  # fmt: skip
 """Kind of page -> properties that it shows outside the lists of statements."""
-_PARTS: Final = (
-    "facts phrases phrases_left_out phrases_exact documents document_count documents_exact links "
-    "naming sentences is_cut language instances instance_count instances_exact pages picture"
-).split()
-"""Arguments of the template that are empty unless the kind of a resource has them."""
 
 
 def query_href(sparql: str) -> str:
@@ -112,6 +107,8 @@ def resource_page(
         "resource.html.j2",
         page=_Page(resources, description, meta).arguments(),
         page_href=page_href,
+        query_href=query_href,
+        sarag=SARAG.base,
         jsonld=Markup(jsonld),  # noqa: S704 - escaped by the caller
     )
 
@@ -166,8 +163,8 @@ class _Page:
             "class": self._class,
             "property": self._property,
         }.get(self._kind, dict)
-        page = {
-            **dict.fromkeys(_PARTS, ()),
+        page: defaultdict[str, Any] = defaultdict(tuple)  # a kind of page has some parts only
+        page |= {
             "kind": self._kind,
             "iri": self._iri,
             "title": title,
@@ -175,7 +172,6 @@ class _Page:
             "names": [name for name in names if name.text != title.text],
             "definitions": self._literals(*_DEFINITIONS),
             "page": description.page,
-            "queries": self._queries(),
             **sections(),
         }
         page["out"] = list(self._groups(description.out.values()))
@@ -187,21 +183,6 @@ class _Page:
         if page["is_explorable"]:
             page["picture"] = self._picture(page)
         return page
-
-    def _queries(self) -> dict[str, str]:
-        iri = f"<{self._iri}>"
-        queries = {
-            "out": f"SELECT ?property ?object {{ {iri} ?property ?object }}",
-            "into": f"SELECT ?subject ?property {{ ?subject ?property {iri} }}",
-            "instances": f"SELECT ?instance {{ ?instance a {iri} }}",
-            "uses": f"SELECT ?subject ?object {{ ?subject {iri} ?object }}",
-            "documents": f"SELECT ?document {{ ?document <{SARAG.base}describes> {iri} }}",
-            "relationships": f"PREFIX sarag: <{SARAG.base}>\n"
-            "SELECT ?relationship ?phrase ?text {\n"
-            f"  ?relationship sarag:subject|sarag:object {iri} ;\n"
-            "    sarag:phrase ?phrase ; sarag:text ?text\n}",
-        }
-        return {name: query_href(query) for name, query in queries.items()}
 
     def _literals(self, *properties: str) -> tuple[Value, ...]:
         by_text: dict[str, Value] = {}
@@ -218,7 +199,12 @@ class _Page:
         for group in groups:
             if group.property in self._hidden:
                 continue
-            rows = [self._row(group, term) for term in group.terms]
+            sign, rows = "^" if group.inverse else "", list[dict[str, Any]]()
+            for term in group.terms:
+                stated = [*self._support.get((sign + group.property, term), {}).values()]
+                evidence = [self._texts.evidence(each) for each in stated[:_MAX_EVIDENCE]]
+                more = max(0, len(stated) - _MAX_EVIDENCE)
+                rows.append({"end": self._texts.end(term), "evidence": evidence, "more": more})
             iri, property_ = f"<{self._iri}>", f"<{group.property}>"
             pattern = (
                 f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
@@ -231,15 +217,6 @@ class _Page:
                 "is_exact": group.is_exact,
                 "query": query_href(f"SELECT * {{ {pattern} }}"),
             }
-
-    def _row(self, group: Group, term: Any) -> dict[str, Any]:
-        key = ("^" if group.inverse else "") + group.property, term
-        supporting = list(self._support[key].values()) if key in self._support else []
-        return {
-            "end": self._texts.end(term),
-            "evidence": [self._texts.evidence(r) for r in supporting[:_MAX_EVIDENCE]],
-            "more": max(0, len(supporting) - _MAX_EVIDENCE),
-        }
 
     # --------------------------------------------------------------------------- Kinds
 
@@ -408,7 +385,7 @@ class _Page:
         begin, end = read.value(iri, SARAG.beginIndex), read.value(iri, SARAG.endIndex)
         return {
             "facts": [
-                *([("Source", texts.source(source))] if source else []),
+                *([("Source", texts.ref(source))] if source else []),
                 ("Characters", Value(f"{begin} to {end}")),
                 *(("About", texts.ref(t.value)) for t in read.values(iri, SARAG.about)),
                 ("Relationships", Value(str(len(relationships)))),

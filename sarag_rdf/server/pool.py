@@ -315,7 +315,7 @@ class Workers:
 
     def __init__(self, settings: ServeSettings, open_graph: OpenGraph) -> None:
         """`open_graph` opens the graph in a process; it must be picklable."""
-        self._settings, self.open_graph = settings, open_graph
+        self._settings, self._open_graph = settings, open_graph
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -336,6 +336,6 @@ class Workers:
 
     def _pool(self, option: str, seconds: float, size: int, **options: Any) -> WorkerPool:
         options |= {"option": option, "seconds": seconds, "size": size}
-        pool = WorkerPool(self.folder, self._settings, self.open_graph, **options)
+        pool = WorkerPool(self.folder, self._settings, self._open_graph, **options)
         self._stack.callback(pool.close)
         return pool

@@ -219,10 +219,6 @@ def _check_question(text: str) -> str:
     return text
 
 
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
 Text = Annotated[str, Field(max_length=1000)]
 Iri = Annotated[
     str, Field(max_length=8192, json_schema_extra={"format": "uri"}), AfterValidator(check_iri)
@@ -281,7 +277,11 @@ class Declared(BaseModel):
 class Parameters(Declared):
     """The parameters of requests that read a graph."""
 
-    over: Annotated[tuple[Text, ...], BeforeValidator(_listed), Field(max_length=50)] = ()
+    over: Annotated[
+        tuple[Text, ...],
+        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+        Field(max_length=50),
+    ] = ()
     """Parts of the graph: documents, names of imported graphs, or all. Default: those served."""
 
 
@@ -362,19 +362,22 @@ class Ask(Search):
 # --------------------------------------------------------------------------------- Jobs
 
 
-async def run(request: Request, job: Job, *, pool: Pool = "readers") -> Response:
-    """The response for a job; a job that does not write is stopped if the client disconnects."""
-    return to_response(await run_job(request, job, pool=pool))
+async def run(request: Request, job: Job, what: str, pool: Pool = "readers") -> Response:
+    """The response for a job; a job that does not write is stopped if the client disconnects.
+
+    `what` it is about is for the audit log.
+    """
+    return to_response(await run_job(request, job, what, pool))
 
 
-async def run_job(request: Request, job: Job, *, pool: Pool = "readers") -> JobReply:
+async def run_job(request: Request, job: Job, what: str, pool: Pool = "readers") -> JobReply:
     """The reply to a job; see `run`."""
-    events = [e async for e in job_events(request, job, pool=pool) if isinstance(e, JobReply)]
+    events = [e async for e in job_events(request, job, what, pool) if isinstance(e, JobReply)]
     return events[-1]
 
 
 async def job_events(
-    request: Request, job: Job, *, pool: Pool = "readers"
+    request: Request, job: Job, what: str, pool: Pool = "readers"
 ) -> AsyncGenerator[Progress | JobReply | None]:
     """What happens while a job runs, and its reply last; None after each `PAUSE` of silence.
 
@@ -383,7 +386,7 @@ async def job_events(
     """
     client = request.client.host if request.client else ""
     record = record_of(request)
-    record.what = job.text
+    record.what = what
     events: asyncio.Queue[Progress | None] = asyncio.Queue()
     start = getattr(request.app.state.workers, pool).run
     reply = asyncio.ensure_future(start(job, record.access.graphs, client, events.put_nowait))

@@ -81,7 +81,7 @@ async def resource(request: Request) -> Response:
     url, store_url = (public_url(request, path) for path in (PATH, STORE_PATH))
     known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
     job = ResourceJob((parameters.iri,), media_type, url, store_url, parameters.page, known=known)
-    response = await run(request, job)
+    response = await run(request, job, parameters.iri)
     if "etag" in response.headers:
         has_tokens = bool(settings_of(request).access.tokens)
         response.headers["Cache-Control"] = "private, no-cache" if has_tokens else "no-cache"
@@ -101,7 +101,7 @@ async def resource_by_path(request: Request) -> Response:
         raise RequestError(404, "not found: see /docs for the paths of this server")
     server = settings_of(request).public_url  # no host, as the client controls it
     job = ResourceJob(iris, "", server + PATH, server + STORE_PATH, redirect=True)
-    return await run(request, job)
+    return await run(request, job, iris[0])
 
 
 def is_resource_path(path: str) -> bool:
@@ -156,10 +156,6 @@ class ResourceJob:
     redirect: bool = False
     known: frozenset[str] = frozenset()
 
-    @property
-    def text(self) -> str:
-        return next(iter(self.iris), "")
-
     def run(self, worker: Worker) -> JobReply:
         """The reply for a resource; raises `RequestError` (404, 406)."""
         snapshot, readable = worker.snapshot, worker.readable
@@ -179,7 +175,9 @@ class ResourceJob:
         if self.known & {tag, "*"}:
             return JobReply(304, headers={"ETag": tag})
         description = describe_resource(resources, iri, self.page)
-        prefixes = _prefixes(worker, description)
+        text = "\n".join(map(str, description.triples))
+        known = known_prefixes(worker)
+        prefixes = {name: space for name, space in known.items() if f"<{space}" in text}
         headers = _links(iri, self.url) | {"ETag": tag}
         headers["Content-Location"] = _description_url(iri, self.url) + self._format
         if self.media_type == HTML:
@@ -240,13 +238,6 @@ def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
         for name, media_type in FORMATS.items()
     )
     return {"Link": ", ".join((first, *alternates))}
-
-
-def _prefixes(worker: Worker, description: Description) -> dict[str, str]:
-    """The prefixes that abbreviate IRIs of a description."""
-    known = known_prefixes(worker)
-    text = "\n".join(map(str, description.triples))
-    return {name: space for name, space in known.items() if f"<{space}" in text}
 
 
 def serialize(description: Description, media_type: str, prefixes: Mapping[str, str]) -> bytes:

@@ -262,12 +262,7 @@ def describe_resource(resources: Resources, iri: str, page: int = 1) -> Descript
         if named is not None:
             triples.add(ox.Triple(ox.NamedNode(end), ox.NamedNode(named[0]), named[1]))
     subject = f"<{iri}>"
-    ordered = sorted(
-        triples,
-        key=lambda t: (
-            str(t.subject) != subject, str(t.subject), t.predicate.value, str(t.object),
-        ),
-    )  # fmt: skip
+    ordered = sorted(triples, key=lambda triple: (str(triple.subject) != subject, str(triple)))
     return Description(iri, out, into, tuple(uses), use_count, tuple(ordered), page)
 
 
@@ -372,7 +367,7 @@ class Texts:
         self._names: dict[str, dict[str, str]] = {}
 
     def ref(self, iri: str) -> Ref:
-        """A link to a resource by its name, or by the end of its IRI."""
+        """A link to a resource by its name, the path of a source, or the end of its IRI."""
         named = self._resources.name(iri)
         if named is None or not named[1].value.strip():
             key = self._minter.key_of_source(iri)
@@ -390,11 +385,6 @@ class Texts:
         note = "" if is_plain else _prefixed(term.datatype.value)
         text = cut(term.value, MAX_VALUE)
         return Value(text, language_of(term), note, len(term.value) > MAX_VALUE)
-
-    def source(self, iri: str) -> Ref:
-        """A source by its path."""
-        key = self._minter.key_of_source(iri)
-        return Ref(iri, cut(key, MAX_NAME)) if key else self.ref(iri)
 
     def property(self, iri: str) -> Ref:
         """A property by its label, or its name in words."""
@@ -457,7 +447,7 @@ class Texts:
         source = self._resources.iri(document, SARAG.source)
         return {
             "ref": self.ref(document),
-            "source": self.source(source) if source else None,
+            "source": self.ref(source) if source else None,
             "language": self.language(document),
             "passages": passages,
             "is_topic": False,

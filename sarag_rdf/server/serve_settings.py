@@ -214,11 +214,6 @@ class AccessRules:
     anonymous: Access
     tokens: Mapping[str, Access] = field(default_factory=dict, repr=False)
 
-    @property
-    def may_write(self) -> bool:
-        """Whether any token has the scope ``write``."""
-        return any("write" in access.scopes for access in self.tokens.values())
-
     def access(self, authorization: str) -> Access:
         """The access of an Authorization header; raises `RequestError` (401) for a wrong token.
 
@@ -291,7 +286,7 @@ def access_rules(
         tokens[_sha256(token)] = Access(frozenset(SCOPES), TOKEN_VARIABLE)
     everybody: tuple[Scope, ...] = ("read", "ask") if anonymous or (is_local and not file) else ()
     rules = AccessRules(stated or Access(frozenset(everybody)), tokens)
-    if writable and not rules.may_write:
+    if writable and not any("write" in access.scopes for access in tokens.values()):
         raise UsageError(
             f"--writable needs a token: set {TOKEN_VARIABLE} to at least {MIN_TOKEN} ASCII "
             "characters without spaces, or name a file of tokens with --tokens; clients send it "

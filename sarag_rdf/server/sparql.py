@@ -25,6 +25,7 @@ from sarag_rdf.server.media import (
     negotiate,
 )
 from sarag_rdf.server.openapi import RDF, TABLES, Operation, operations
+from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import (
     check_iri,
@@ -38,7 +39,7 @@ from sarag_rdf.server.requests import (
     settings_of,
 )
 from sarag_rdf.server.updates import UpdateJob
-from sarag_rdf.server.worker import Fingerprint, StoreSnapshot, Worker
+from sarag_rdf.server.worker import Worker
 
 _MAX_QUERY = 4 << 20
 """The maximum size of a query in bytes."""
@@ -75,7 +76,7 @@ async def sparql(request: Request) -> Response:
     if HTML in accept and choose_media_type(accept, {HTML: None, **RDF_TYPES}) == HTML:
         server = settings_of(request).public_url  # no host, as the client controls it
         return RedirectResponse(f"{server}/sparql-editor", 303)
-    return await run(request, DescribeJob(public_url(request, "/sparql"), accept))
+    return await run(request, DescribeJob(public_url(request, "/sparql"), accept), "")
 
 
 @operations(post=Operation(_USING, [UPDATE], more="204", writes=True))
@@ -101,7 +102,7 @@ async def _query(request: Request, pairs: Pairs) -> Response:
         _graphs(pairs, "default-graph-uri"),
         _graphs(pairs, "named-graph-uri"),
     )
-    return await run(request, job)
+    return await run(request, job, text)
 
 
 async def _update(request: Request, pairs: Pairs) -> Response:
@@ -109,7 +110,7 @@ async def _update(request: Request, pairs: Pairs) -> Response:
     using = _graphs(pairs, "using-graph-uri") or ()
     named = _graphs(pairs, "using-named-graph-uri") or ()
     job = UpdateJob(_single(pairs, "update"), public_url(request, "/sparql"), using, named)
-    return await run(request, job, pool="writer")
+    return await run(request, job, job.text, "writer")
 
 
 async def _posted(request: Request) -> Pairs:
@@ -165,28 +166,12 @@ def _graphs(pairs: Pairs, name: str) -> tuple[str, ...] | None:
 
 NAMED_GRAPHS = 1000
 """The maximum number of named graphs in a description."""
-_DESCRIPTION = """
-<#service> a sd:Service ; sd:endpoint <> ; sd:defaultDataset <#dataset> ;
-  sd:supportedLanguage sd:SPARQL10Query, sd:SPARQL11Query {languages} ;
-  sd:resultFormat formats:SPARQL_Results_JSON, formats:SPARQL_Results_XML,
-    formats:SPARQL_Results_CSV, formats:SPARQL_Results_TSV, {formats} ;
-  sd:feature {features} .
-<#dataset> a sd:Dataset, void:Dataset ; void:sparqlEndpoint <> ; void:triples {triples} ;
-  void:vocabulary sarag:, skos:, prov:, dcterms: ; sd:defaultGraph <#default-graph> .
-<#default-graph> a sd:Graph .
-"""
-"""Turtle, to be completed."""
-_GRAPH = """
-<#dataset> sd:namedGraph <#named-graph-{n}> .
-<#named-graph-{n}> a sd:NamedGraph ; sd:name {name} ; sd:graph <#graph-{n}> .
-<#graph-{n}> a sd:Graph ; void:triples {triples} .
-"""
-_FORMATS = ", ".join(
-    f"formats:{name}"
-    for name in ("Turtle", "N-Triples", "RDF_XML", "JSON-LD", "TriG", "N-Quads", "N3")
-)
+_PREFIXES = {
+    **PREFIXES,
+    "sd": "http://www.w3.org/ns/sparql-service-description#",
+    "formats": "http://www.w3.org/ns/formats/",
+}
 _COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDER BY ?g"
-_counts_cache: dict[Fingerprint, list[tuple[Any, int]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,61 +180,31 @@ class DescribeJob:
 
     endpoint: str
     accept: str
-    text = ""
 
     def run(self, worker: Worker) -> JobReply:
         """The description in the requested format, with the graphs that the client may read."""
         media_type = negotiate(self.accept, RDF_TYPES)
-        prefixes = {
-            **PREFIXES,
-            "sd": "http://www.w3.org/ns/sparql-service-description#",
-            "formats": "http://www.w3.org/ns/formats/",
-        }
-        head = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in prefixes.items())
-        turtle = head + self._turtle(worker)
+        snapshot, readable = worker.snapshot, worker.readable
+        graphs = snapshot.cached(_COUNTS, lambda: _sizes(snapshot.store))
+        graphs = [each for each in graphs if readable is None or each[0].value in readable]
+        turtle = render(
+            "service.ttl.j2",
+            prefixes=_PREFIXES,
+            settings=worker.settings,
+            is_union=worker.settings.union and worker.default_graphs(()) is None,
+            base=snapshot.meta.base if snapshot.meta else "",
+            graphs=graphs[:NAMED_GRAPHS],
+            total=sum(count for _, count in graphs),
+        )
         triples = ox.parse(turtle, format=ox.RdfFormat.TURTLE, base_iri=self.endpoint)
         data = ox.serialize(
-            (quad.triple for quad in triples), format=RDF_TYPES[media_type], prefixes=prefixes
+            (quad.triple for quad in triples), format=RDF_TYPES[media_type], prefixes=_PREFIXES
         )
         return JobReply(200, content_type(media_type), data or b"")
 
-    def _turtle(self, worker: Worker) -> str:
-        settings, readable, meta = worker.settings, worker.readable, worker.snapshot.meta
-        graphs = _sizes(worker.snapshot)
-        graphs = [each for each in graphs if readable is None or each[0].value in readable]
-        total = sum(count for _, count in graphs)
-        is_union = settings.union and worker.default_graphs(()) is None
-        may_load = settings.allow_load and settings.writable
-        features = ["sd:UnionDefaultGraph"] if is_union else []
-        features += ["sd:BasicFederatedQuery"] if settings.allow_service else []
-        features += ["sd:DereferencesURIs"] if may_load else []
-        text = _DESCRIPTION.format(
-            languages=", sd:SPARQL11Update" if settings.writable else "",
-            formats=_FORMATS,
-            features=", ".join([*features, "sd:EmptyGraphs"]),
-            triples=total,
-        )
-        if settings.writable:
-            text += f"<#service> sd:inputFormat {_FORMATS} .\n"
-        if is_union:
-            text += f"<#default-graph> void:triples {total} .\n"
-        if meta is not None:
-            source = ox.NamedNode(meta.base + "dataset")
-            text += (
-                f"<#dataset> void:uriSpace {ox.Literal(meta.base)} ; dcterms:source {source} .\n"
-            )
-        return text + "".join(
-            _GRAPH.format(n=number, name=graph, triples=count)
-            for number, (graph, count) in enumerate(graphs[:NAMED_GRAPHS], start=1)
-        )
 
-
-def _sizes(snapshot: StoreSnapshot) -> list[tuple[Any, int]]:
-    """Named graphs with their sizes, cached for the current state of the store."""
-    key = snapshot.fingerprint
-    if key not in _counts_cache:
-        solutions = snapshot.store.query(_COUNTS)
-        assert isinstance(solutions, ox.QuerySolutions)  # noqa: S101 - result of SELECT
-        _counts_cache.clear()
-        _counts_cache[key] = [(graph, int(n.value)) for graph, n in map(tuple, solutions)]
-    return _counts_cache[key]
+def _sizes(store: ox.Store) -> list[tuple[Any, int]]:
+    """Named graphs with their sizes."""
+    solutions = store.query(_COUNTS)
+    assert isinstance(solutions, ox.QuerySolutions)  # noqa: S101 - result of SELECT
+    return [(graph, int(n.value)) for graph, n in map(tuple, solutions)]

@@ -15,12 +15,12 @@ import textwrap
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyoxigraph as ox
 
@@ -52,6 +52,9 @@ Fingerprint = frozenset[tuple[str, int, int]]
 """Names, sizes and modification times of files."""
 _Graphs = frozenset[str] | None
 """IRIs of named graphs; None for all."""
+_Item = TypeVar("_Item")
+_CACHED = 32
+"""Values that are read from one state of a store and cached at the same time."""
 _MAX_MESSAGE = 300
 """Characters of an engine's error message."""
 _NOT_DATA = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
@@ -87,8 +90,7 @@ class StoreSnapshot:
         """The metadata of the graph, if it has any."""
         self.minter = Minter(self.meta.base if self.meta else DEFAULT_BASE)
         self.union = DefaultGraphUnion()
-        self._accessible: dict[AccessibleGraphs, _Graphs] = {AccessibleGraphs(): None}
-        self._default: dict[tuple[tuple[str, ...], _Graphs], list[str] | None] = {}
+        self._cache: dict[Hashable, Any] = {}
 
     @property
     def store(self) -> ox.Store:
@@ -101,16 +103,24 @@ class StoreSnapshot:
 
     def accessible(self, graphs: AccessibleGraphs) -> _Graphs:
         """The named graphs that a client may read."""
-        if graphs not in self._accessible:
-            self._accessible[graphs] = accessible_graphs(self.reader(), graphs.allow, graphs.deny)
-        return self._accessible[graphs]
+        if not graphs.is_limited:
+            return None
+        return self.cached(
+            graphs, lambda: accessible_graphs(self.reader(), graphs.allow, graphs.deny)
+        )
 
     def default_graphs(self, over: tuple[str, ...], readable: _Graphs) -> list[str] | None:
-        """The readable graphs of some parts; None for all graphs. The last result is cached."""
-        key = over, readable
-        if key not in self._default:
-            self._default = {key: default_graphs(self.reader(readable), over)}
-        return self._default[key]
+        """The readable graphs of some parts; None for all graphs."""
+        return self.cached((over, readable), lambda: default_graphs(self.reader(readable), over))
+
+    def cached(self, key: Hashable, read: Callable[[], _Item]) -> _Item:
+        """What `read` returns for a key in this state of the store."""
+        if key not in self._cache:
+            if len(self._cache) >= _CACHED:
+                self._cache.clear()
+            self._cache[key] = read()
+        value: _Item = self._cache[key]
+        return value
 
 
 class Worker:
@@ -177,10 +187,6 @@ class Worker:
             return []
         parts = part_graphs(self.snapshot.reader(readable), served)
         return [name for name, own in parts.items() if readable is None or own <= readable]
-
-    def reads_documents(self) -> bool:
-        """Whether the client may read the whole knowledge graph of the documents."""
-        return self.readable is None or DOCUMENTS in self.parts()
 
     def imports(self) -> list[str]:
         """The names of imported graphs that the client may read."""
@@ -310,10 +316,6 @@ def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
 
 class Job(Protocol):
     """Something to do in a worker process."""
-
-    @property
-    def text(self) -> str:
-        """What it is about, for the audit log."""
 
     def run(self, worker: Worker) -> JobReply:
         """Do it; raises `SaragError`."""

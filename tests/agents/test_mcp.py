@@ -28,6 +28,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.agents import mcp
 from sarag_rdf.plugins.agents.mcp import make_server
 from sarag_rdf.server.jobs import AccessibleGraphs
+from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings, new_token
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
@@ -103,8 +104,9 @@ def asking(
 
     async def run() -> None:
         settings = ServeSettings(folder, **{"workers": 1, "question_workers": 1, **limits})
-        async with Client(make_server(partial(open_graph, folder, replies), settings)) as client:
-            await test(Asked(client))
+        with Workers(settings, partial(open_graph, folder, replies)) as workers:
+            async with Client(make_server(settings, workers)) as client:
+                await test(Asked(client))
 
     asyncio.run(run())
 
@@ -219,6 +221,7 @@ def test_a_long_query_ends_at_the_time_limit(folder: Path) -> None:
 
     async def test(ask: Asked) -> None:
         sparql = f"SELECT (COUNT(*) AS ?n) {{ {crossed} }}"
+        await ask("query", sparql="ASK {}")  # the process has started
         begin = time.monotonic()
         assert "time limit of 0.5 seconds" in await ask.error("query", sparql=sparql)
         assert time.monotonic() - begin < 5

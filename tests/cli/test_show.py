@@ -21,7 +21,8 @@ from sarag_rdf.base.types import (
     Stage,
 )
 from sarag_rdf.cli import answers
-from sarag_rdf.cli.answers import number_sources, show_retrieved, show_table, show_trace
+from sarag_rdf.cli.answers import number_sources, show_retrieved, show_table
+from sarag_rdf.cli.output import text_lines
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.results import source_name
 from sarag_rdf.retrieval import sarag
@@ -201,16 +202,13 @@ def test_a_label_of_several_documents_stays() -> None:
     assert [source.title for source in sources] == ["Ada", "Cid"]
 
 
-def test_steps_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    show_trace(
-        [
-            Stage("retrieval", "sarag", {"question": "Who?", "titles": ["Ulm", ""], "tokens": 9}),
-            Stage("call", "answer", {"final_answer": "Ida", "citations": [], "sufficient": False}),
-        ]
-    )
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == [
-        *("", "Steps", "  1. sarag for: Who?", "     9 tokens of Ulm, untitled"),
+def test_steps_of_an_answer() -> None:
+    trace = [
+        Stage("retrieval", "sarag", {"question": "Who?", "titles": ["Ulm", ""], "tokens": 9}),
+        Stage("call", "answer", {"final_answer": "Ida", "citations": [], "sufficient": False}),
+    ]
+    assert list(text_lines("trace.j2", trace=trace)) == [
+        *("", "\x1b[1mSteps\x1b[0m", "  1. sarag for: Who?", "     9 tokens of Ulm, untitled"),
         *("  2. call answer", "     final_answer: Ida", "     sufficient: false"),
     ]
 

@@ -246,13 +246,13 @@ def test_a_result_is_cut_at_the_limit_and_says_so(kg: Path) -> None:
 def test_a_heavy_query_is_killed_with_its_process(server: Running) -> None:
     server.query("ASK {}")
     before = server.children()
-    assert len(before) == 4  # two workers, what they are forked from, and what tracks resources
+    assert len(before) == 6  # four workers, what they are forked from, and what tracks resources
     server.query(HEAVY).is_line(504, "time limit of 3 seconds", "--timeout")
     after = server.children()
     (gone,) = before - after
     assert not alive(gone)
     assert server.query("ASK {}").status == 200
-    assert len(server.children()) == 4
+    assert len(server.children()) == 6
     for _ in range(4):
         assert server.query("ASK {}").status == 200
 

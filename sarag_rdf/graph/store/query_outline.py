@@ -37,9 +37,15 @@ from rdflib.plugins.sparql.sparql import Prologue
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.iris import plain_words
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.sandbox import (EndedError, run)
-from sarag_rdf.base.vocab import (COMMON, PREFIXES, RDF)
-from sarag_rdf.graph.store.sparql_syntax import (SAFE_LENGTH, TRIAL_LIMITS, check_query, tokens, undeclared_prefix)
+from sarag_rdf.base.sandbox import EndedError, run
+from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
+from sarag_rdf.graph.store.sparql_syntax import (
+    SAFE_LENGTH,
+    TRIAL_LIMITS,
+    check_query,
+    tokens,
+    undeclared_prefix,
+)
 
 TYPE: Final = f"<{RDF.type.value}>"
 BLANK: Final = "?__blank"

@@ -41,6 +41,7 @@ def command(**options: Any) -> int:
     input and output; --host, --port, --tokens and --anonymous are for --http. Needs the extra mcp.
     """
     from sarag_rdf.server.http_server import serve
+    from sarag_rdf.server.pool import Workers
 
     make_server, _ = _mcp_server()
     if not options["http"] and (options["tokens"] or options["anonymous"]):
@@ -57,7 +58,8 @@ def command(**options: Any) -> int:
         if options["http"]:
             serve(settings, open_graph, lambda url, _: note(f"MCP at {url}/mcp"))
         else:
-            make_server(open_graph, settings).run("stdio")
+            with Workers(settings, open_graph) as workers:
+                make_server(settings, workers).run("stdio")
     return 0
 
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from sarag_rdf.base.errors import MissingDependencyError
@@ -58,18 +59,6 @@ class SaragRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002
         **options: Any,
     ) -> list[Document]:
-        return self._documents(query, options)
-
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002
-        **options: Any,
-    ) -> list[Document]:
-        return await asyncio.to_thread(self._documents, query, options)
-
-    def _documents(self, query: str, options: dict[str, Any]) -> list[Document]:
         given = {**self.options, **options}
         limit = given.pop("k", self.k)
         retrieved = self.kg.search(query, retriever=self.retriever, limit=limit, **given)
@@ -81,3 +70,9 @@ class SaragRetriever(BaseRetriever):
             )
             for each in retrieved_to_dict(retrieved)["documents"]
         ]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        search = partial(self._get_relevant_documents, run_manager=run_manager.get_sync())
+        return await asyncio.to_thread(search, query, **options)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Annotated, Any, Final, TypeVar
 
@@ -36,7 +35,7 @@ from sarag_rdf.server.pool import WorkerPool, Workers
 from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import Ask, Search, record_of
 from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings
-from sarag_rdf.server.worker import Job, OpenGraph
+from sarag_rdf.server.worker import Job
 
 _LOCAL: Final = Access(frozenset(SCOPES), "local")
 MAX_PASSAGES = 50
@@ -90,55 +89,41 @@ async def with_access(ctx: ServerRequestContext[Any, Any], call_next: CallNext) 
         _access.reset(token)
 
 
-@contextmanager
-def errors_as_tool_errors() -> Iterator[None]:
-    """A block in which errors of the library become errors of the tool."""
-    try:
-        yield
-    except SaragError as error:
-        raise ToolError(one_line(str(error))) from error
+def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
+    """The server of a graph, which reads it in running workers.
 
-
-def make_server(
-    open_graph: OpenGraph, settings: ServeSettings, workers: Workers | None = None
-) -> MCPServer[None]:
-    """The server of a graph, with its own workers unless there are some already.
-
-    Each tool reads the graph as it is now, in the workers, with the limits of `sarag serve`: time,
-    rows, no SERVICE. A client that may read some graphs only gets nothing of the others.
+    Each tool reads the graph as it is now, with the limits of `sarag serve`: time, rows, no
+    SERVICE. A client that may read some graphs only gets nothing of the others.
     """
-    own = Workers(settings, open_graph)
-    using = workers or own
     max_rows = min(settings.max_rows or MAX_ROWS, MAX_ROWS)
 
-    @asynccontextmanager
-    async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
-        with nullcontext() if workers else own:
-            yield
-
-    async def run(job: Job, pool: WorkerPool) -> JobReply:
+    async def reply_to(job: Callable[[], Job], pool: WorkerPool) -> JobReply:
+        """The reply to a job; errors of the library become errors of the tool."""
         access = _access.get()
-        return await pool.run(job, access.graphs, access.name)
+        try:
+            return await pool.run(job(), access.graphs, access.name)
+        except SaragError as error:
+            raise ToolError(one_line(str(error))) from error
 
     async def asked(kind: type[_Result], declared: type[Search], **values: Any) -> _Result:
         """The result of a search or an answer, read from its JSON."""
-        with errors_as_tool_errors():
+
+        def job() -> Job:
             if declared is Ask:
                 _access.get().require("ask")
-            reply = await run(job_of(declared.checked(values)), using.questions)
-            return kind.model_validate_json(reply.body())
+            return job_of(declared.checked(values))
+
+        return kind.model_validate_json((await reply_to(job, workers.questions)).body())
 
     async def called(kind: type[_Result], tool: Tool, text: str = "", **options: Any) -> _Result:
-        with errors_as_tool_errors():
-            reply = await run(ToolJob(tool, text, options), using.questions)
-            return kind.model_validate_json(reply.body())
+        reply = await reply_to(lambda: ToolJob(tool, text, options), workers.questions)
+        return kind.model_validate_json(reply.body())
 
     server: MCPServer[None] = MCPServer(
         "sarag",
         title="Knowledge graph",
         instructions=_INSTRUCTIONS,
         version=__version__,
-        lifespan=lifespan,
         middleware=[with_access],
         log_level="ERROR",
     )
@@ -189,12 +174,9 @@ def make_server(
     @server.tool(title="Query", annotations=_READS)
     async def query(sparql: Sparql, over: Over | None = None) -> QueryResult:
         """Run a read-only SPARQL query, with limits on time and rows; no SERVICE, no updates."""
-        with errors_as_tool_errors():
-            parts = tuple(over or ())
-            job = QueryJob(
-                sparql, _ACCEPT, "urn:sarag:mcp", over=parts, max_rows=max_rows, is_bare=True
-            )
-            return QueryResult.of(await run(job, using.readers), max_rows)
+        parts, base = tuple(over or ()), "urn:sarag:mcp"
+        job = QueryJob(sparql, _ACCEPT, base, over=parts, max_rows=max_rows, is_bare=True)
+        return QueryResult.of(await reply_to(lambda: job, workers.readers), max_rows)
 
     @server.tool(title="Explain a query", annotations=_READS)
     async def explain_query(sparql: Sparql, over: Over | None = None) -> QueryExplanationResult:
@@ -231,6 +213,5 @@ def make_server(
 
 def http_app(settings: ServeSettings, workers: Workers) -> Starlette:
     """The application for ``/mcp`` of a server that has checked host, origin and token."""
-    server = make_server(workers.open_graph, settings, workers)
     checked_before = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return server.streamable_http_app(transport_security=checked_before)
+    return make_server(settings, workers).streamable_http_app(transport_security=checked_before)

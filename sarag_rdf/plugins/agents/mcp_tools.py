@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.types import Citation, Seed, TermCount
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.store.query_outline import UnusedTerm
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.lookup import EntityDescription, Neighbourhood
@@ -87,33 +88,6 @@ class AnswerResult(_Part):
     evidence: SearchResult
 
 
-class StepOfActivation(_Part):
-    """One step of activation: amount = weight * activation of the origin."""
-
-    round: int
-    origin_name: str
-    target_name: str
-    kind: str
-    text: str = Field(description="The sentence of the relationship, if it has one.")
-    weight: float
-    amount: float
-
-
-class PassageExplained(_Part):
-    """How the score of a passage adds up, and the steps of activation that led to it."""
-
-    rank: int
-    iri: str
-    title: str
-    score: float
-    parts: dict[str, float] = Field(description="Summands of the score.")
-    measures: dict[str, float]
-    activation: float
-    similarity: float
-    why: str
-    chain: list[StepOfActivation]
-
-
 class ExplanationResult(_Part):
     """How passages were found for a question."""
 
@@ -121,7 +95,10 @@ class ExplanationResult(_Part):
     retriever: str
     settings: dict[str, float | int | str]
     seeds: list[Seed]
-    documents: list[PassageExplained]
+    documents: list[dict[str, Any]] = Field(
+        description="Passages with the parts of their scores, and in 'chain' the steps of "
+        "activation that led to them: amount = weight * activation of the origin."
+    )
 
 
 class QueryResult(_Part):
@@ -224,7 +201,7 @@ class ToolJob:
             )
         else:
             result = asdict(getattr(worker.kg(), self.tool)(self.text, **self.options))
-        if self.tool == "entity" and not worker.reads_documents():
+        if self.tool == "entity" and is_limited and DOCUMENTS not in worker.parts():
             result["classes"] = ()  # those of ontologies are in the documents' graph
         return JobReply(200, JSON, json.dumps(result, ensure_ascii=False).encode())
 

@@ -216,11 +216,6 @@ def error_object(error: RequestError) -> dict[str, Any]:
     return {"error": {"message": message, "type": type_, "param": None, "code": error.code}}
 
 
-def openai_error(error: RequestError) -> Response:
-    """The same as a response."""
-    return JSONResponse(error_object(error), error.status, error.headers)
-
-
 def _check_enabled(request: Request) -> None:
     """Raise `RequestError` (404) without a language model."""
     if not settings_of(request).has_model:
@@ -279,9 +274,10 @@ async def chat_completions(request: Request) -> Response:
     chat = Chat.checked(body)
     job = job_of(chat.question())
     if not chat.stream:
-        reply = await run_job(request, job, pool="questions")
+        reply = await run_job(request, job, job.question, "questions")
         return JSONResponse(Completion.of(reply).whole(chat.model))
-    events = await started(job_events(request, replace(job, stream=True), pool="questions"))
+    streamed = replace(job, stream=True)
+    events = await started(job_events(request, streamed, job.question, "questions"))
     with_usage = bool((chat.stream_options or {}).get("include_usage"))
     return StreamingResponse(
         chunks(chat.model, events, with_usage=with_usage), headers=EVENT_STREAM
@@ -299,7 +295,7 @@ def door(settings: ServeSettings, workers: Workers) -> Door:  # noqa: ARG001
             route(PREFIX + "/chat/completions", chat_completions),
         ],
         scope="ask",
-        error=openai_error,
+        error=lambda error: JSONResponse(error_object(error), error.status, error.headers),
         schemas=_SCHEMAS,
     )
 

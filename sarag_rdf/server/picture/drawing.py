@@ -23,25 +23,11 @@ import jinja2
 from markupsafe import Markup
 
 from sarag_rdf.base.types import Retrieved
-from sarag_rdf.server.picture.flow import SIZE, SQUARE, Line, Role, State, flow_of
+from sarag_rdf.server.picture.flow import SIZE, SQUARE, Line, flow_of
 from sarag_rdf.server.picture.lettering import clean, in_one_line, text_width, wrap
 
-_TYPES = {
-    "person": "Person",
-    "organization": "Organization",
-    "geopolitical": "Geopolitical entity",
-    "time": "Date",
-    "misc": "Miscellaneous",
-}
-_STATES: dict[State, str] = {
-    "seed": "Seed", "activated": "Activated", "dormant": "On a path, not activated itself",
-}  # fmt: skip
-_ROLES: dict[Role, str] = {
-    "path": "Path of activation to a retrieved document",
-    "carried": "Passed activation to another node",
-    "plain": "Other relationship",
-}
-FONTS: Final = tuple(sorted((Path(__file__).parent / "fonts").glob("DejaVuSans*.ttf")))
+FONTS: Final = tuple(sorted((Path(__file__).parent / "fonts").glob("*.ttf")))
+"""DejaVu Sans in two weights, as TrueType files."""
 _ZOOM: Final = 1.5
 """Pixels of the PNG per pixel of the SVG."""
 
@@ -89,8 +75,6 @@ def _activation(name: str, retrieved: Retrieved) -> str:
         names={p.id: f"document {p.mark}" if p.mark else p.name for p in flow.places},
         square_half=SQUARE,
         label_size=SIZE,
-        roles=_ROLES,
-        states=_STATES,
     )
 
 
@@ -112,10 +96,8 @@ def _templates() -> jinja2.Environment:
         "clean": clean,
         "csp_hash": _csp_hash,
         "excerpt": _excerpt,
-        "phrase": _phrase,
         "in_one_line": in_one_line,
         "text_width": text_width,
-        "type_name": _TYPES.__getitem__,
         "with_colours": _with_colours,
         "wrap": wrap,
     }
@@ -131,11 +113,6 @@ def _csp_hash(text: str) -> str:
 def _excerpt(text: str) -> str:
     text = clean(text[:400])
     return text if len(text) <= 180 else text[:180].rsplit(" ", 1)[0] + " …"
-
-
-def _phrase(line: Line) -> tuple[str, ...]:
-    """Lines of text for the middle of a link: the strongest relationship of it."""
-    return wrap(clean(line.relations[0].text), 140, 11, 3) if line.relations else ()
 
 
 def _with_colours(style: str, colours: str) -> Markup:
