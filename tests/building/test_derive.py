@@ -169,7 +169,7 @@ steps = st.dictionaries(
 
 
 @pytest.mark.history
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(steps, max_size=12), st.randoms(use_true_random=False))
 def test_whatever_came_and_went_the_graph_is_that_of_the_sources_left(
     history: list[dict[str, Content | None]], order: random.Random

@@ -107,7 +107,7 @@ QUERIES = (
 
 CORPUS = ROOT / "examples" / "corpus"
 SOME = [CORPUS / f"{name}.md" for name in ("marie-curie", "vistula", "warsaw", "danube")]
-SOME += sorted(CORPUS.glob("*.md"))[::5]
+SOME += sorted(CORPUS.glob("*.md"))[::11]
 
 
 @pytest.fixture(scope="module")
