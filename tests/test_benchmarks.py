@@ -31,6 +31,8 @@ from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
+from tests.fault_server import playing
+from tests.sample_graph import embeddings as vectors
 
 pytestmark = pytest.mark.guide
 
@@ -60,6 +62,8 @@ WITHOUT = ("--chromium", "--package")
 """A browser has tests of its own, and the library's files stay as they are."""
 FIRST_OF = ("--ontologies",)
 """Options with a list, of which the first value is enough."""
+REVISION = re.compile("[0-9a-f]{7}")
+"""Of several revisions, too."""
 URL = "http://127.0.0.1:9/v1"
 
 
@@ -105,7 +109,8 @@ def smallest(words: Sequence[str]) -> list[str]:
         limit = SMALLEST.get(option)
         small = str(min(int(word), limit)) if limit and word.isdecimal() else word
         small = word.partition(",")[0] if option in FIRST_OF else small
-        if [small] != values[-1:] and word not in WITHOUT:
+        is_further = REVISION.fullmatch(word) and REVISION.fullmatch(values[-1])
+        if [small] != values[-1:] and word not in WITHOUT and not is_further:
             values.append(URL if word == "URL" else small)
     return values
 
@@ -266,7 +271,7 @@ def write(path: Path, value: object) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The files that the pages name, as the working folder; no model is asked."""
     (tmp_path / "examples" / "corpus").mkdir(parents=True)
     for path in sorted((ROOT / "examples" / "corpus").rglob("*.md"))[::4]:
@@ -304,7 +309,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     embed = HashEmbedder().embed
     monkeypatch.setattr(SentenceTransformerEmbedder, "embed", lambda _, texts: embed(texts))
     monkeypatch.setattr(registry, "make_llm", lambda *_: First())
-    return tmp_path
+    with playing(vectors) as server:  # for what a benchmark starts
+        monkeypatch.setenv("SARAG_EMBEDDER", "openai:any")
+        monkeypatch.setenv("SARAG_BASE_URL", server.base_url)
+        yield tmp_path
 
 
 def run(words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
