@@ -186,5 +186,5 @@ def test_no_triple_is_in_two_graphs(folder: Path) -> None:
     ):
         for quad in snapshot.reader.store.quads():
             graphs[quad.triple].add(str(quad.graph_name))
-    assert len(graphs) > 5_000
+    assert len(graphs) > 4_000
     assert {triple: names for triple, names in graphs.items() if len(names) > 1} == {}
