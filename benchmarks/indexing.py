@@ -30,12 +30,12 @@ from benchmarks.stopwatch import Place, Stopwatch
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.building import commit, index_run
-from sarag_rdf.documents.reading import read_paths
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import ENGINES
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
+from tests.reading import read_paths
 
 PLACES: list[Place] = [
     (index_run, "SourceGraph", "evidence"),

@@ -25,8 +25,8 @@ from statistics import median
 import numpy as np
 
 from sarag_rdf.base.iris import sha256_hex
-from sarag_rdf.base.ports import Matrix, VectorIndex
-from sarag_rdf.graph.vectors.search_indexes import ExactIndex
+from sarag_rdf.base.ports import Matrix
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex, VectorIndex
 from sarag_rdf.graph.vectors.vector_store import FolderVectors
 
 BLOCK = 10_000

@@ -35,8 +35,9 @@ from qdrant_client.models import (
 
 import sarag_rdf
 from sarag_rdf.base.errors import VectorStoreError, one_line
-from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector
+from sarag_rdf.base.ports import Matrix, Vector
 from sarag_rdf.base.types import Source
+from sarag_rdf.kg.vectors import ChooseVectors
 from sarag_rdf.plugins.vector_engine import EngineVectors
 
 TEXTS = [

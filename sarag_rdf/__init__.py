@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sarag_rdf.base.endpoints import ModelEndpoint
-    from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress
+    from sarag_rdf.base.ports import LLM, Embedder, Progress
     from sarag_rdf.kg.graph import KnowledgeGraph as KnowledgeGraph  # a name of the package
+    from sarag_rdf.kg.vectors import ChooseVectors
     from sarag_rdf.retrieval.view import Engine
 
 __version__ = "0.1.0"
@@ -70,8 +71,9 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     ``memory`` (arrays, kept between runs) or ``sparql`` (queries for each step); ``auto`` is memory
     for a folder, SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's
     own cache: a callable that is given a name of the parts that are searched (``documents``, or 16
-    digits of a digest; the same for all graphs) and the `VectorStore` of `sarag_rdf.base.ports`
-    that would be used, and returns the one to be used. It may be called often.
+    digits of a digest; the same for all graphs) and the `VectorStore` of
+    `sarag_rdf.graph.vectors.vector_store` that would be used, and returns the one to be used.
+    It may be called often.
     ``examples/qdrant_vectors.py`` is one. keep_vectors: whether vectors of questions are added to
     the graph's cache; if not, the latest of them are held in memory. facts: the graph whose
     statements ``kg-infused`` selects: a part (``documents``, the name of an imported graph), the

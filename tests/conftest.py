@@ -5,11 +5,18 @@ import re
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when the libraries are imported
 for _kind in ("CONFIG", "STATE"):  # no settings of the user
     os.environ[f"XDG_{_kind}_HOME"] = f"/nonexistent/{_kind.lower()}"
+
+# examples of a property that does not say how many it needs: SARAG_EXAMPLES=1000 looks harder
+hypothesis.settings.register_profile(
+    "sarag", max_examples=int(os.environ.get("SARAG_EXAMPLES", "50")), deadline=None
+)
+hypothesis.settings.load_profile("sarag")
 
 pytest_plugins = [
     "tests.ci_skips",

@@ -30,7 +30,7 @@ _IMPORTED = (
     "sarag_rdf.cli.exchange_commands",
     "sarag_rdf.cli.ontology_commands",
     "sarag_rdf.cli.question_commands",
-    "sarag_rdf.extraction.openie",
+    "sarag_rdf.plugins.openie",
     "sarag_rdf.kg.fsck",
     "sarag_rdf.building.graph_import",
     "sarag_rdf.kg.graph",

@@ -16,7 +16,7 @@ import click
 from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.cli.main import cli, command_names, summary
-from sarag_rdf.cli.question_commands import _ARGUMENTS, _described, written
+from sarag_rdf.cli.question_commands import _described, form, written
 from sarag_rdf.cli.settings_files import Setting
 from sarag_rdf.kg.registry import GROUPS
 
@@ -220,9 +220,9 @@ def options_part() -> str:
     for kind, group in GROUPS.items():
         lines.append(f"## {kind.capitalize()}s: `--{kind}`\n")
         for plugin in plugins(group).values():
-            about = _described(plugin, plugin.load())
-            title = _ARGUMENTS.get(plugin.name, plugin.name)
-            lines.append(f"### {title}\n\n{about['summary']}\n")
+            loaded = plugin.load()
+            about = _described(plugin, loaded)
+            lines.append(f"### {form(plugin, loaded)}\n\n{about['summary']}\n")
             if about["options"]:
                 lines.append("| option | default | allowed | meaning |\n| --- | --- | --- | --- |")
             for name, of in about["options"].items():

@@ -21,11 +21,11 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.redaction import public_origin
 from sarag_rdf.base.types import Source
-from sarag_rdf.documents.reading import read_paths
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import environment
 from tests.fault_server import playing, raw
 from tests.fuzz.hostile import assert_sound, evidence, graph
+from tests.reading import read_paths
 from tests.sample_graph import CapitalExtractor
 
 GIB = 1 << 30
@@ -109,7 +109,7 @@ def test_very_many_files(tmp_path: Path) -> None:
 _PEAK = """
 import resource, sys
 from pathlib import Path
-from sarag_rdf.documents.reading import read_paths
+from tests.reading import read_paths
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for found in read_paths([Path(sys.argv[1])]):
     print(found)

@@ -125,8 +125,10 @@ def test_contents(wheel: Path) -> None:
 def test_installed_package_is_the_wheels(programs: Path, tmp_path: Path) -> None:
     code = (
         "import json, sarag_rdf; from sarag_rdf.base import prompts, resources as r;"
+        "from pathlib import Path;"
         "prompt = prompts.render_prompt('answer', question='', sections=[], facts=[], fence='');"
-        "page = r.template_text('activation.html.j2');"
+        "templates = Path(sarag_rdf.__file__).parent / 'server' / 'templates';"
+        "page = (templates / 'activation.html.j2').read_text();"
         "names = r.query_names('sarag'), prompt != '', page != '';"
         "print(json.dumps([sarag_rdf.__file__, str(r.ontology_path('sarag.ttl')), *names]))"
     )

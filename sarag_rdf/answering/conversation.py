@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -49,27 +49,24 @@ NOTHING: Final = Context(())
 IF_SUFFICIENT: Final[Mapping[str, bool]] = {"sufficient": True}
 """The condition under which ``final_answer`` of `final_properties` is the answer."""
 _FENCE = 8
-_WORDS = {normalize_name(text) for text in ("unknown", "none", "n/a")}
+_WORDS = set(map(normalize_name, ("unknown", "none", "n/a")))
 """Abstentions that may be names, such as that of a film, in an answer with citations."""
-_ABSTENTIONS = _WORDS | {
-    normalize_name(text)
-    for text in (
-        *("", INSUFFICIENT, "insufficient", "not known"),
-        *("I do not know", "I don't know", "not enough information"),
-        *("not mentioned", "not specified"),
+_ABSTENTIONS = _WORDS.union(
+    map(
+        normalize_name,
+        (
+            *("", INSUFFICIENT, "insufficient", "not enough information", "not known"),
+            *("I do not know", "I don't know", "not mentioned", "not specified"),
+        ),
     )
-}
+)
 
 
-def final_properties(context: Context) -> dict[str, Any]:
-    """The last properties of a reply: sufficiency, answer, and citations of the context."""
+def final_properties(context: Context, condition: str = "sufficient") -> dict[str, Any]:
+    """The last properties of a reply: a condition, answer, and citations of the context."""
     labels = list(context.excerpts)
-    cited = {"citations": array_of(one_of(labels), 2 * len(labels))}
-    return {
-        "sufficient": {"type": "boolean"},
-        "final_answer": string(300),
-        **(cited if labels else {}),
-    }
+    cited = {"citations": array_of(one_of(labels), 2 * len(labels))} if labels else {}
+    return {condition: {"type": "boolean"}, "final_answer": string(300), **cited}
 
 
 def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:
@@ -80,16 +77,14 @@ def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:
     members, pending = partial_object(text)
     if any(members.get(name) is not value for name, value in conditions.items()):
         return ""
-    complete = members.get("final_answer")
-    if isinstance(complete, str):
-        answer = " ".join(restored(complete).split())
-        return "" if abstains(answer) else answer
-    if pending is None or pending[0] != "final_answer":
+    is_open = pending is not None and pending[0] == "final_answer"
+    final = pending[1] if pending and is_open else members.get("final_answer")
+    if not isinstance(final, str):
         return ""
-    words = restored(pending[1]).split()
-    if not pending[1][-1:].isspace():
-        words = words[:-1]
-    answer = " ".join(words)
+    words = restored(final).split()
+    if not is_open:
+        return "" if abstains(" ".join(words)) else " ".join(words)
+    answer = " ".join(words if final[-1:].isspace() else words[:-1])
     begun = _normalized(answer)
     return "" if any(text.startswith(begun) for text in _ABSTENTIONS) else answer
 
@@ -331,11 +326,9 @@ def cited_in(reply: Mapping[str, Any], context: Context) -> list[Citation]:
 def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    if isinstance(value, Mapping):
-        return [text for item in value.values() for text in _strings(item)]
-    if isinstance(value, Sequence):
-        return [text for item in value for text in _strings(item)]
-    return []
+    items = value.values() if isinstance(value, Mapping) else value
+    is_several = isinstance(items, Iterable)
+    return [text for item in items for text in _strings(item)] if is_several else []
 
 
 Words = Callable[[str], str]
@@ -406,9 +399,5 @@ def partial_object(text: str) -> tuple[dict[str, Any], tuple[str, str] | None]:
         shown = jiter.from_json(data, partial_mode="trailing-strings")
     except ValueError:
         return {}, None
-    unfinished = [
-        (name, value)
-        for name, value in shown.items()
-        if isinstance(value, str) and name not in complete
-    ]
-    return complete, unfinished[0] if unfinished else None
+    unfinished = ((k, v) for k, v in shown.items() if isinstance(v, str) and k not in complete)
+    return complete, next(unfinished, None)

@@ -13,11 +13,12 @@ from sarag_rdf.answering.conversation import (
     ReasonerStrategy,
     abstains,
     cited_in,
+    final_properties,
 )
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.answering.single import reasoned_reply
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
-from sarag_rdf.base.prompts import array_of, object_of, one_of, string
+from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation, Context
 
 
@@ -65,7 +66,21 @@ class Cot(ReasonerStrategy):
             if step == 1 and context.is_empty and not closes:
                 return talk.answer("", reasoning=NO_EVIDENCE)
             last = step == self.steps and not closes
-            reply = self._step(talk, context, summary, last=last)
+            schema = object_of(
+                summary=string(1500),
+                **final_properties(context, "answer_possible"),
+                **({} if last else {"follow_up": string(300)}),
+            )
+            reply = talk.call(
+                "cot",
+                schema,
+                context=context,
+                max_tokens=self.max_tokens,
+                final=None if self.closing == "always" else {"answer_possible": True},
+                summary=summary,
+                labels=list(context.excerpts),
+                last=last,
+            )
             summary = " ".join(reply["summary"].split())
             citations += cited_in(reply, context)
             if reply["answer_possible"] and not abstains(reply["final_answer"]):
@@ -86,26 +101,3 @@ class Cot(ReasonerStrategy):
                 sufficient=reply["sufficient"],
             )
         return talk.answer(answer, reasoning=summary, citations=citations)
-
-    def _step(
-        self, talk: Conversation, context: Context, summary: str, *, last: bool
-    ) -> dict[str, Any]:
-        excerpts = context.excerpts
-        labels = {"citations": array_of(one_of(excerpts), 2 * len(excerpts))}
-        schema = object_of(
-            summary=string(1500),
-            answer_possible={"type": "boolean"},
-            final_answer=string(300),
-            **(labels if excerpts else {}),
-            **({} if last else {"follow_up": string(300)}),
-        )
-        return talk.call(
-            "cot",
-            schema,
-            context=context,
-            max_tokens=self.max_tokens,
-            final=None if self.closing == "always" else {"answer_possible": True},
-            summary=summary,
-            labels=list(excerpts),
-            last=last,
-        )

@@ -18,7 +18,7 @@ from sarag_rdf.answering.conversation import (
     cited_in,
     format_facts,
 )
-from sarag_rdf.answering.single import brief_answer, brief_text, reasoned_answer, reasoned_reply
+from sarag_rdf.answering.single import answer_from, brief_text, reasoned_reply
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import max_tokens_option, option
@@ -108,9 +108,7 @@ class Decompose(ReasonerStrategy):
         known = [fact for fact in facts if self.unanswered or not abstains(fact["answer"])]
         if context.is_empty and not (self.unanswered and known):
             return talk.answer("", reasoning=NO_EVIDENCE)
-        if self.brief:
-            return brief_answer(talk, context, known)
-        return reasoned_answer(talk, context, known, max_tokens=self.max_tokens)
+        return answer_from(talk, context, known, brief=self.brief, max_tokens=self.max_tokens)
 
     @property
     def _in_words(self) -> bool:
@@ -161,9 +159,8 @@ class Decompose(ReasonerStrategy):
         size = self.max_tokens
         reply = reasoned_reply(talk, context, shown, question=question, max_tokens=size)
         answer = " ".join(reply["final_answer"].split())
-        if not reply["sufficient"] or abstains(answer):
-            return INSUFFICIENT, []
-        return answer, cited_in(reply, context)
+        is_known = reply["sufficient"] and not abstains(answer)
+        return (answer, cited_in(reply, context)) if is_known else (INSUFFICIENT, [])
 
 
 def chain_of(questions: Sequence[str], whole: str) -> list[str]:

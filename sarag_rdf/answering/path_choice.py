@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import Single
@@ -56,8 +56,11 @@ class PathChoice(ReasonerStrategy):
             return Single(max_tokens=self.max_tokens).answer(talk)
         paths = [path for path in paths if path.score >= paths[0].score - self.margin]
         number, problem = self._chosen(talk, paths)
-        detail = {"paths": [_brief(path) for path in paths], "chosen": number, "problem": problem}
-        talk.say("note", "paths", detail)
+        records = [
+            {"text": p.text, "score": p.score, "sparql": p.sparql, "answers": len(p.answers)}
+            for p in paths
+        ]
+        talk.say("note", "paths", {"paths": records, "chosen": number, "problem": problem})
         chosen = paths[number - 1]
         others = [path for path in paths if path is not chosen]
         evidence = retriever.retrieved(talk.query, topics, (chosen,))
@@ -80,14 +83,13 @@ class PathChoice(ReasonerStrategy):
         if len(paths) == 1:
             return 1, ""
         topics = list(dict.fromkeys(path.topic_name for path in paths))
-        shown = [
-            {
-                "number": str(number),
-                "text": path.text if len(topics) == 1 else f"{path.text} ({path.topic_name})",
-                "answers": _some(path),
-            }
-            for number, path in enumerate(paths, start=1)
-        ]
+        shown = []
+        for number, path in enumerate(paths, start=1):
+            names = "; ".join(answer.name for answer in path.answers[:_SHOWN])
+            more = len(path.answers) - _SHOWN
+            answers = f"{names}; and {more} more" if more > 0 else names
+            text = path.text if len(topics) == 1 else f"{path.text} ({path.topic_name})"
+            shown.append({"number": str(number), "text": text, "answers": answers})
         schema = object_of(path=one_of([path["number"] for path in shown]))
         try:
             reply = talk.call(
@@ -100,18 +102,3 @@ class PathChoice(ReasonerStrategy):
             return int(reply["path"]), ""
         except (TruncatedReplyError, UnparsableReplyError) as error:
             return 1, str(error)
-
-
-def _some(path: RelationPath) -> str:
-    names = "; ".join(answer.name for answer in path.answers[:_SHOWN])
-    more = len(path.answers) - _SHOWN
-    return f"{names}; and {more} more" if more > 0 else names
-
-
-def _brief(path: RelationPath) -> dict[str, Any]:
-    return {
-        "text": path.text,
-        "score": path.score,
-        "sparql": path.sparql,
-        "answers": len(path.answers),
-    }

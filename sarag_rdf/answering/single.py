@@ -8,18 +8,15 @@ from typing import Any
 
 from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
-    INSUFFICIENT,
-    NOTHING,
     Conversation,
     FromEvidence,
     ReasonerStrategy,
-    abstains,
     citations_of,
     final_properties,
 )
 from sarag_rdf.base.options import max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
-from sarag_rdf.base.types import Answer, Citation, Context
+from sarag_rdf.base.types import Answer, Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +28,24 @@ class Single(FromEvidence):
     max_tokens: int = max_tokens_option(1024)
 
     def step(self, talk: Conversation, context: Context) -> Answer:
-        """A brief answer cites the excerpts that contain it."""
-        if self.brief:
-            return brief_answer(talk, context)
-        return reasoned_answer(talk, context, max_tokens=self.max_tokens)
+        return answer_from(talk, context, brief=self.brief, max_tokens=self.max_tokens)
 
 
-def reasoned_answer(
+def answer_from(
     talk: Conversation,
     context: Context,
     facts: Sequence[dict[str, str]] = (),
     *,
+    brief: bool = False,
     max_tokens: int = 1024,
 ) -> Answer:
-    """A call for reasoning, the answer, and citations of its documents."""
+    """A call for reasoning, the answer, and citations of its documents.
+
+    A brief answer comes alone, and cites the excerpts that contain it word for word.
+    """
+    if brief:
+        text = brief_text(talk, context, facts)
+        return talk.answer(text, citations=citations_of(text, context))
     reply = reasoned_reply(talk, context, facts, max_tokens=max_tokens)
     return talk.answer_from(reply, context, reply["reasoning"])
 
@@ -74,14 +75,6 @@ def reasoned_reply(
     )
 
 
-def brief_answer(
-    talk: Conversation, context: Context, facts: Sequence[dict[str, str]] = ()
-) -> Answer:
-    """A call for the bare answer alone; it cites the excerpts that contain it word for word."""
-    text = brief_text(talk, context, facts)
-    return talk.answer(text, citations=citations_of(text, context))
-
-
 def brief_text(
     talk: Conversation,
     context: Context,
@@ -101,16 +94,6 @@ def brief_text(
         facts=facts,
     )
     return " ".join(reply["final_answer"].split())
-
-
-def looked_up(talk: Conversation, question: str) -> tuple[str, list[Citation]]:
-    """Retrieve for a sub-question, answer it briefly, and cite excerpts with the answer.
-
-    The answer is `INSUFFICIENT` for an empty question or context. An abstention has no citations.
-    """
-    context = talk.gather(question).context if question else NOTHING
-    answer = INSUFFICIENT if context.is_empty else brief_text(talk, context, question=question)
-    return answer, [] if abstains(answer) else citations_of(answer, context)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,24 +43,8 @@ def unpacked(data: NDArray[np.uint8], ends: Ends) -> list[str]:
     return texts
 
 
-def packed_lists(lists: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
-    """Lists of strings by name as arrays: ``NAME`` for the bytes, ``NAME_ends`` for the ends."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, texts in lists.items():
-        arrays[name], arrays[f"{name}_ends"] = packed(texts)
-    return arrays
-
-
-def unpacked_list(arrays: Mapping[str, NDArray[Any]], name: str) -> list[str]:
-    """The list of a name in the arrays of `packed_lists`."""
-    return unpacked(arrays[name], arrays[f"{name}_ends"])
-
-
 class IriList(Sequence[str]):
-    """Strings that are decoded when they are accessed.
-
-    Those of a list that is searched or merged are distinct, in ascending order of code points.
-    """
+    """Strings that are decoded when accessed; in a list that is searched or merged they ascend."""
 
     def __init__(self, data: NDArray[np.uint8], ends: Ends) -> None:
         """`data` is the concatenation of the strings in UTF-8; `ends` are their end offsets."""
@@ -69,7 +53,12 @@ class IriList(Sequence[str]):
     @classmethod
     def of(cls, iris: Iterable[str]) -> IriList:
         """A list of the given strings, which are sorted and deduplicated."""
-        return cls(*packed(sorted(set(iris))))
+        return cls.packed(sorted(set(iris)))
+
+    @classmethod
+    def packed(cls, texts: Sequence[str]) -> IriList:
+        """A list of the given strings as they are."""
+        return texts if isinstance(texts, IriList) else cls(*packed(texts))
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> IriList:
@@ -201,3 +190,31 @@ class Merge:
     def iris(self, old: IriList, new: IriList) -> IriList:
         """Merge a list with its inserted entries."""
         return IriList(*self.texts(old._data, old._ends, new._data, new._ends))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The mean and standard deviation behind a z-score."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Scale:
+        """The scale of some values; 0 without any."""
+        return cls(float(values.mean()), float(values.std())) if len(values) else cls(0.0, 0.0)
+
+    @classmethod
+    def of_sparse(cls, values: Floats, size: int) -> Scale:
+        """The scale of `size` values, which are 0 but for those in `values`."""
+        if not size:
+            return cls(0.0, 0.0)
+        mean = float(values.sum()) / size
+        variance = float(((values - mean) ** 2).sum() + (size - len(values)) * mean**2) / size
+        return cls(mean, variance**0.5)
+
+    def z(self, values: Floats) -> Floats:
+        """The z-scores; 0 if all values are equal."""
+        if not self.deviation > 0.0:
+            return np.zeros(len(values))
+        return (values - self.mean) / self.deviation

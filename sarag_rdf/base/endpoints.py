@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.redaction import holds_password, masked, remember_url
+from sarag_rdf.base.redaction import holds_password, masked, public_origin, remember_url
 
 TIMEOUT = 60.0
 """Default timeout of a request in seconds, as at the Wikidata Query Service."""
@@ -80,18 +80,21 @@ class SparqlEndpoint(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
-            _check(url)
+            check_url(url, "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD")
             remember_url(url)
 
     def writable(self) -> SparqlEndpoint:
         """The same with the URLs for writing filled in by convention where they are known."""
         parts = urlsplit(self.query_url)
-        update, store = _by_convention(parts.path)
-        return replace(
-            self,
-            update_url=self.update_url or (parts._replace(path=update).geturl() if update else ""),
-            store_url=self.store_url or (parts._replace(path=store).geturl() if store else ""),
-        )
+        for pattern, *paths in _CONVENTIONS:
+            if match := re.fullmatch(pattern, parts.path):
+                update, store = (parts._replace(path=match.expand(p)).geturl() for p in paths)
+                return replace(
+                    self,
+                    update_url=self.update_url or update,
+                    store_url=self.store_url or store,
+                )
+        return self
 
     def beside(self, other: SparqlEndpoint) -> SparqlEndpoint:
         """The same, without credentials if it is on another host than `other`, which has them."""
@@ -121,43 +124,33 @@ def is_url(location: object) -> bool:
     return isinstance(location, str) and re.match(r"https?://", location, re.IGNORECASE) is not None
 
 
-def _check(url: str) -> None:
-    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password."""
-    if not is_http_url(url) or _NOT_IN_URL.search(url):
-        raise UsageError(f"not the URL of an endpoint: '{masked(url)}': use http://HOST/PATH")
+def check_url(url: str, variables: str, *, is_valid: bool = True) -> None:
+    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password.
+
+    `variables` are those of the environment that take the place of a password.
+    """
     if holds_password(url):
         raise UsageError(
-            "the URL of an endpoint must not contain a password: set SARAG_SPARQL_USER and "
-            "SARAG_SPARQL_PASSWORD in the environment"
+            f"the URL of an endpoint must not contain a password: set {variables} in the "
+            "environment"
         )
-
-
-def _by_convention(path: str) -> tuple[str, str]:
-    for pattern, update, store in _CONVENTIONS:
-        match = re.fullmatch(pattern, path)
-        if match:
-            return match.expand(update), match.expand(store)
-    return "", ""
+    if not (is_valid and is_http_url(url)) or _NOT_IN_URL.search(url):
+        shown = public_origin(masked(url))
+        raise UsageError(f"not the URL of an endpoint: '{shown}': use http://HOST/PATH")
 
 
 _USER_FOLDERS = {"CACHE": ".cache", "CONFIG": ".config", "STATE": ".local/state"}
 
 
 def user_folder(kind: Literal["CACHE", "CONFIG", "STATE"]) -> Path:
-    """The user's folder for files of a kind (XDG Base Directory Specification).
-
-    A path that is not absolute is ignored, as the specification says.
-    """
+    """The user's folder for files of a kind (XDG); a path that is not absolute is ignored."""
     named = Path(os.environ.get(f"XDG_{kind}_HOME", ""))
     return (named if named.is_absolute() else Path.home() / _USER_FOLDERS[kind]) / "sarag"
 
 
 @dataclass(frozen=True)
 class ModelEndpoint(Options):
-    """An OpenAI-compatible endpoint; its key comes from the environment alone.
-
-    Temperature, `top_p` and the seed are part of a reply's identity in the cache.
-    """
+    """An OpenAI-compatible endpoint; its key comes from the environment alone."""
 
     name = "an endpoint"
     base_url: str = option(

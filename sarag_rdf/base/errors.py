@@ -28,10 +28,7 @@ def shown_path(path: Path) -> str:
 
 
 class SaragError(Exception):
-    """Base class of all exceptions of this library; `exit_code` is that of the command line.
-
-    Secrets are removed from the message, whatever it quotes: see `sarag_rdf.base.redaction`.
-    """
+    """Base class; `exit_code` is that of the command line. Secrets are removed from messages."""
 
     exit_code = 1
 
@@ -179,10 +176,7 @@ _LACKS_OF_ROOM = {
 
 
 def lack_of_room(error: BaseException) -> tuple[str, str]:
-    """The cause and the remedy if an error means that there is no space; else two empty strings.
-
-    The message is searched as well, because storage engines do not pass on `errno`.
-    """
+    """The cause and the remedy if an error, or its message, says that there is no space."""
     message = str(error).lower()
     for number, (cause, remedy) in _LACKS_OF_ROOM.items():
         is_named = os.strerror(number).lower() in message or cause.removeprefix("the ") in message
@@ -205,12 +199,9 @@ def warn_unwritable(path: Path, error: Exception) -> None:
 class FirstOnly(logging.Filter):
     """Passes the first record of this module's logger, and all records of other loggers."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._passed = False
+    has_passed = False
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.name != log.name:
-            return True
-        is_first, self._passed = not self._passed, True
-        return is_first
+        is_other, is_first = record.name != log.name, not self.has_passed
+        self.has_passed |= not is_other
+        return is_other or is_first

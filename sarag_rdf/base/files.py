@@ -33,15 +33,15 @@ LOCK = ".sarag-lock"
 
 
 class ScratchFolder:
-    """A new folder in the system's folder for temporary files; creating one deletes abandoned ones.
-
-    It is deleted at the end of a ``with`` block, with this object, or at exit, but not by a process
-    that was forked.
-    """
+    """A temporary folder, deleted with this object or at exit; a new one deletes abandoned ones."""
 
     def __init__(self, kind: str) -> None:
         """`kind` is a part of the folder's name. Raises `OSError`."""
-        _delete_abandoned_folders(Path(tempfile.gettempdir()))
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            with suppress(OSError):  # of another user, or no scratch folder
+                state = folder.lstat()
+                if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
+                    _delete_unlocked(folder, folder / LOCK)
         self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-"))
         lock = os.open(self.path / "new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -61,22 +61,9 @@ def _delete_folder(path: Path, lock: int, owner: int) -> None:
         os.close(lock)
 
 
-def _delete_abandoned_folders(root: Path) -> None:
-    """Delete this user's scratch folders that are not locked."""
-    for folder in root.glob(f"{PREFIX}*"):
-        with suppress(OSError):  # of another user, or no scratch folder
-            state = folder.lstat()
-            if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
-                _delete_unlocked(folder, folder / LOCK)
-
-
 @contextmanager
 def replacing(target: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content replaces a file when the block ends without an exception.
-
-    It writes to a file ``.NAME.DIGITS.part`` beside the target. Those that killed processes have
-    left for the same target are deleted. Raises `OSError`.
-    """
+    """A stream whose content replaces a file when the block ends without an exception."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         with suppress(OSError):
             _delete_unlocked(left, left)
@@ -152,11 +139,7 @@ _ALWAYS = 64 << 20
 
 
 def unpacked(raw: IO[bytes], max_expansion: int = MAX_EXPANSION) -> IO[bytes]:
-    """The decompressed content of a file, or the file itself if it is not compressed.
-
-    The file must be at its start. Reading raises `InputError` if the content exceeds
-    `max_expansion` times the size of the file, and 64 MiB.
-    """
+    """The decompressed content of a file, or the file; raises `InputError` beyond the limit."""
     magic = raw.read(6)
     raw.seek(0)
     for beginning, open_compressed in _COMPRESSIONS.items():

@@ -54,27 +54,19 @@ def reason_of(error: BaseException) -> str:
 
 def retry_after(value: str) -> float | None:
     """The seconds in a Retry-After header, a number or a date (RFC 9110, 10.2.3), or None."""
-    try:
+    with contextlib.suppress(ValueError):
         seconds = float(value)
-    except ValueError:
-        pass
-    else:
         return seconds if seconds >= 0 and math.isfinite(seconds) else None
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         moment = parsedate_to_datetime(value.strip())
-    except (TypeError, ValueError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return None
 
 
 @cache
 def _ssl_context(cert_file: str | None, cert_dir: str | None) -> ssl.SSLContext:
-    """The certificates that httpx trusts, which takes 40 ms to read.
-
-    `cert_file` and `cert_dir` are the variables of the environment that httpx reads for them.
-    """
+    """The certificates, read once (40 ms) for each value of the variables that httpx reads."""
     del cert_file, cert_dir  # keys of the cache
     return httpx.create_ssl_context()
 
@@ -89,10 +81,7 @@ class BoundedClient(httpx.Client):
     def __init__(
         self, seconds: float, max_reply: int, *, deadline: float, max_error: int | None = None
     ) -> None:
-        """`seconds` for each wait and `deadline` for the whole reply, `max_reply` in bytes.
-
-        Of a reply of status 300 or more, at most `max_error` bytes are read, if that is given.
-        """
+        """`seconds` for a wait, `deadline` for a reply; `max_reply`, `max_error` in bytes."""
         headers = {"Accept-Encoding": "identity", "Connection": "close"}
         limits = httpx.Limits(max_connections=None)  # callers limit how many requests run at once
         context = _ssl_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
@@ -102,58 +91,38 @@ class BoundedClient(httpx.Client):
         self._deadline, self._max_reply, self._max_error = deadline, max_reply, max_error
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Send a request and read the whole reply; with `stream`, that of a success is read later.
-
-        A body that is read later has the same limits, and is not redacted. Raises `DeadlineError`,
-        `ReplySizeError`, and errors of httpx.
-        """
+        """Send, and read the reply, or a `stream` later; `DeadlineError`, `ReplySizeError`."""
         with _Alarm(self._deadline) as alarm:
             request.extensions = {**request.extensions, "trace": alarm.trace}
-            try:
+            with alarm.deadline():
                 response = super().send(request, **{**options, "stream": True})
-                if options.get("stream") and response.status_code < 300:
-                    alarm.keep()
-                    return httpx.Response(
-                        response.status_code,
-                        headers=_safe_headers(response),
-                        stream=_BoundedStream(response, alarm, self._max_reply),
-                        request=request,
-                    )
-                try:
-                    body = self._read(response)
-                finally:
-                    response.close()
-            except httpx.HTTPError as error:
-                if alarm.has_expired:
-                    raise DeadlineError from error
-                raise
-            if alarm.has_expired:  # a reply of unknown length looks whole where it was cut
-                raise DeadlineError
+            is_error = response.status_code >= 300
+            shown = self._max_error if is_error else None
+            body = _BoundedStream(response, alarm, self._max_reply, shown)
+            if options.get("stream") and not is_error:
+                alarm.keep()
+                headers = _safe_headers(response)
+                return httpx.Response(
+                    response.status_code, headers=headers, stream=body, request=request
+                )
+            try:
+                content = b"".join(body)
+            finally:
+                response.close()
+        # Where the length is announced, truncation is detected.
+        chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
         reply = httpx.Response(
             response.status_code,
             headers=_safe_headers(response),
-            content=redacted_body(body, remark=response.status_code >= 300),
+            content=redacted_body(content, remark=is_error),
             request=request,
             extensions={
-                "has_length": _is_framed(response),
+                "has_length": chunked or "Content-Length" in response.headers,
                 "reason_phrase": redacted_body(response.reason_phrase.encode(), remark=True),
             },
         )
         reply.next_request = response.next_request
         return reply
-
-    def _read(self, response: httpx.Response) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        for part in response.iter_bytes():
-            size += len(part)
-            parts.append(part)
-            if self._max_error is not None and response.status_code >= 300:
-                if size >= self._max_error:
-                    break
-            elif size > self._max_reply:
-                raise ReplySizeError(self._max_reply)
-        return b"".join(parts)
 
 
 def _safe_headers(response: httpx.Response) -> list[tuple[str, str]]:
@@ -166,35 +135,28 @@ def _safe_headers(response: httpx.Response) -> list[tuple[str, str]]:
 
 
 class _BoundedStream(httpx.SyncByteStream):
-    """The body of a reply as it arrives, until the deadline and up to a size."""
+    """The body of a reply until the deadline, up to `limit` bytes; `shown` of an error page."""
 
-    def __init__(self, response: httpx.Response, alarm: _Alarm, limit: int) -> None:
-        self._response, self._alarm, self._limit = response, alarm, limit
+    def __init__(
+        self, response: httpx.Response, alarm: _Alarm, limit: int, shown: int | None
+    ) -> None:
+        self._response, self._alarm = response, alarm
+        self._limit, self._shown = limit, shown
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
-        try:
+        with self._alarm.deadline():
             for part in self._response.iter_bytes():
                 size += len(part)
-                if size > self._limit:
+                if self._shown is None and size > self._limit:
                     raise ReplySizeError(self._limit)
                 yield part
-        except httpx.HTTPError as error:
-            if self._alarm.has_expired:
-                raise DeadlineError from error
-            raise
-        if self._alarm.has_expired:  # a reply of unknown length looks whole where it was cut
-            raise DeadlineError
+                if self._shown is not None and size >= self._shown:
+                    return
 
     def close(self) -> None:
         self._alarm.cancel()
         self._response.close()
-
-
-def _is_framed(response: httpx.Response) -> bool:
-    """Whether the length of the body was announced, so that truncation is detected."""
-    chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
-    return chunked or "Content-Length" in response.headers
 
 
 class _Alarm:
@@ -215,6 +177,18 @@ class _Alarm:
         if not self._is_kept:
             self.cancel()
 
+    @contextlib.contextmanager
+    def deadline(self) -> Iterator[None]:
+        """Raise `DeadlineError` for what the deadline cuts off."""
+        try:
+            yield
+        except httpx.HTTPError as error:
+            if self.has_expired:
+                raise DeadlineError from error
+            raise
+        if self.has_expired:  # a reply of unknown length looks whole where it was cut
+            raise DeadlineError
+
     def keep(self) -> None:
         """Stay active after the block, until `cancel`."""
         self._is_kept = True
@@ -228,13 +202,10 @@ class _Alarm:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._socket = info["return_value"].get_extra_info("socket")
             if self.has_expired:
-                self._close()
+                self._expire()
 
     def _expire(self) -> None:
         self.has_expired = True
-        self._close()
-
-    def _close(self) -> None:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)

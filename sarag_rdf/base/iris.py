@@ -107,6 +107,15 @@ def local_name(iri: str) -> str:
     return unquote(bare.removeprefix(namespace(bare)) or bare.rpartition(":")[2]) or iri
 
 
+_WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
+
+
+def plain_words(identifier: str) -> str:
+    """The words of an IRI or name: without namespace and prefix, camel case and underscores."""
+    bare = re.split(r"[#/:]", identifier.rstrip("#/:"))[-1]
+    return " ".join(_WORD_BREAK.sub(" ", bare).split())
+
+
 STATEMENT = "urn:sarag:statement:"
 """The prefix of IRIs for relationships that are single triples, without a node of their own."""
 
@@ -203,11 +212,28 @@ MANAGED_GRAPHS: frozenset[NamedGraph] = frozenset(
 """Graphs that only the library writes: derived data, metadata, and what was read from files."""
 
 
+class _GraphIri:
+    """The IRI of a named graph, as an attribute of a `Minter`."""
+
+    def __init__(self, kind: NamedGraph) -> None:
+        self._kind = kind
+
+    def __get__(self, minter: Minter, owner: object) -> str:
+        return minter.graph(self._kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Minter:
     """Mints IRIs under a base, an http(s) IRI that ends in ``/``, without fragment or query."""
 
     base: str = DEFAULT_BASE
+    kg_graph = _GraphIri("kg")
+    meta_graph = _GraphIri("meta")
+    runs_graph = _GraphIri("runs")
+    links_graph = _GraphIri("links")
+    entailed_graph = _GraphIri("entailed")
+    decisions_graph = _GraphIri("decisions")
+    numbers_graph = _GraphIri("numbers")
 
     @classmethod
     def for_base(cls, base: str) -> Minter:
@@ -228,11 +254,7 @@ class Minter:
         return f"{self.base}mention/{name_segment(normalized)}"
 
     def variant(self, normalized: str, qualifier: str) -> str:
-        """A name used for another entity, which is distinguished by the qualifier.
-
-        The segment of the name and the percent-encoded qualifier are joined by a tilde, which no
-        name has.
-        """
+        """A name for another entity: name and encoded qualifier, joined by a tilde."""
         encoded = quote(qualifier, safe="", errors="surrogatepass")
         if len(encoded) > MAX_NAME_SEGMENT:
             encoded = f"{encoded[:MAX_NAME_SEGMENT].rpartition('%')[0]}-{_short_hash(qualifier)}"
@@ -324,34 +346,6 @@ class Minter:
                 if path == known or (known.endswith("/") and path.startswith(known)):
                     return kind
         return None
-
-    @property
-    def kg_graph(self) -> str:
-        return self.graph("kg")
-
-    @property
-    def meta_graph(self) -> str:
-        return self.graph("meta")
-
-    @property
-    def runs_graph(self) -> str:
-        return self.graph("runs")
-
-    @property
-    def links_graph(self) -> str:
-        return self.graph("links")
-
-    @property
-    def entailed_graph(self) -> str:
-        return self.graph("entailed")
-
-    @property
-    def decisions_graph(self) -> str:
-        return self.graph("decisions")
-
-    @property
-    def numbers_graph(self) -> str:
-        return self.graph("numbers")
 
     def ontology_graph(self, name: str) -> str:
         return self.graph("ontologies") + name

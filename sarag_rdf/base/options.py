@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
 from numbers import Integral, Real
 from pathlib import Path
 from types import UnionType
@@ -75,25 +75,16 @@ def option(
     """A field of an `Options` dataclass.
 
     Its type is the field's annotation: bool, int, float, str, a literal type of texts, Path, or one
-    of these or None, or ``tuple[str, ...]``. `meaning` is one sentence. `ge` and `gt` are the
-    inclusive and exclusive minimum, `le` and `lt` the maximum; the default may lie outside of them.
-    `recorded` options are part of `Options.settings`; those that change only how much is returned
-    are not. `harmless` says whether the settings file of a folder that is not trusted may set the
-    option (see `sarag_rdf.cli.settings_files`). `flag` is its name on the command line, by default
-    ``--name``; None if it is for Python alone.
+    of these or None, or ``tuple[str, ...]``. `ge` and `gt` are the inclusive and exclusive minimum,
+    `le` and `lt` the maximum; the default may lie outside of them. `recorded` options are part of
+    `Options.settings`; those that change only how much is returned are not. `harmless` says whether
+    the settings file of a folder that is not trusted may set the option. `flag` is its name on the
+    command line, by default ``--name``; None if it is for Python alone.
     """
-    declaration = {
-        "meaning": meaning,
-        "ge": ge,
-        "gt": gt,
-        "le": le,
-        "lt": lt,
-        "choices": choices,
-        "recorded": recorded,
-        "harmless": harmless,
-        "flag": flag,
-    }
-    return field(default=default, metadata=declaration)
+    declared = Option(
+        "", str, False, default, meaning, ge, gt, le, lt, choices, recorded, harmless, flag
+    )
+    return field(default=default, metadata={"option": declared})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +108,11 @@ class Option:
     @property
     def allowed(self) -> str:
         """The values that the option takes, in words: ``a number in [0, 1)``."""
-        if self.kind is bool:
-            return "true or false"
-        if self.kind is str:
-            return f"one of {', '.join(self.choices)}" if self.choices else "text"
-        if self.kind in (tuple, Path):
-            return "a list of texts" if self.kind is tuple else "a path"
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        kinds = {bool: "true or false", str: "text", tuple: "a list of texts", Path: "a path"}
+        if self.kind in kinds:
+            return kinds[self.kind]
         noun = "an integer" if self.kind is int else "a number"
         low = self.gt if self.ge is None else self.ge
         high = self.lt if self.le is None else self.le
@@ -138,10 +128,7 @@ class Option:
         return noun
 
     def read(self, value: Any) -> Any:
-        """The value of a text such as ``0.5`` or ``true``, or of a JSON number.
-
-        A value that cannot be read is returned as it is, for `check` to report.
-        """
+        """The value of a text such as ``0.5``, or of a JSON number; others are left to `check`."""
         if isinstance(value, str) and self.kind is bool:
             return {"true": True, "false": False}.get(value, value)
         if self.kind is tuple:
@@ -160,25 +147,18 @@ class Option:
         is_default = type(value) is type(self.default) and value == self.default
         if is_default or (value is None and self.is_optional):
             return
-        if not (self._has_type(value) and self._is_in_range(value)):
+        if not self._admits(value):
             raise UsageError(
                 f"{self.name} of {strategy} must be {self.allowed}, not {_shown(value)}"
             )
 
-    def _has_type(self, value: Any) -> bool:
+    def _admits(self, value: Any) -> bool:
         if self.kind is tuple:
             return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
-        if self.kind is Path:
-            return isinstance(value, Path)
-        if self.kind in (bool, str) or isinstance(value, bool):
-            return isinstance(value, self.kind) and (self.kind in (bool, str))
-        return isinstance(value, Integral if self.kind is int else Real)
-
-    def _is_in_range(self, value: Any) -> bool:
-        if self.kind is str:
-            return not self.choices or value in self.choices
-        if self.kind in (bool, tuple, Path):
-            return True
+        if self.kind in (bool, str, Path):
+            return isinstance(value, self.kind) and value in (self.choices or (value,))
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+            return False
         return (
             (isinstance(value, Integral) or math.isfinite(value))
             and (self.ge is None or value >= self.ge)
@@ -206,10 +186,8 @@ class Options:
     """Base of classes of options; creating one raises `UsageError` for a bad value.
 
     `name` is that of the strategy, or of what else has the options. `presets` are named sets of
-    values, chosen by ``preset=NAME``.
-    `argument` names the option whose value may follow the name directly: ``openie:FILE``.
-    ``str(options)`` is the `Spec` that reads as these options; options at their defaults are left
-    out.
+    values, chosen by ``preset=NAME``. `argument` names the option whose value may follow the name
+    directly: ``NAME:FILE``. ``str(options)`` is the `Spec` that reads as these options.
     """
 
     name: ClassVar[str]
@@ -219,9 +197,7 @@ class Options:
     def __post_init__(self) -> None:
         for declared in declared_options(type(self)):
             value: Any = getattr(self, declared.name)
-            if (declared.kind is tuple and isinstance(value, list)) or (
-                declared.kind is Path and isinstance(value, str)
-            ):
+            if (declared.kind, type(value)) in ((tuple, list), (Path, str)):
                 kind: Any = declared.kind
                 value = kind(value)
                 object.__setattr__(self, declared.name, value)
@@ -229,11 +205,7 @@ class Options:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **other: Any) -> Self:
-        """Options with these values, beside a ``preset`` if one is among them, and `other` fields.
-
-        Values take precedence over those of the preset. Raises `UsageError` for an unknown option
-        or preset, or a value out of range.
-        """
+        """Options with these values, before those of a ``preset``; raises `UsageError`."""
         given = dict(values)
         if cls.presets and "preset" in given:
             preset = given.pop("preset")
@@ -249,13 +221,10 @@ class Options:
     @classmethod
     def _check_names(cls, values: Mapping[str, Any]) -> None:
         names = [declared.name for declared in declared_options(cls)]
-        for name in values:
-            if name not in names:
-                known = [*names, "preset"] if cls.presets else names
-                raise UsageError(
-                    f"unknown option '{name}' of {cls.name}: "
-                    + (f"choose from {', '.join(known)}" if known else "it has no options")
-                )
+        if unknown := [name for name in values if name not in names]:
+            known = ", ".join([*names, "preset"] if cls.presets else names)
+            advice = f"choose from {known}" if known else "it has no options"
+            raise UsageError(f"unknown option '{unknown[0]}' of {cls.name}: {advice}")
 
     def replaced(self, values: Mapping[str, Any]) -> Self:
         """These options with some values replaced; raises `UsageError` as `of` does."""
@@ -264,11 +233,8 @@ class Options:
 
     def settings(self) -> dict[str, Any]:
         """Values of the recorded options, in the order of their declaration."""
-        return {
-            declared.name: getattr(self, declared.name)
-            for declared in declared_options(type(self))
-            if declared.recorded
-        }
+        recorded = (each.name for each in declared_options(type(self)) if each.recorded)
+        return {name: getattr(self, name) for name in recorded}
 
     def __str__(self) -> str:
         parts = [self.name]
@@ -284,10 +250,7 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 def declared_options(options: type[Options]) -> tuple[Option, ...]:
-    """The declarations of a class: its own in their order, then inherited ones.
-
-    Fields that are not declared with `option` are left out.
-    """
+    """The declarations of a class by `option`: its own in their order, then inherited ones."""
     declared: tuple[Option, ...] = _declared(cast("Any", options))
     return declared
 
@@ -298,13 +261,12 @@ def _declared(options: Any) -> tuple[Option, ...]:
     own = vars(options).get("__annotations__", {})
     declarations = []
     for part in sorted(fields(options), key=lambda part: part.name not in own):
-        if "meaning" in part.metadata:
-            kind, is_optional = _kind(hints[part.name])
-            declaration = Option(part.name, kind, is_optional, part.default, **part.metadata)
-            flag = (
-                f"--{part.name.replace('_', '-')}" if declaration.flag == "" else declaration.flag
+        if "option" in part.metadata:
+            (kind, is_optional), option_ = _kind(hints[part.name]), part.metadata["option"]
+            flag = f"--{part.name.replace('_', '-')}" if option_.flag == "" else option_.flag
+            declarations.append(
+                replace(option_, name=part.name, kind=kind, is_optional=is_optional, flag=flag)
             )
-            declarations.append(replace(declaration, flag=flag))
     return tuple(declarations)
 
 
@@ -334,38 +296,21 @@ class RetrieverOptions(Options):
     )
 
 
-def budget_option(default: int | None) -> Any:
-    """The size of a context."""
-    return option(default, "Maximum size of the context, in tokens.", ge=1, le=MAX_TOKENS)
+_REPLY = "Maximum size of a reply, in tokens, reasoning included."
+_EXPANSION = "Maximum ratio of unpacked to packed size, for compressed files and archives."
+_SECONDS = "Time limit for reading a document, or for the next statement of RDF, in seconds."
 
-
-def max_expansion_option() -> Any:
-    """The limit of what a compressed file may become."""
-    meaning = "Maximum ratio of unpacked to packed size, for compressed files and archives."
-    return option(MAX_EXPANSION, meaning, ge=1)
-
-
-def max_seconds_option() -> Any:
-    """The time limit of a parser."""
-    return option(
-        MAX_SECONDS,
-        "Time limit for reading a document, or for the next statement of RDF, in seconds.",
-        gt=0,
-    )
-
-
-def max_tokens_option(default: int) -> Any:
-    """The size of a model's reply."""
-    meaning = "Maximum size of a reply, in tokens, reasoning included."
-    return option(default, meaning, ge=1, le=MAX_TOKENS)
+budget_option = partial(
+    option, meaning="Maximum size of the context, in tokens.", ge=1, le=MAX_TOKENS
+)
+max_tokens_option = partial(option, meaning=_REPLY, ge=1, le=MAX_TOKENS)
+max_expansion_option = partial(option, MAX_EXPANSION, _EXPANSION, ge=1)
+max_seconds_option = partial(option, MAX_SECONDS, _SECONDS, gt=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A strategy as it is written: ``name`` or ``name:key=value:key=value``.
-
-    `label` is the text itself; the values of `options` are texts, too.
-    """
+    """A strategy as it is written: ``name:key=value:key=value``; `label` is the text itself."""
 
     label: str
     name: str

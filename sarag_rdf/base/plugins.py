@@ -29,6 +29,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "exporters": "export format",
     "mapping_languages": "mapping language",
     "merge_rules": "merge rule",
+    "linkers": "linker",
     "vector_engines": "vector engine",
     "commands": "command",
     "doors": "door of the server",
@@ -79,20 +80,15 @@ def _others(group: str) -> Mapping[str, Plugin]:
     """Plug-ins of other distributions, by name; of two with one name the first on the path."""
     plugins: dict[str, Plugin] = {}
     for other in distributions():
-        package = other.metadata["Name"]
-        if package == _OWN:
-            continue
-        for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
-            plugin = Plugin(group, entry.name, package, other.version, entry)
-            plugins.setdefault(entry.name, plugin)
+        if (package := other.metadata["Name"]) != _OWN:
+            for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
+                plugin = Plugin(group, entry.name, package, other.version, entry)
+                plugins.setdefault(entry.name, plugin)
     return dict(sorted(plugins.items()))
 
 
 def plugins(group: str) -> Mapping[str, Plugin]:
-    """All plug-ins of a group by name: those of this package first. None of them is imported.
-
-    The name of a plug-in of this package cannot be taken by another package.
-    """
+    """All plug-ins of a group by name, none imported; no other package takes the name of ours."""
     own = _own(group)
     return {**own, **{name: other for name, other in _others(group).items() if name not in own}}
 
@@ -103,10 +99,7 @@ def find(group: str, name: str) -> Plugin | None:
 
 
 def load(group: str, name: str) -> Any:
-    """What the plug-in of that name stands for, imported if need be.
-
-    Raises `UsageError` with the names that there are, and `PluginError` if it cannot be imported.
-    """
+    """Import what a plug-in stands for; raises `UsageError` with the known names, `PluginError`."""
     plugin = find(group, name)
     if plugin is None:
         names = ", ".join(plugins(group)) or "none is installed"

@@ -1,4 +1,4 @@
-"""The ports of the library as Protocols; adapters are in `rdf`, `vectors` and `models`.
+"""The ports of the library as Protocols; adapters are in `graph.store` and `models`.
 
 Fakes in tests implement the same Protocols and pass the same contract tests.
 """
@@ -53,10 +53,7 @@ def silent(what: str, total: int) -> Advance:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An atomic change of a store: graphs are dropped, then quads deleted, then quads inserted.
-
-    The graphs in `create` exist afterwards, even if they are empty.
-    """
+    """An atomic change: graphs are dropped, quads deleted, then inserted; `create` adds graphs."""
 
     drop: tuple[str, ...] = ()
     delete: tuple[Quad, ...] = ()
@@ -75,14 +72,11 @@ class Table:
         return f"<Table of {len(self.rows)} rows: {', '.join(self.variables)}>"
 
     def _repr_html_(self) -> str:
-        rows = ([_text(term) for term in row] for row in self.rows[:SHOWN])
+        rows = (map(_text, row) for row in self.rows[:SHOWN])
         return table_html(self.variables, rows, more(len(self.rows) - SHOWN))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame: numbers, truth values and times as such, other terms as text.
-
-        An unbound variable is None. Raises `MissingDependencyError` without pandas.
-        """
+        """The rows as a data frame of Python values; raises `MissingDependencyError`."""
         try:
             import pandas
         except ModuleNotFoundError as error:
@@ -111,11 +105,9 @@ def _value(term: Any) -> Any:
     """A term as a value of Python; a literal that cannot be read is text."""
     if term is None:
         return None
-    datatype = getattr(term, "datatype", None)
-    read = _READERS.get(datatype.value) if datatype is not None else None
-    if read is not None:
-        with suppress(ValueError):
-            return read(term.value)
+    read = _READERS.get(getattr(getattr(term, "datatype", None), "value", ""), str)
+    with suppress(ValueError):
+        return read(_text(term))
     return _text(term)
 
 
@@ -129,10 +121,7 @@ class Triples:
         return f"<Triples: {len(self.triples)}>"
 
     def _repr_html_(self) -> str:
-        rows = (
-            (_text(each.subject), _text(each.predicate), _text(each.object))
-            for each in self.triples[:SHOWN]
-        )
+        rows = (map(_text, triple) for triple in self.triples[:SHOWN])
         note = more(len(self.triples) - SHOWN)
         return table_html(("subject", "predicate", "object"), rows, note)
 
@@ -155,10 +144,7 @@ class GraphStore(Protocol):
         """
 
     def select(self, text: str, key: str) -> Table:
-        """All rows of a SELECT query, read in pages by `key` if the store has a row limit.
-
-        `key` is a variable of the result that is always bound. Raises what `query` raises.
-        """
+        """All rows of a SELECT query, in pages by `key`, an always bound variable, if need be."""
 
     def apply(self, change: Change) -> None:
         """Apply a change as one transaction; an endpoint applies it in several requests."""
@@ -167,10 +153,7 @@ class GraphStore(Protocol):
         """Bulk load quads; unlike `apply`, a failure may leave part of them in the store."""
 
     def load_ntriples(self, data: bytes, graph: str) -> None:
-        """Add N-Triples without blank nodes to a graph, as `load` does.
-
-        Raises SyntaxError, with line and offset, for data that does not parse.
-        """
+        """Add N-Triples without blank nodes to a graph, as `load` does; raises SyntaxError."""
 
     def quads(self, graph: str | None = None) -> Iterator[Quad]:
         """All quads, or those of one graph, in an unspecified order."""
@@ -183,7 +166,7 @@ class GraphStore(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors."""
+    """Turns texts into unit vectors; those of questions by `embed_queries`, if it has that."""
 
     @property
     def name(self) -> str:
@@ -195,56 +178,11 @@ class Embedder(Protocol):
         ...
 
 
-class QueryEmbedder(Embedder, Protocol):
-    """An `Embedder` that embeds queries otherwise than passages."""
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed what is searched for, such as questions: the same shape."""
-        ...
-
-
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """Embed queries, as passages if the model makes no difference."""
     embed: Callable[[Sequence[str]], Matrix]
     embed = getattr(embedder, "embed_queries", embedder.embed)
     return embed(texts)
-
-
-class VectorIndex(Protocol):
-    """Vectors of one kind of node: descriptions, relationships, documents, or entities.
-
-    `sarag_rdf.graph.vectors.index.AnyIndex` implements it with `iris` and two further methods.
-    """
-
-    @property
-    def iris(self) -> Sequence[str]:
-        """All IRIs in ascending order; positions refer to this sequence."""
-
-    def __len__(self) -> int: ...
-
-    def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        """The k IRIs of highest cosine, best first, ties by IRI; approximate in a large index."""
-
-    def nearest_rows(self, vector: Vector, k: int) -> tuple[NDArray[np.int64], Vector]:
-        """The same as positions and cosines, each of shape (min(k, n),)."""
-
-    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
-        """The cosines of IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
-
-    def vectors(self, positions: NDArray[np.int64]) -> Matrix:
-        """The vectors at positions, shape (len(positions), d)."""
-
-    def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The cosines at positions, shape (len(positions),)."""
-
-    def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
-        """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
-
-        Computed from a fixed random sample in a large index, like the moments.
-        """
-
-    def moments(self, vector: Vector) -> tuple[float, float]:
-        """Mean and standard deviation of the cosines with `vector`; (0, 0) if empty."""
 
 
 class WordIndex(Protocol):
@@ -259,69 +197,9 @@ Arrays = Mapping[str, NDArray[Any]]
 """Named arrays of numbers."""
 
 
-class VectorStore(Protocol):
-    """A cache of vector indexes, and of arrays computed from the graph.
-
-    Entries may be deleted at any time.
-    """
-
-    def names(self) -> Sequence[str]:
-        """The names of arrays and kinds of indexes in the store, readable or not."""
-
-    def key_of(self, name: str) -> str:
-        """The key of an entry; empty if there is none, or if it is unreadable."""
-
-    def discard(self, name: str) -> None:
-        """Delete an entry."""
-
-    def load_arrays(self, name: str, key: str) -> Arrays | None:
-        """The arrays saved under name and key, read-only, or None."""
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        """Store arrays, if possible."""
-
-    def load(self, kind: str, key: str) -> VectorIndex | None:
-        """The index of a kind if it was saved under this key, else None."""
-
-    def save(
-        self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
-    ) -> VectorIndex:
-        """Create an index of IRIs (ascending) and their vectors, and store it if possible.
-
-        The vectors are passed in blocks, at least one, and written incrementally.
-        """
-
-    def update(
-        self,
-        kind: str,
-        before: str,
-        after: str,
-        deleted: Sequence[str],
-        inserted: Sequence[str],
-        blocks: Iterable[Matrix],
-    ) -> VectorIndex | None:
-        """Update the index of key `before` to key `after`: delete IRIs, and insert others.
-
-        `inserted` ascends, with vectors in `blocks`; IRIs that already exist must be in `deleted`
-        as well, which may contain unknown IRIs. None if there is no such index, or if it cannot be
-        written; it must then be rebuilt, and the old one is no longer usable.
-        """
-
-    def rekey(self, name: str, before: str, after: str) -> None:
-        """Change the key of an index or arrays, if they exist."""
-
-
-ChooseVectors = Callable[[str, VectorStore], VectorStore]
-"""Takes a name for the parts that are searched, and the default store; returns the store to use."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A structured reply: `data` matches the requested schema.
-
-    Of a cached reply, `first_usage` and `first_seconds` are those of the call that gave it; None
-    and 0 if they are not known.
-    """
+    """`data` matches the schema; of a cached reply, `first_...` are those of its call, if known."""
 
     data: dict[str, Any]
     usage: Usage
@@ -363,10 +241,7 @@ class StreamingLLM(LLM, Protocol):
 
 
 class Extractor(Protocol):
-    """Extracts mentions and relations from documents.
-
-    It may declare any of the members of `CountsUsage`, `CountsDiscarded` and `Estimates` as well.
-    """
+    """Extracts mentions and relations; may also be `CountsUsage` and the like below."""
 
     @property
     def method(self) -> Method:
@@ -408,10 +283,7 @@ class Estimates(Protocol):
     def estimate(
         self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage | None:
-        """The expected usage, without any call; None if it is not known.
-
-        Prices are in US dollars per million tokens.
-        """
+        """The expected usage, without any call, or None; prices are dollars per million tokens."""
         ...
 
 

@@ -63,11 +63,7 @@ def restored(value: Any) -> Any:
 
 
 def fence_for(*texts: str, length: int = 20) -> str:
-    """A deterministic fence of `length` hexadecimal digits that occurs in none of the texts.
-
-    The fence is a SHA-256 hash of the texts that it encloses; in the unlikely case that a text
-    contains it, the hash is iterated.
-    """
+    """A fence of hexadecimal digits, the SHA-256 of the texts, that occurs in none of them."""
     fence = sha256_hex(*texts)[:length]
     while any(fence in text.casefold() for text in texts):
         fence = sha256_hex(fence, *texts)[:length]
@@ -76,11 +72,7 @@ def fence_for(*texts: str, length: int = 20) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prompt templates of a folder, ``NAME.j2``: a plug-in has a folder of its own.
-
-    A template may include the core's, such as ``_evidence.j2``; a template of the folder comes
-    first.
-    """
+    """The prompt templates of a folder, ``NAME.j2``, which may include the core's."""
 
     folder: Path
 
@@ -93,10 +85,7 @@ class Prompts:
         return (self.folder / f"{name}.j2").is_file()
 
     def digest(self, *names: str) -> str:
-        """SHA-256 of templates, which is part of the identity of what a model was asked for.
-
-        The core's are read where the folder has none of that name.
-        """
+        """SHA-256 of templates of the folder, or else the core's, for the identity of replies."""
         digest = hashlib.sha256()
         for name in names:
             paths = (folder / f"{name}.j2" for folder in (self.folder, *_CORE))

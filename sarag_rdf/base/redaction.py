@@ -21,8 +21,9 @@ import re
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -89,9 +90,8 @@ def public_origin(url: str) -> str:
 
 def is_distinctive(secret: str) -> bool:
     """Whether a value is unlikely to be an ordinary word, compound or number."""
-    if len(secret) >= LONG:
-        return True
-    return len(secret) >= DISTINCTIVE and not (secret.isdecimal() or _WORD.fullmatch(secret))
+    is_plain = secret.isdecimal() or _WORD.fullmatch(secret)
+    return len(secret) >= (LONG if is_plain else DISTINCTIVE)
 
 
 def redacted(text: str) -> str:
@@ -112,19 +112,14 @@ def redacted_data(value: Any) -> Any:
 
 def redacted_body(body: bytes, *, remark: bool) -> bytes:
     """The body of an HTTP response without secrets; `remark` is true for an error message."""
-    secrets = _secrets() if remark else _secrets_in_data()
-    if not secrets:
-        return body
-    text = _without(body.decode("utf-8", "surrogateescape"), secrets)
-    return text.encode("utf-8", "surrogateescape")
+    if secrets := _secrets() if remark else _secrets_in_data():
+        text = _without(body.decode("utf-8", "surrogateescape"), secrets)
+        return text.encode("utf-8", "surrogateescape")
+    return body
 
 
 def redact_exception(error: BaseException) -> None:
-    """Redact an exception of another package and its causes, in place.
-
-    String arguments, and attributes such as `msg` of ``HTTPError``, are treated as error messages
-    of a server.
-    """
+    """Redact an exception of another package and its causes in place: arguments and attributes."""
     current: BaseException | None = error
     while current is not None:
         current.args = tuple(redacted_remark(a) if isinstance(a, str) else a for a in current.args)
@@ -166,16 +161,14 @@ def _sorted(values: Iterable[str]) -> list[str]:
 
 
 def _password(url: str) -> str:
-    try:
+    with suppress(ValueError):
         return unquote(urlsplit(url).password or "")
-    except ValueError:
-        return ""
+    return ""
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        for pattern in _patterns(secret):
-            text = pattern.sub(MASK, text)
+    for pattern in chain.from_iterable(map(_patterns, secrets)):
+        text = pattern.sub(MASK, text)
     return text
 
 
@@ -227,7 +220,8 @@ def _pieces(secret: str) -> list[str]:
 def _character(character: str) -> str:
     """A pattern for a character in all encodings; the literal last, as others may begin with it."""
     code, forms = ord(character), []
-    for data in {character.encode("utf-8", "surrogatepass"), *_latin(character)}:
+    latin = [bytes([code])] if code < 256 else []
+    for data in {character.encode("utf-8", "surrogatepass"), *latin}:
         hexadecimal = [_digits(f"{byte:02x}") for byte in data]
         forms += ["".join(percent + digits for digits in hexadecimal) for percent in _PERCENT]
         forms.append("".join(f"={digits}" for digits in hexadecimal))
@@ -244,10 +238,6 @@ def _character(character: str) -> str:
         forms.append(_SLASHES + literal)
     forms += [r"\+", literal] if character == " " else [literal]
     return f"(?:{'|'.join(forms)})"
-
-
-def _latin(character: str) -> list[bytes]:
-    return [character.encode("latin-1")] if ord(character) < 256 else []
 
 
 def _base64_digit(digit: str) -> str:

@@ -21,6 +21,8 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.vocab import RDFS, SKOS, Term
 
 _PACKAGE = Path(__file__).parents[1]
+_DATA = _PACKAGE / "_data" if (_PACKAGE / "_data").is_dir() else _PACKAGE.parent
+_QUERIES = _DATA / "queries"
 _PATHS = {
     "label": (RDFS.label.value,),
     "alias": (SKOS.altLabel.value,),
@@ -32,24 +34,14 @@ _DEFAULT_GRAPH = "urn:sarag:default-graph"
 _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 
 
-@cache
-def _data_root() -> Path:
-    packaged = _PACKAGE / "_data"
-    return packaged if packaged.is_dir() else _PACKAGE.parent
-
-
 def ontology_path(name: str) -> Path:
     """The path of an ontology file, such as ``sarag.ttl`` or ``shapes.ttl``."""
-    return _data_root() / "ontology" / name
+    return _DATA / "ontology" / name
 
 
 @dataclass(frozen=True, slots=True)
 class QueryFile:
-    """A ``.rq`` file with its ``#+`` header and text.
-
-    The header has the keys ``summary``, ``params`` (the values for the empty VALUES block, or
-    ``none``) and ``returns`` (the variables).
-    """
+    """A ``.rq`` file with its ``#+`` header: ``summary``, ``params`` and ``returns``."""
 
     name: str
     header: Mapping[str, str]
@@ -100,12 +92,8 @@ class QueryFile:
 
 @cache
 def query_file(kind: str, name: str) -> QueryFile:
-    """Read ``queries/<kind>/<name>.rq``.
-
-    The queries of kinds of imported graphs are templates, ``<name>.rq.j2`` in the folder of the
-    kind or in ``queries/imported/``, for which ``queries/kinds/<kind>.j2`` has what differs.
-    """
-    path = _query_folder() / kind / f"{name}.rq"
+    """Read ``queries/<kind>/<name>.rq``, or render its template for a kind of imported graphs."""
+    path = _QUERIES / kind / f"{name}.rq"
     if path.is_file():
         text = path.read_text(encoding="utf-8")
     else:
@@ -128,28 +116,23 @@ def query_header(text: str) -> dict[str, str]:
 @cache
 def query_names(kind: str) -> tuple[str, ...]:
     """The names of all query files for a kind of graph, sorted."""
-    root = _query_folder()
-    paths = [*(root / kind).glob("*.rq"), *(root / kind).glob("*.rq.j2")]
-    if (root / "kinds" / f"{kind}.j2").is_file():
-        paths += (root / "imported").glob("*.rq.j2")
+    paths = [*_QUERIES.glob(f"{kind}/*.rq"), *_QUERIES.glob(f"{kind}/*.rq.j2")]
+    if (_QUERIES / "kinds" / f"{kind}.j2").is_file():
+        paths += _QUERIES.glob("imported/*.rq.j2")
     return tuple(sorted(path.name.partition(".")[0] for path in paths))
 
 
 @cache
 def all_query_names() -> frozenset[str]:
     """The names of all query files, for whatever kind of graph."""
-    paths = (*_query_folder().glob("*/*.rq"), *_query_folder().glob("*/*.rq.j2"))
+    paths = (*_QUERIES.glob("*/*.rq"), *_QUERIES.glob("*/*.rq.j2"))
     return frozenset(path.name.partition(".")[0] for path in paths)
-
-
-def _query_folder() -> Path:
-    return _data_root() / "queries"
 
 
 @cache
 def _query_templates() -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_query_folder()),
+        loader=jinja2.FileSystemLoader(_QUERIES),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - values are serialized RDF terms
         trim_blocks=True,
@@ -160,13 +143,3 @@ def _query_templates() -> jinja2.Environment:
 def render_query(name: str, **values: Any) -> str:
     """Render ``queries/<name>.rq.j2``; values must be serialized RDF terms or trusted names."""
     return _query_templates().get_template(f"{name}.rq.j2").render(**values)
-
-
-def template_text(name: str) -> str:
-    """The text of a template of the server's pages and pictures."""
-    return (_PACKAGE / "server" / "templates" / name).read_text(encoding="utf-8")
-
-
-def font_files() -> tuple[Path, ...]:
-    """The fonts of pictures, DejaVu Sans in two weights, as TrueType files."""
-    return tuple(sorted((_PACKAGE / "server" / "picture" / "fonts").glob("*.ttf")))

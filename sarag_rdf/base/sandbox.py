@@ -1,10 +1,9 @@
 """Runs functions in child processes, which may crash, hang or run out of memory.
 
 Native parsers overflow their stacks on hostile input, and some parsers take quadratic time; in a
-child process, either results in an exception. `multiprocessing`, and thus pebble and billiard,
-would import the caller's ``__main__`` again in each child, which breaks scripts without an
-``if __name__ == "__main__"`` guard; loky has no time limit for a call. Therefore the processes are
-started here, and only framing, timeouts and pickling are those of `multiprocessing.connection`.
+child process, either results in an exception. `multiprocessing` would import the caller's
+``__main__`` again in each child, which breaks scripts without a guard; loky has no time limit for
+a call. So processes are started here; framing and pickling are those of `multiprocessing`.
 """
 
 from __future__ import annotations
@@ -25,13 +24,12 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from sarag_rdf.base.errors import SaragError
 
 _READY, _ITEM, _DONE, _FAILED = "ready", "item", "done", "failed"
-"""Kinds of messages of a child: it has started; an item of a stream; the result of a task; the
-exception of a task."""
+"""Kinds of messages of a child: it has started; an item, the result, the exception of a task."""
 _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 _START = 60.0
@@ -46,21 +44,14 @@ _CHILD: Final = "from sarag_rdf.base.sandbox import main; main({})"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a task.
-
-    seconds: wall-clock time of a call, or between two items of a stream. memory: address space of
-    the child process in bytes, if the system can limit it.
-    """
+    """Seconds of a call, or between two items of a stream; bytes of the child's address space."""
 
     seconds: float
     memory: int
 
 
 class EndedError(SaragError):
-    """A task whose child process died; the message is a predicate, such as "took too long".
-
-    `by_time`: the time limit was exceeded.
-    """
+    """A task whose child process died; the message is a predicate, such as "took too long"."""
 
     def __init__(self, message: str, *, by_time: bool = False) -> None:
         super().__init__(message)
@@ -73,17 +64,12 @@ def run(
     *arguments: _Arguments.args,
     **_: _Arguments.kwargs,
 ) -> _Result:
-    """Call a function of this package in a child process, and return its result.
-
-    The function is imported by name; arguments and results are pickled. Raises what the function
-    raises, and `EndedError` if the child crashes or exceeds a limit.
-    """
+    """Call a function of this package in a child process; raises its errors and `EndedError`."""
     with _acquire() as child:
         child.begin(function, arguments, limits)
         kind, result = child.receive(limits)
         assert kind == _DONE  # noqa: S101 - the function does not return an iterator
-        returned: _Result = result
-        return returned
+        return cast("_Result", result)
 
 
 def stream(
@@ -92,10 +78,7 @@ def stream(
     *arguments: _Arguments.args,
     **_: _Arguments.kwargs,
 ) -> Generator[_Result, None, None]:
-    """Iterate over an iterator that a function of this package returns in a child process.
-
-    The child works ahead as far as the connection buffers items. Raises what `run` raises.
-    """
+    """Iterate over what a function returns in a child process, which works ahead."""
     with _acquire() as child:
         child.begin(function, arguments, limits)
         while True:
@@ -124,21 +107,17 @@ class _Child:
         self.is_reusable = False
         self.search_path = path
         try:
-            self._await_start()
-        except BaseException:  # also an interrupt, after which nobody would end the process
+            has_started = self._connection.poll(_START) and bool(self._connection.recv())
+        except (EOFError, OSError):
+            has_started = False
+        except BaseException:  # an interrupt, after which nobody would end the process
             self.end()
             raise
-
-    def _await_start(self) -> None:
-        try:
-            if self._connection.poll(_START):
-                self._connection.recv()
-                return
-        except (EOFError, OSError):
-            pass
-        raise SaragError(
-            "cannot start the child process for untrusted input: set SARAG_DEBUG=1 for details"
-        )
+        if not has_started:
+            self.end()
+            raise SaragError(
+                "cannot start the child process for untrusted input: set SARAG_DEBUG=1 for details"
+            )
 
     def begin(self, function: Callable[..., Any], arguments: Any, limits: Limits) -> None:
         self.is_reusable = False
@@ -177,9 +156,9 @@ class _Child:
                 return EndedError(f"crashed its parser ({signal.Signals(-code).name})")
         return EndedError("ended its parser")
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def is_usable(self) -> bool:
+        """Whether the process lives, and finds the same modules as this one."""
+        return self._process.poll() is None and self.search_path == _search_path()
 
     def end(self) -> None:
         """Kill the process."""
@@ -199,17 +178,15 @@ def _acquire() -> Iterator[_Child]:
     """A child for exclusive use, which is killed afterwards unless it can be reused."""
     with _lock:
         child = _idle.pop() if _idle else None
-    if child is not None and not (child.is_alive and child.search_path == _search_path()):
+    if child is not None and not child.is_usable():
         child.end()
         child = None
-    if child is None:
-        child = _Child()
+    child = child or _Child()
     try:
         yield child
     finally:
         with _lock:
-            is_kept = child.is_reusable and len(_idle) < _MAX_IDLE
-            if is_kept:
+            if is_kept := child.is_reusable and len(_idle) < _MAX_IDLE:
                 _idle.append(child)
         if not is_kept:
             child.end()
@@ -244,7 +221,11 @@ os.register_at_fork(after_in_child=_reset)
 def main(descriptor: int) -> None:
     """Run the tasks of the parent; returns when the parent closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _die_with_parent()
+    # The system kills this process when the parent's end of standard input closes, even while a
+    # native parser holds the global interpreter lock.
+    with contextlib.suppress(AttributeError, OSError):
+        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
     connection = Connection(descriptor)
     connection.send((_READY, None))
     with contextlib.suppress(EOFError, OSError):
@@ -256,20 +237,13 @@ def main(descriptor: int) -> None:
             _run_task(connection, function, arguments, limits)
 
 
-def _die_with_parent() -> None:
-    """Make the system kill this process when the parent's end of standard input closes.
-
-    The signal also works while a native parser holds the global interpreter lock.
-    """
-    with contextlib.suppress(AttributeError, OSError):
-        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
-
-
 def _run_task(
     connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits
 ) -> None:
-    _limit_memory(limits.memory)
+    with contextlib.suppress(ValueError, OSError):
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        soft = limits.memory if hard == resource.RLIM_INFINITY else min(limits.memory, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     try:
         result = function(*arguments)
         if isinstance(result, Iterator):
@@ -279,28 +253,17 @@ def _run_task(
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - raised by the parent
-        _send_error(connection, error)
+        if not isinstance(error, SaragError):
+            error.add_note(f"in the child process:\n{traceback.format_exc()}")
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        try:
+            connection.send((_FAILED, error))
+        except BrokenPipeError:
+            raise
+        except Exception:  # noqa: BLE001 - an exception that cannot be pickled
+            connection.send((_FAILED, RuntimeError(f"{type(error).__name__}: {error}")))
     else:
         connection.send((_DONE, result))
-
-
-def _send_error(connection: Connection, error: Exception) -> None:
-    if not isinstance(error, SaragError):
-        error.add_note(f"in the child process:\n{traceback.format_exc()}")
-    error.__traceback__ = error.__cause__ = error.__context__ = None
-    try:
-        connection.send((_FAILED, error))
-    except BrokenPipeError:
-        raise
-    except Exception:  # noqa: BLE001 - an exception that cannot be pickled
-        connection.send((_FAILED, RuntimeError(f"{type(error).__name__}: {error}")))
-
-
-def _limit_memory(size: int) -> None:
-    with contextlib.suppress(ValueError, OSError):
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        soft = size if hard == resource.RLIM_INFINITY else min(size, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 # --------------------------------------------------------------------------------- Memory
@@ -328,10 +291,7 @@ def half_of_memory() -> int:
 
 
 def process_memory(process: int) -> int:
-    """Bytes of a process's memory, also if they are swapped out; 0 if it has ended.
-
-    On Linux without the files that it maps, because the system can take their pages back.
-    """
+    """Bytes of a process's memory, swapped or not; on Linux without mapped files. 0 if it ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.files import read_text
 
+_Parsed = TypeVar("_Parsed")
 DECISION = "decision"
 """Column for the decision of the reviewer about a row."""
 _ACCEPT = frozenset({"accept", "yes", "y", "x"})
@@ -30,10 +32,7 @@ _MAX_ERRORS = 5
 def write_table(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], delimiter: str = "\t"
 ) -> str:
-    """A table with these columns; white space in cells becomes single spaces.
-
-    Columns that a row lacks are empty.
-    """
+    """A table with these columns, empty in rows that lack them; white space becomes spaces."""
     buffer = io.StringIO("\ufeff")
     buffer.seek(1)
     table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
@@ -65,10 +64,7 @@ class TableRow:
         return self.cells.get(column, "")
 
     def decision(self) -> bool | None:
-        """Whether the row was accepted; None without a decision.
-
-        Raises `ValueError` for other words than accept, yes, reject and no.
-        """
+        """Whether the row was accepted, None without a decision; `ValueError` for other words."""
         word = self[DECISION].casefold()
         if word and word not in _ACCEPT | _REJECT:
             raise ValueError(
@@ -78,14 +74,14 @@ class TableRow:
         return (word in _ACCEPT) if word else None
 
 
-def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
+def read_table(path: Path, required: Sequence[str], what: str = "a review table") -> list[TableRow]:
     """The rows of a table that are not empty, with stripped cells.
 
-    The delimiter is a tab, a comma or a semicolon, whichever the header has most. Raises
-    `InputError` for a file that cannot be read, that lacks a required column, or in which a row
-    has more cells than the header.
+    Lines before the header that start with ``#`` are skipped. The delimiter is a tab, a comma or a
+    semicolon, whichever the header has most. Raises `InputError` for a file that cannot be read,
+    that lacks a required column, or in which a row has more cells than the header.
     """
-    text = read_text(path)
+    comments, text = _split_comments(read_text(path))
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     try:
@@ -95,24 +91,49 @@ def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
     names = [name.strip() for name in lines[0]] if lines else []
     missing = [name for name in required if name not in names]
     if missing:
-        raise InputError(f"{path} is not a review table: it has no column '{missing[0]}'")
+        columns = ", ".join(f"'{name}'" for name in missing)
+        raise InputError(f"{path} is not {what}: it has no column {columns}")
     rows = []
-    for number, cells in enumerate(lines[1:], 2):
+    for number, cells in enumerate(lines[1:], comments.count("\n") + 2):
         texts = [read_cell(cell) for cell in cells]
         if any(texts[len(names) :]):
-            raise InputError(
-                f"{path}, row {number}: {len(cells)} cells for {len(names)} columns: put quotation "
-                "marks around cells with delimiters"
-            )
+            error = f"{len(cells)} cells for {len(names)} columns: quote cells with delimiters"
+            raise_for_rows(path, [f"row {number}, {error}"])
         if any(texts):
             rows.append(TableRow(number, dict(zip(names, texts, strict=False))))
     return rows
 
 
+def _split_comments(text: str) -> tuple[str, str]:
+    """The lines before the header that start with ``#``, and the rest."""
+    comments = re.match("(?:#.*\n)*", text)
+    end = comments.end() if comments else 0
+    return text[:end], text[end:]
+
+
+def read_comments(path: Path) -> str:
+    """The lines before the header of a table that start with ``#``, without this sign."""
+    return re.sub("(?m)^#", "", _split_comments(read_text(path))[0])
+
+
+def parse_rows(
+    path: Path, rows: Iterable[TableRow], parse: Callable[[TableRow], _Parsed]
+) -> list[_Parsed]:
+    """What `parse` makes of each row; raises `InputError` with the rows of each `ValueError`."""
+    parsed, errors = [], []
+    for row in rows:
+        try:
+            parsed.append(parse(row))
+        except ValueError as error:
+            errors.append(f"row {row.number}, {error}")
+    raise_for_rows(path, errors)
+    return parsed
+
+
 def read_cell(cell: str) -> str:
     """The text of a cell that `written_cell` wrote, or that somebody typed."""
-    stripped = cell.strip()
-    return stripped[1:] if stripped.startswith("'") and _FORMULA.match(stripped) else stripped
+    text = cell.strip()
+    return text.removeprefix("'") if _FORMULA.match(text) else text
 
 
 def raise_for_rows(path: Path, errors: Sequence[str]) -> None:

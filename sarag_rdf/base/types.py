@@ -26,8 +26,8 @@ _MOST = 80
 """Characters of a text in a short form."""
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
+def _cut(text: str, most: int = _MOST) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _shown(document: Document) -> str:
@@ -38,9 +38,9 @@ def _shown(document: Document) -> str:
 class Source:
     """One file, or one record of a JSON, JSONL or CSV file, as text.
 
-    `key` is the path relative to the indexed root (with ``#record`` for a record), or empty
-    if the text has no path (standard input, the Python API): its IRI then contains the hash of
-    its content. `title` is not part of `text`; character offsets refer to `text`.
+    `key` is the path relative to the indexed root (with ``#record`` for a record), or empty for a
+    text without a path, whose IRI contains the hash of its content. `title` is not part of `text`,
+    to which offsets refer.
     """
 
     text: str
@@ -70,10 +70,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A named entity in one document: its name, types, aliases, and descriptions.
-
-    `classes` are IRIs of classes of an ontology.
-    """
+    """A named entity in one document; `classes` are IRIs of classes of an ontology."""
 
     name: str
     type: EntityType = "misc"
@@ -84,10 +81,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A normalised value: the lexical form and datatype IRI of an RDF literal, and its source text.
-
-    `unit` is the IRI of a unit of measurement (QUDT) or currency; empty for values without one.
-    """
+    """A value of a text: lexical form, datatype and, if it has one, unit (QUDT) of a literal."""
 
     text: str
     lexical: str
@@ -99,10 +93,9 @@ class Value:
 class Relation:
     """A relationship between two mentions of one document, in the document's own words.
 
-    `confidence` lies in [0, 1]; 1 is the highest confidence of the extractor. A typed relationship
-    has a `predicate`, the IRI of a property; it states (subject, predicate, object), or, if
-    `inverse`, (object, predicate, subject). With a `value`, the object of the statement is that
-    literal, and `object` is its text in the document, which need not be a mention.
+    `confidence` lies in [0, 1]. A typed relationship has a `predicate`, the IRI of a property; it
+    states (subject, predicate, object), or, if `inverse`, (object, predicate, subject). With a
+    `value`, that literal is the object, and `object` its text, which need not be a mention.
     """
 
     subject: str
@@ -122,10 +115,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The result of an extractor for one document; subjects and objects are among the mentions.
+    """What an extractor found in one document; ends of relations are among the mentions.
 
-    When a source is indexed, a mention type that is not one of `ENTITY_TYPES` is replaced by the
-    nearest of them, and counted in the report.
+    Mention types that are not among `ENTITY_TYPES` are replaced by the nearest when indexed.
     """
 
     mentions: tuple[Mention, ...] = ()
@@ -160,10 +152,9 @@ class Usage:
 class Query:
     """A question. Further inputs of retrieval become fields here, not parameters of retrievers.
 
-    `weights` are activation weights in [0, 4] of properties and classes by their IRIs, which take
-    the place of those that the graph's annotations give. `limit` is the number of documents that a
-    context has at most; without one it is the retriever's. `budget` is the maximum size in tokens
-    of a context that a reasoner builds itself.
+    `weights` are activation weights in [0, 4] of properties and classes by IRI, in the place of
+    those of the graph's annotations. `limit` is the maximum number of documents of a context, by
+    default the retriever's, `budget` the maximum size in tokens of one that a reasoner builds.
     """
 
     text: str
@@ -174,11 +165,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A relationship between two entities of the subgraph, weighted by the question.
-
-    `weight`, in [0, 1], is the factor of activation; `similarity` the cosine of the
-    question and the relationship's text, in [-1, 1].
-    """
+    """A relationship of the subgraph; `weight`, in [0, 1], is the factor of activation."""
 
     relationship: str
     subject: str
@@ -190,11 +177,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A node that is active at the start: an entity, or a document.
+    """An entity or document that is active at the start; `name` and `reason` describe it.
 
     `text` is the description that made an entity a seed, or the document itself, with its
-    similarity to the question; it is empty, with similarity 1, for an entity that the question
-    names. `name` and `reason` describe the seed to readers.
+    similarity to the question; it is empty, with similarity 1, for a name in the question.
     """
 
     node: str
@@ -223,14 +209,13 @@ class Step:
     """Activation passed over one edge: ``amount = weight * activation of origin``.
 
     `kind` is the kind of the edge (`sarag_rdf.retrieval.network.EDGE_KINDS`), which may be passed
-    in either direction: `origin_type` and `target_type` say which end is a document.
-    `relationship` is the IRI of the relationship, or of the edge's property where it has none
-    (``sarag:describes``, ``skos:exactMatch``). `activation` is that of `target` afterwards; a
-    document gets ``amount = weight * min(1, activation of origin without the document's own)``.
+    in either direction. `relationship` is the IRI of the relationship, or of the edge's property
+    where it has none (``sarag:describes``). `activation` is that of `target` afterwards; a document
+    gets ``weight * min(1, activation of origin without the document's own)``.
 
     `round` grows along a chain. With sarag it counts stages, three in each round t of an
-    `Arrival`: 3t - 2 to an entity, 3t - 1 between entities, 3t to a document. With sarag-paper
-    it counts all steps. `factor` is the factor of activation weights in `weight`, 1 without any.
+    `Arrival`: 3t - 2 to an entity, 3t - 1 between entities, 3t to a document; with sarag-paper
+    all steps. `factor` is the factor of activation weights in `weight`, 1 without any.
     """
 
     round: int
@@ -282,13 +267,13 @@ class ActivatedEntity:
 
 @dataclass(frozen=True, slots=True)
 class RankedDocument:
-    """A retrieved document: `score` orders it.
+    """A retrieved document, ordered by `score`, which is the sum of `parts`.
 
-    With sarag `activation` is the sum of its `arrivals`, one a round, and `entity` is that of the
-    largest; `chain` leads from a seed to the document, in that round. With sarag-paper `entity` is
-    the most activated one that the document describes, `activation` its activation, and `chain`
-    leads to it. An empty entity means that no activation reached the document. The score
-    is computed from `measures` and the calibration of the retrieval; `parts` are its summands.
+    The score is computed from `measures` and the calibration of the retrieval. With sarag
+    `activation` is the sum of the `arrivals`, one a round, `entity` that of the largest, and
+    `chain` leads to the document in that round. With sarag-paper `entity` is the most activated one
+    that the document describes, and `activation` and `chain` are its own. Without it no activation
+    reached the document.
     """
 
     document: Document
@@ -319,9 +304,8 @@ class PathAnswer:
 class RelationPath:
     """A sequence of properties from a topic, in words, with its SPARQL and what it leads to.
 
-    `hops` are the properties and whether they are followed from object to subject. Paths with a
-    higher score say better what the question asks. `sparql` and `answers` are empty for a path
-    that was ranked only; `is_cut` means that there may be more answers.
+    `hops` are the properties and whether they are followed from object to subject. `sparql` and
+    `answers` are empty for a path that was ranked only; with `is_cut` there may be more answers.
     """
 
     topic: str
@@ -338,12 +322,11 @@ class RelationPath:
 class Retrieved:
     """The result of a retrieval: ranked documents and relationships, with their explanation.
 
-    `settings` are the retriever's parameters, `calibration` the numbers that it took from this
-    question's similarities and the weights that are fixed: with both, every score can be
-    recomputed. `names` has the names of nodes and relationships in the explanation. `paths` are
-    the relation paths of a retriever that follows some, the best first. `sources` has the documents
-    that state the `relationships`, by relationship: those that were retrieved, or all of them if
-    no document was.
+    `settings` are the retriever's parameters, `calibration` the numbers from this question's
+    similarities and the fixed weights: with both, every score can be recomputed. `names` has the
+    names of nodes and relationships in the explanation. `paths` are relation paths, the best first.
+    `sources` has the documents that state the `relationships`, by relationship: those that were
+    retrieved, or all of them if no document was.
     """
 
     query: Query
@@ -379,11 +362,10 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that leads from one entity of a graph to another.
+    """A statement that leads from one entity of a graph to another, which `text` says in full.
 
     `iri` is that of its node, or contains the triple (`sarag_rdf.base.iris.statement_iri`).
-    `predicate` is its property; it is empty if the statement has only a `phrase`. `text` says it
-    in full.
+    `predicate` is its property, or empty if the statement has only a `phrase`.
     """
 
     iri: str
@@ -403,12 +385,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A statement that a model selected: in which round, in which place, and by which call.
-
-    `round` and `order` count from 1; `order` goes on over all rounds. `start` is the entity that
-    the round started from, an end of the statement. `call` is the place of the call in the trace
-    of the answer.
-    """
+    """A statement that a model selected from `start`, its round, order, and call in the trace."""
 
     statement: Statement
     start: str
@@ -425,11 +402,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """The activation memory of KG-Infused RAG for one question (its section 3.3, equation 4).
-
-    Activation starts at the `seeds`. Each round, one call selects among the statements that start
-    at the entities reached; `selections` are in the order in which they were made.
-    """
+    """The activation memory of KG-Infused RAG for one question (its section 3.3, equation 4)."""
 
     question: str
     seeds: tuple[Seed, ...]
@@ -488,10 +461,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a context, such as the facts within one hop of the question's entities.
-
-    `sources` has where relationships and descriptions come from, by their text.
-    """
+    """A part of a context; `sources` are those of relationships and descriptions, by their text."""
 
     heading: str
     excerpts: Mapping[str, Excerpt]
@@ -502,10 +472,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The input of a model; labels (``D1``, ``D2``, ...) are distinct over all sections.
-
-    `tokens` is its size as `builder` counted it, without the prompt around it.
-    """
+    """The input of a model; labels (``D1``, ...) are distinct, `tokens` are those of the texts."""
 
     sections: tuple[Section, ...]
     tokens: int = 0
@@ -540,11 +507,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of a reasoner: a retrieval, a call of the model, or a note.
-
-    `name` is its purpose; `detail` contains plain JSON values, such as the model's reply. `prompt`
-    is what the model read in a call.
-    """
+    """One step of a reasoner: its purpose, details as plain JSON, and the prompt of a call."""
 
     kind: Literal["retrieval", "call", "note"]
     name: str
@@ -557,8 +520,8 @@ class AnswerEvent:
     """An event of the answering of a question.
 
     ``call``: a call of the model begins, with the `name` of its prompt. ``step``: a stage is
-    complete. ``text``: the next part of the answer, in `text`. ``withdrawn``: what was sent of the
-    text does not count, because the model was asked again; it follows anew.
+    complete. ``text``: the next part of the answer. ``withdrawn``: the text so far does not count,
+    because the model was asked again.
     """
 
     kind: Literal["call", "step", "text", "withdrawn"]
@@ -575,11 +538,10 @@ OnEvent = Callable[[AnswerEvent], None]
 class Answer:
     """The answer to a question.
 
-    `outcome` is ``answered``; or ``insufficient`` when the model finds no answer in the
-    evidence; or ``evidence`` if there is no model, and only evidence is returned. `retrieved` is
-    that of the question itself (empty for a reasoner without retrieval). `evidence` is the input
-    of all calls and `trace` the list of all steps, in order. `activations` are the memories of a
-    reasoner that selects statements of a graph, and `model` is the name of the language model.
+    `outcome` is ``answered``; or ``insufficient`` when the model finds no answer in the evidence;
+    or ``evidence`` if there is no model. `retrieved` is that of the question itself (empty without
+    retrieval), `evidence` the input of all calls, `trace` all steps in order. `activations` are the
+    memories of a reasoner that selects statements, `model` is the name of the language model.
     """
 
     outcome: Literal["answered", "insufficient", "evidence"]
@@ -625,11 +587,7 @@ class ClassUse:
 
 @dataclass(frozen=True, slots=True)
 class PropertyUse:
-    """A property with its number of statements, of distinct subjects and of distinct objects.
-
-    `domains` are the classes of its subjects and `ranges` the classes and datatypes of its objects
-    as found, the most frequent first.
-    """
+    """A property with its numbers of statements, subjects and objects, and the classes of both."""
 
     iri: str
     statements: int
@@ -656,12 +614,11 @@ _CELL = 300
 """Characters of a cell that are shown."""
 
 
-def table_html(header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
+def table_html(header: Sequence[str], rows: Iterable[Iterable[object]], note: str = "") -> str:
     """A table; texts are cut and escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows
-    )
+    cells = ([f"<td>{escape(_cut(str(value), _CELL))}</td>" for value in row] for row in rows)
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
     after = f"<p>{escape(note)}</p>" if note else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
 
@@ -675,8 +632,3 @@ def graph_html(title: str, counts: Mapping[str, int]) -> str:
 def more(number: int) -> str:
     """A note of how many rows are not shown."""
     return f"and {number:,} more" if number > 0 else ""
-
-
-def _cell(value: object) -> str:
-    text = str(value)
-    return escape(text if len(text) <= _CELL else f"{text[: _CELL - 1]}…")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -40,15 +40,13 @@ class Writer:
         An empty `embedding_model` is not recorded: that of a graph without documents is unknown.
         """
         node = NamedNode(self.reader.minter.knowledge_graph)
-        requested = {
-            self._meta(node, RDF.type, SARAG.KnowledgeGraph),
-            self._meta(node, RDF.type, DCAT.Dataset),
-            self._meta(node, RDF.type, VOID.Dataset),
-            self._meta(node, SARAG.baseIRI, Literal(self.reader.minter.base)),
-            self._meta(node, VOID.uriSpace, Literal(self.reader.minter.base)),
-        }
+        meta, base = NamedNode(self.reader.minter.meta_graph), Literal(self.reader.minter.base)
+        classes = (SARAG.KnowledgeGraph, DCAT.Dataset, VOID.Dataset)
+        pairs: list[tuple[NamedNode, Term]] = [(RDF.type, class_) for class_ in classes]
+        pairs += [(SARAG.baseIRI, base), (VOID.uriSpace, base)]
         if embedding_model:
-            requested.add(self._meta(node, SARAG.embeddingModel, Literal(embedding_model)))
+            pairs.append((SARAG.embeddingModel, Literal(embedding_model)))
+        requested = {Quad(node, *pair, meta) for pair in pairs}
         old = set(self.reader.store.quads(self.reader.minter.meta_graph))
         stale = {q for q in old - requested if q.predicate == SARAG.embeddingModel}
         if requested - old:
@@ -98,35 +96,28 @@ class Writer:
         if self._started is None:
             return
         dangling = tuple(dangling_links(self.reader))
-        nodes = [iri(quad.subject) for quad in dangling if quad.predicate == OWL.annotatedSource]
-        invalidated = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
-        change = Change(
-            delete=dangling,
-            insert=(*invalidated, self._runs(PROV.endedAtTime, end_time(self._started))),
-        )
+        nodes = sorted(iri(q.subject) for q in dangling if q.predicate == OWL.annotatedSource)
+        ended = self._runs(PROV.endedAtTime, end_time(self._started))
+        run = (*self._runs(PROV.invalidated, *map(NamedNode, nodes)), *ended)
+        change = Change(delete=dangling, insert=run)
         self.reader.store.apply(with_revision(self.reader, change) if dangling else change)
 
-    def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
-        return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))
-
-    def _runs(self, predicate: NamedNode, value: Term) -> Quad:
-        return Quad(self._run, predicate, value, NamedNode(self.reader.minter.runs_graph))
+    def _runs(self, predicate: NamedNode, *values: Term) -> list[Quad]:
+        graph = NamedNode(self.reader.minter.runs_graph)
+        return [Quad(self._run, predicate, value, graph) for value in values]
 
     def _run_quads(
         self, sources: Sequence[str], removed: Sequence[str], started: Literal
     ) -> list[Quad]:
-        quads = [self._runs(PROV.used, NamedNode(source)) for source in sources]
-        quads += [self._runs(PROV.invalidated, NamedNode(source)) for source in removed]
+        quads = self._runs(PROV.used, *map(NamedNode, sources))
+        quads += self._runs(PROV.invalidated, *map(NamedNode, removed))
         if self.method is not None:
             minter = self.reader.minter
-            iris = [extraction_iri(minter, source, self.method) for source in sources]
-            quads += [self._runs(PROV.wasInformedBy, NamedNode(iri)) for iri in iris]
+            iris = (extraction_iri(minter, source, self.method) for source in sources)
+            quads += self._runs(PROV.wasInformedBy, *map(NamedNode, iris))
         if self._started is None:
-            quads += [
-                self._runs(RDF.type, SARAG.Run),
-                self._runs(RDF.type, PROV.Activity),
-                self._runs(PROV.startedAtTime, started),
-            ]
+            quads += self._runs(RDF.type, SARAG.Run, PROV.Activity)
+            quads += self._runs(PROV.startedAtTime, started)
         return quads
 
 
@@ -134,15 +125,7 @@ COMMIT_REMOVALS = 256
 """Sources that are deleted in one commit."""
 
 
-def remove(reader: GraphReader, sources: Iterable[str], progress: Progress = silent) -> int:
-    """Delete sources and their quarantine records in a run of their own; returns their number."""
-    writer = Writer(reader)
-    count = remove_with(writer, tuple(sources), progress)
-    writer.finish()
-    return count
-
-
-def remove_with(writer: Writer, sources: tuple[str, ...], progress: Progress = silent) -> int:
+def remove(writer: Writer, sources: tuple[str, ...], progress: Progress = silent) -> int:
     """Delete sources and their quarantine records as part of a run; returns their number."""
     if not sources:
         return 0

@@ -38,26 +38,24 @@ _Numbered = Mapping[str, Member]
 """Number in a prompt -> member."""
 
 
-def curated(centre: Member, members: Sequence[Member], llm: LLM) -> dict[str, bool | None]:
-    """Member -> whether a model finds it the same thing as the centre; None without a valid reply.
+def remarks(centre: Member, members: Sequence[Member], llm: LLM) -> dict[str, str]:
+    """Member -> a remark for review: whether a model finds it the same thing as the centre.
 
     A reply may name only members that it was shown.
     """
-    verdicts: dict[str, bool | None] = {}
+    verdicts: dict[str, str] = {}
     for batch in _batches(members):
         schema = object_of(same=array_of(one_of(list(batch)), len(batch)))
         reply = _reply("curate_cluster", batch, llm, schema, _MAX_TOKENS, centre=centre)
         verdicts |= {
-            member.iri: None if reply is None else number in reply["same"]
+            member.iri: "no usable reply"
+            if reply is None
+            else "the same"
+            if number in reply["same"]
+            else "something else"
             for number, member in batch.items()
         }
-    return verdicts
-
-
-def remarks(verdicts: Mapping[str, bool | None], model: str) -> dict[str, str]:
-    """What a model found about each member, as a remark for review."""
-    words = {True: "the same", False: "something else", None: "no usable reply"}
-    return {iri: f"{model}: {words[verdict]}" for iri, verdict in verdicts.items()}
+    return {iri: f"{llm.model}: {verdict}" for iri, verdict in verdicts.items()}
 
 
 def relabelled(

@@ -61,15 +61,13 @@ class PhraseSignature(NamedTuple):
 class Decision:
     """One decision; names are normalised.
 
-    ``merged``: `name` refers to the same entity as `other`. ``different``: `name` and `other`
-    refer to different entities. ``variant``: in `sources` (IRIs) `name` refers to an entity of its
-    own, identified by `qualifier`. ``class``: the entity of `name` belongs to the class `other`
-    (an IRI), which may be that of an entity type. ``property`` and ``inverse property``: the phrase
-    `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`) states the property
-    `other` (an IRI), from subject to object or the other way round; with `NO_PROPERTY` it states
-    nothing. ``quarantined``: the statement with subject `name`, property `other` (IRIs) and object
-    `qualifier` (an RDF term in N-Triples) is not derived. `justification` is an IRI of SEMAPV;
-    `rule` is empty for manual decisions.
+    ``merged`` and ``different``: `name` and `other` refer to one entity, or to two. ``variant``: in
+    `sources` (IRIs) `name` refers to an entity of its own, identified by `qualifier`. ``class``:
+    the entity of `name` belongs to the class `other` (an IRI). ``property`` and ``inverse
+    property``: the phrase `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`)
+    states the property `other` (an IRI, or `NO_PROPERTY`). ``quarantined``: the statement with
+    subject `name`, property `other` (IRIs) and object `qualifier` (in N-Triples) is not derived.
+    `justification` is an IRI of SEMAPV; `rule` is empty for manual decisions.
     """
 
     kind: Kind
@@ -198,30 +196,27 @@ def decisions_of(quads: Iterable[Quad]) -> list[Decision]:
         match = record_of(Match, node)
         kind = kinds.get(match.predicate)
         if kind is not None:
+            is_variant, is_identity = kind == "variant", kind in SUBJECTS["identity"]
             scope = record_of(_Scope, nodes.get(match.subject, ()))
-            decisions.append(_decision(kind, match, scope))
+            other = match.object_label if is_identity else match.object
+            decision = Decision(
+                kind,
+                match.subject_label,
+                "" if is_variant else other,
+                scope.qualifier if is_variant else "",
+                scope.sources if is_variant else (),
+                (scope.subject_type, scope.object_type),
+                match.justification,
+                match.tool,
+                match.date,
+                match.comment,
+            )
+            decisions.append(decision)
     return sorted(decisions, key=_order)
 
 
 def _order(decision: Decision) -> tuple[str, ...]:
     return decision.kind, decision.name, decision.other, decision.qualifier, *decision.ends
-
-
-def _decision(kind: Kind, match: Match, scope: _Scope) -> Decision:
-    is_variant = kind == "variant"
-    is_identity = kind in SUBJECTS["identity"]
-    return Decision(
-        kind,
-        match.subject_label,
-        "" if is_variant else match.object_label if is_identity else match.object,
-        scope.qualifier if is_variant else "",
-        scope.sources if is_variant else (),
-        (scope.subject_type, scope.object_type),
-        match.justification,
-        match.tool,
-        match.date,
-        match.comment,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +246,12 @@ class Decisions:
 
         The same holds for a phrase with several properties and a name with several entity types.
         """
-        merges: set[tuple[str, str]] = set()
-        different: set[tuple[str, str]] = set()
+        merges, different, quarantined = set(), set(), set()
+        classes: defaultdict[str, set[str]] = defaultdict(set)
         variants: dict[tuple[str, str], str] = {}
         bases: dict[str, str] = {}
-        classes: defaultdict[str, set[str]] = defaultdict(set)
         types: dict[str, str] = {}
         phrases: dict[PhraseSignature, tuple[str, bool]] = {}
-        quarantined: set[tuple[str, str, str]] = set()
         for decision in sorted(decisions, key=_order):
             subject, property_, object_ = decision.triple(minter)
             if decision.kind == "quarantined":
@@ -278,11 +271,16 @@ class Decisions:
                 bases[subject] = object_
                 for source in decision.sources:
                     variants.setdefault((object_, minter.source_graph(source)), subject)
-        decided = {name: frozenset(iris) for name, iris in classes.items()}
         return cls(
-            frozenset(merges), frozenset(different), variants, bases, decided, types, phrases,
-            frozenset(quarantined),
-        )  # fmt: skip
+            merges=frozenset(merges),
+            different=frozenset(different),
+            variants=variants,
+            bases=bases,
+            classes={name: frozenset(iris) for name, iris in classes.items()},
+            types=types,
+            phrases=phrases,
+            quarantined=frozenset(quarantined),
+        )
 
     @classmethod
     def read(cls, reader: GraphReader) -> Decisions:
@@ -299,8 +297,7 @@ class Decisions:
     ) -> tuple[str, bool, str] | None:
         """The decision about a phrase: (property, whether inverse, type of the object), or None.
 
-        `object_types` are in the order of precedence. Types take precedence over `ANY_TYPE`, which
-        may be decided for the object, the subject, or both.
+        `object_types` are in the order of precedence; `ANY_TYPE` comes after them.
         """
         for subject in (subject_type, ANY_TYPE):
             for object_ in (*object_types, ANY_TYPE):
@@ -331,11 +328,10 @@ class Decisions:
         }
 
     def merge_targets(self, roots: Mapping[str, str]) -> dict[str, str]:
-        """Root -> the root that it is merged into, in one step.
+        """Root -> the root that it is merged into, in one step; `roots` maps mentions to roots.
 
-        `roots` is the result of name resolution (mention -> root). A merge applies if both names
-        are mentioned. A root with several merge targets, or whose target is itself merged, is not
-        merged.
+        A merge applies if both names are mentioned. A root with several merge targets, or whose
+        target is itself merged, is not merged.
         """
         requested: defaultdict[str, set[str]] = defaultdict(set)
         for name, other in self.merges:

@@ -261,7 +261,6 @@ MENTION_PROPERTIES = frozenset(
 """Properties of the uses of a name that count as votes on the name."""
 USE_OF = SARAG.useOf.value
 
-_ENDS = (SUBJECT, OBJECT)
 _TEXT_LINKS = {
     SARAG.mentions.value: SARAG.describes,
     SARAG.descriptionOf.value: SARAG.describes,
@@ -277,6 +276,27 @@ RelationshipEnds = tuple[str, str, str]
 
 Vote = tuple[str, str, Term]
 """(mention, property, value): a statement about the uses of a name, counted once per source."""
+
+
+@dataclass(slots=True)
+class StatementParts:
+    """What statements are derived from, as it is read quad by quad."""
+
+    relationships: defaultdict[tuple[str, str], dict[str, Term]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    """(relationship, source graph) -> its `RelationshipProperties`"""
+    uses: list[UseProperty] = field(default_factory=list)
+
+    def add(self, quad: Quad) -> None:
+        """Note a quad of a source graph, if it is a part."""
+        predicate = quad.predicate.value
+        if predicate in STATEMENT_PROPERTIES:
+            key = iri(quad.subject), iri(quad.graph_name)
+            self.relationships[key][predicate] = iri_or_literal(quad.object)
+        if predicate in MENTION_PROPERTIES:
+            value = iri_or_literal(quad.object)
+            self.uses.append((iri(quad.subject), iri(quad.graph_name), predicate, value))
 
 
 @dataclass(slots=True)
@@ -300,41 +320,30 @@ class SourceEvidence:
         decisions = decisions or Decisions()
         variant = decisions.variant
         evidence = cls()
-        relationships: defaultdict[tuple[str, str], dict[str, Term]] = defaultdict(dict)
+        parts = StatementParts()
         uses: dict[tuple[str, str], str] = {}
-        properties: list[tuple[str, str, str, Term]] = []
-        ends: defaultdict[tuple[str, str], tuple[set[str], set[str]]]
-        ends = defaultdict(lambda: (set(), set()))
         for quad in quads:
+            parts.add(quad)
             predicate = quad.predicate.value
-            if predicate in STATEMENT_PROPERTIES:
-                key = iri(quad.subject), iri(quad.graph_name)
-                relationships[key][predicate] = iri_or_literal(quad.object)
-            if predicate == USE_OF:
-                graph = iri(quad.graph_name)
-                uses[iri(quad.subject), graph] = variant(iri(quad.object), graph)
-            elif predicate in MENTION_PROPERTIES:
-                graph, value = iri(quad.graph_name), iri_or_literal(quad.object)
-                if predicate == ALIAS_MENTION:
-                    value = NamedNode(variant(value.value, graph))
-                properties.append((iri(quad.subject), graph, predicate, value))
-            elif predicate in _TEXT_LINKS:
-                mention = variant(iri(quad.object), iri(quad.graph_name))
-                evidence.text_mentions.add((iri(quad.subject), predicate, mention))
-            elif predicate in _ENDS:
+            if predicate == USE_OF or predicate in _TEXT_LINKS:
                 graph = iri(quad.graph_name)
                 mention = variant(iri(quad.object), graph)
-                ends[iri(quad.subject), graph][_ENDS.index(predicate)].add(mention)
-        votes = {
-            ((uses[use, graph], predicate, value), graph)
-            for use, graph, predicate, value in properties
-            if (use, graph) in uses
-        }
+                if predicate == USE_OF:
+                    uses[iri(quad.subject), graph] = mention
+                else:
+                    evidence.text_mentions.add((iri(quad.subject), predicate, mention))
+        votes = set()
+        for use, graph, predicate, value in parts.uses:
+            if (use, graph) in uses:
+                if predicate == ALIAS_MENTION:
+                    value = NamedNode(variant(value.value, graph))
+                votes.add(((uses[use, graph], predicate, value), graph))
         evidence.votes.update(vote for vote, _ in votes)
-        for (relationship, _), (subjects, objects) in ends.items():
-            evidence.relationships |= {(relationship, s, o) for s in subjects for o in objects}
-        name_uses = NameUses.of(properties)
-        for (relationship, graph), values in relationships.items():
+        name_uses = NameUses.of(parts.uses)
+        for (relationship, graph), values in parts.relationships.items():
+            if values.keys() >= {SUBJECT, OBJECT}:
+                subject, object_ = (variant(values[end].value, graph) for end in (SUBJECT, OBJECT))
+                evidence.relationships.add((relationship, subject, object_))
             statement = statement_of(relationship, graph, values, decisions, name_uses)
             evidence.statements |= {statement} if statement else set()
         return evidence

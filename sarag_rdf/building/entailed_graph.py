@@ -8,9 +8,8 @@ ontologies from which something follows needs no reasoner.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 
 from pyoxigraph import NamedNode, Quad, Triple
@@ -22,12 +21,13 @@ from sarag_rdf.base.vocab import PROV, RDF, SARAG, VOID, iri_or_literal, text_of
 from sarag_rdf.building.entailment import Axioms, check_count, require_reasoner
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import COMPLETE
+from sarag_rdf.graph.parts import COMPLETE, graph_size
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 
 _SOURCES = frozenset({PROV.wasDerivedFrom, SARAG.graph, SARAG.importState})
-"""The properties in the metadata by which `Entailments` knows from which graphs something follows.
-"""
+"""The properties in the metadata that say from which graphs something follows."""
+Difference = tuple[set[Triple], set[Triple]]
+"""The entailed triples that are missing, and those that do not follow."""
 ADVICE = "turn entailment off (sarag ontology entail --off), or remove the transitive property"
 
 
@@ -45,175 +45,95 @@ class EntailingStore:
         self.load, self.load_ntriples = inner.load, inner.load_ntriples
         self.quads, self.graphs, self.close = inner.quads, inner.graphs, inner.close
         self._reader = GraphReader(inner, minter)
-        self._entailments: Entailments | None = None
+        self._axioms: Axioms | None = None
+        """Those of the last change, as long as no ontology changes."""
 
     def apply(self, change: Change) -> None:
         """Apply a change and that of the entailed graph as one transaction.
 
         Raises `EntailmentError` and `MissingDependencyError` before anything is applied.
         """
-        entailments, self._entailments = self._entailments, None  # read again after a failure
-        entailments = entailments or Entailments(self._reader)
         try:
-            extended = entailments.extended(change)
+            missing, surplus = self._difference(change)
         except EntailmentError as error:
             raise EntailmentError(f"{error}, so this change was not made: {ADVICE}") from error
-        self.inner.apply(extended)
-        self._entailments = entailments
+        graph = NamedNode(self._reader.minter.entailed_graph)
+        delete = (*_in_graph(surplus, graph), *change.delete)
+        insert = (*change.insert, *_in_graph(missing, graph))
+        self.inner.apply(replace(change, delete=delete, insert=insert))
 
+    def _difference(self, change: Change) -> Difference:
+        """The entailed triples that a change adds, and those that it removes."""
+        reader, quads = self._reader, (*change.delete, *change.insert)
+        before = after = _given_graphs(reader, Change())
+        if any(quad.predicate in _SOURCES for quad in quads):
+            after = _given_graphs(reader, change)
+        if not (before or after):
+            return set(), set()
+        if not before and read_meta(reader.store) is None:
+            return set(), set()  # an export is restored, with its entailed graph
+        own = reader.minter.kg_graph
+        touched = {*change.drop, *map(_graph, quads)}
+        sources = {graph for graph in touched if reader.minter.kind_of(graph) == "ontologies"}
+        sources |= touched & (before | after) - {own}
+        if sources or before != after or own in {*change.drop} & after:
+            self._axioms = None
+            return _recomputed(reader, after, change)
+        return self._updated(after, change) if own in touched & after else (set(), set())
 
-@dataclass(slots=True)
-class Entailments:
-    """What follows from the statements of a graph, as a writer changes them one by one."""
-
-    reader: GraphReader
-    """Reads the state before the next change."""
-    _graphs: frozenset[str] = field(init=False)
-    """The graphs from which something follows: those named, except incomplete imports."""
-    _axioms: Axioms | None = field(init=False, default=None)
-    _given: set[Quad] | None = field(init=False, default=None)
-    """The statements from which something may follow; None until they are needed."""
-    _statements: _ByNode = field(init=False)
-    _entailed: _ByNode = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._graphs = _complete(self.reader, self._meta(Change()))
-
-    def extended(self, change: Change) -> Change:
-        """A change, extended by that of the entailed graph."""
-        before = self._graphs
-        touched = {*change.drop, *map(_graph, _quads(change))}
-        if any(quad.predicate in _SOURCES for quad in _quads(change)):
-            self._graphs = _complete(self.reader, self._meta(change))
-        if not (before or self._graphs):
-            return change
-        if not before and read_meta(self.reader.store) is None:
-            return change  # an export is restored, with its entailed graph
-        own = self.reader.minter.kg_graph
-        sources = {g for g in touched if self.reader.minter.kind_of(g) == "ontologies"}
-        sources |= touched & (before | self._graphs) - {own}
-        if sources or before != self._graphs or own in {*change.drop} & self._graphs:
-            missing, surplus = self.recomputed(change)
-        elif own in touched & self._graphs:
-            missing, surplus = self._updated(change)
-        else:
-            return change
-        graph = NamedNode(self.reader.minter.entailed_graph)
-        return replace(
-            change,
-            delete=(*_in_graph(surplus, graph), *change.delete),
-            insert=(*change.insert, *_in_graph(missing, graph)),
-        )
-
-    def recomputed(self, change: Change) -> tuple[set[Triple], set[Triple]]:
-        """The entailed triples that are missing after a change, and those that do not follow."""
-        if self._graphs:
-            require_reasoner()
-        graph = self.reader.minter.entailed_graph
-        stored = {quad.triple for quad in _after(self.reader, change, graph)}
-        self._axioms, self._given = axioms_of(self.reader, self._graphs, change), None
-        given = _statements(self.reader, self._axioms, self._graphs, change)
-        entailed = self._axioms.entailed(quad.triple for quad in given)
-        return entailed - stored, stored - entailed
-
-    def _updated(self, change: Change) -> tuple[set[Triple], set[Triple]]:
-        """The same, for a change of statements only, computed from what is around them.
+    def _updated(self, graphs: frozenset[str], change: Change) -> Difference:
+        """The difference by a change of statements only, computed from what is around them.
 
         What follows about two nodes follows from the statements with one of them and, by
         transitive properties, from those with the nodes that are joined to them.
         """
         require_reasoner()
-        axioms = self._axioms = self._axioms or axioms_of(self.reader, self._graphs)
-        own = self.reader.minter.kg_graph
+        reader, own = self._reader, self._reader.minter.kg_graph
+        axioms = self._axioms = self._axioms or axioms_of(reader, graphs)
         deleted, inserted = (
             {quad for quad in quads if _graph(quad) == own and axioms.concern(quad.triple)}
             for quads in (change.delete, change.insert)
         )
         if deleted == inserted:
             return set(), set()
-        given = self._given = self._read() if self._given is None else self._given
-        given |= inserted
-        self._statements.add(quad.triple for quad in inserted)
-        changed = (quad.triple for quad in deleted | inserted)
-        nodes = self._statements.joined({n for t in changed for n in _nodes(t)}, axioms.joining)
-        given -= deleted - inserted
-        others = [NamedNode(graph) for graph in self._graphs - {own}]
-        self._statements.discard(
-            quad.triple
-            for quad in deleted - inserted
-            if not any(
-                Quad(quad.subject, quad.predicate, quad.object, other) in given for other in others
-            )
-        )
-        before = self._entailed.around(nodes)
-        after = {
-            triple
-            for triple in axioms.entailed(self._statements.around(nodes))
-            if not nodes.isdisjoint(_nodes(triple))
-        }
-        self._entailed.discard(before - after)
-        self._entailed.add(after - before)
-        check_count(len(self._entailed))
-        return after - before, before - after
-
-    def _read(self) -> set[Quad]:
-        """The statements and the entailed triples as they are stored."""
-        assert self._axioms is not None  # noqa: S101 - for the type checker
-        given = {*_statements(self.reader, self._axioms, self._graphs, Change())}
-        self._statements = _ByNode(quad.triple for quad in given)
-        stored = self.reader.store.quads(self.reader.minter.entailed_graph)
-        self._entailed = _ByNode(quad.triple for quad in stored)
-        return given
-
-    def _meta(self, change: Change) -> set[Quad]:
-        return _after(self.reader, change, self.reader.minter.meta_graph)
-
-
-class _ByNode:
-    """Triples by their nodes."""
-
-    def __init__(self, triples: Iterable[Triple]) -> None:
-        self._at: defaultdict[str, set[Triple]] = defaultdict(set)
-        self._count = 0
-        self.add(triples)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, triples: Iterable[Triple]) -> None:
-        for triple in triples:
-            self._count += triple not in self._at[text_of(triple.subject)]
-            for node in _nodes(triple):
-                self._at[node].add(triple)
-
-    def discard(self, triples: Iterable[Triple]) -> None:
-        for triple in triples:
-            self._count -= triple in self._at[text_of(triple.subject)]
-            for node in _nodes(triple):
-                self._at[node].discard(triple)
-
-    def around(self, nodes: Iterable[str]) -> set[Triple]:
-        """The triples with at least one of the nodes."""
-        return {triple for node in nodes for triple in self._at.get(node, ())}
-
-    def joined(self, nodes: Collection[str], properties: Collection[str]) -> set[str]:
-        """The nodes, and all that are joined to them by paths of these properties."""
-        joined, pending = set(nodes), list(nodes)
+        around, nodes = inserted | deleted, set[str]()
+        pending = {node for quad in around for node in _nodes(quad.triple)}
         while pending:
-            for triple in self._at.get(pending.pop(), ()):
-                if triple.predicate.value in properties:
-                    new = {*_nodes(triple)} - joined
-                    joined |= new
-                    pending += new
-        return joined
+            nodes |= pending
+            rows = reader.select_provenance_for("quads-around", pending)
+            around |= {Quad(*terms) for _, *terms in rows}
+            joining = (quad.triple for quad in around if quad.predicate.value in axioms.joining)
+            pending = {node for triple in joining for node in _nodes(triple)} - nodes
+        given = {
+            quad.triple
+            for quad in around - (deleted - inserted)
+            if _graph(quad) in graphs and axioms.concern(quad.triple)
+        }
+        entailed = {t for t in axioms.entailed(given) if not nodes.isdisjoint(_nodes(t))}
+        stored = {q.triple for q in around if _graph(q) == reader.minter.entailed_graph}
+        missing, surplus = entailed - stored, stored - entailed
+        if len(missing) > len(surplus):
+            count = graph_size(reader.store, reader.minter.entailed_graph)
+            check_count(count + len(missing) - len(surplus))
+        return missing, surplus
 
 
-def entailment_errors(reader: GraphReader) -> tuple[set[Triple], set[Triple]]:
+def _recomputed(reader: GraphReader, graphs: Collection[str], change: Change) -> Difference:
+    """The difference by a change, computed from all statements."""
+    if graphs:
+        require_reasoner()
+    stored = {quad.triple for quad in _after(reader, change, reader.minter.entailed_graph)}
+    axioms = axioms_of(reader, graphs, change)
+    entailed = axioms.entailed(q.triple for q in _statements(reader, axioms, graphs, change))
+    return entailed - stored, stored - entailed
+
+
+def entailment_errors(reader: GraphReader) -> Difference:
     """The entailed triples that are missing, and those in the entailed graph that do not follow.
 
     Raises `EntailmentError` and `MissingDependencyError`.
     """
-    return Entailments(reader).recomputed(Change())
+    return _recomputed(reader, _given_graphs(reader, Change()), Change())
 
 
 def repair_entailment(reader: GraphReader) -> Change:
@@ -270,8 +190,9 @@ def _statements(
     yield from (q for q in change.insert if _graph(q) in graphs and axioms.concern(q.triple))
 
 
-def _complete(reader: GraphReader, meta: Collection[Quad]) -> frozenset[str]:
-    """The graphs for which entailment is on, except incomplete imports."""
+def _given_graphs(reader: GraphReader, change: Change) -> frozenset[str]:
+    """The graphs for which entailment is on after a change, except incomplete imports."""
+    meta = _after(reader, change, reader.minter.meta_graph)
     states = {q.subject: text_of(q.object) for q in meta if q.predicate == SARAG.importState}
     graphs = {
         text_of(q.object)
@@ -286,11 +207,6 @@ def _after(reader: GraphReader, change: Change, graph: str) -> set[Quad]:
     quads = set() if graph in change.drop else {*reader.store.quads(graph)}
     quads.difference_update(change.delete)
     return quads.union(quad for quad in change.insert if _graph(quad) == graph)
-
-
-def _quads(change: Change) -> Iterator[Quad]:
-    yield from change.delete
-    yield from change.insert
 
 
 def _graph(quad: Quad) -> str:

@@ -14,10 +14,9 @@ which no transitive property joins are reasoned about in batches.
 from __future__ import annotations
 
 import importlib.util
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeGuard
 
 from pyoxigraph import Literal, NamedNode, Triple
 
@@ -61,8 +60,6 @@ class Axioms:
             subject, property_, object_ = triple.subject, triple.predicate, triple.object
             if not (_is_named(subject) and _is_named(object_)):
                 continue
-            assert isinstance(subject, NamedNode)  # noqa: S101 - for the type checker
-            assert isinstance(object_, NamedNode)  # noqa: S101
             if property_ == RDF.type and object_ in _CHARACTERISTICS:
                 self.properties.add(subject.value)
             elif property_ in _OF_CLASSES and object_ not in _TRIVIAL:
@@ -111,26 +108,20 @@ class Axioms:
 
     def _batches(self, statements: Iterable[Triple]) -> Iterator[list[Triple]]:
         """Statements in parts, each of which can be reasoned about by itself."""
-        above: dict[str, str] = {}
-
-        def root(node: str) -> str:
-            while (parent := above.setdefault(node, node)) != node:
-                above[node] = node = above[parent]
-            return node
+        import networkx as nx
 
         batch: list[Triple] = []
-        joining: list[Triple] = []
+        joining = nx.MultiGraph()
         for triple in statements:
-            (joining if triple.predicate.value in self.joining else batch).append(triple)
-        for triple in joining:
-            above[root(_text(triple.subject))] = root(_text(triple.object))
-        joined: defaultdict[str, list[Triple]] = defaultdict(list)
-        for triple in joining:
-            joined[root(_text(triple.subject))].append(triple)
+            if triple.predicate.value in self.joining:
+                joining.add_edge(_text(triple.subject), _text(triple.object), triple=triple)
+            else:
+                batch.append(triple)
         while len(batch) > BATCH:
             yield batch[:BATCH]
             del batch[:BATCH]
-        for part in joined.values():
+        for nodes in nx.connected_components(joining):
+            part = [triple for _, _, triple in joining.edges(nodes, data="triple")]
             if batch and len(batch) + len(part) > BATCH:
                 yield batch
                 batch = []
@@ -200,7 +191,7 @@ def closure(axioms: list[_Row], statements: list[_Row], most: int) -> list[_Row]
     return entailed
 
 
-def _is_named(term: object) -> bool:
+def _is_named(term: object) -> TypeGuard[NamedNode]:
     return isinstance(term, NamedNode) and "/genid/" not in term.value
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG, XSD, Term
+from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG
 from sarag_rdf.documents.format import InputProblem
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.records import record_of, record_quads, stored
 from sarag_rdf.graph.store.shacl import (
     ValidationReport,
     Violation,
@@ -29,13 +31,13 @@ SourceState = tuple[str, str, str, str]
 class QuarantinedSource:
     """A source in quarantine: its state, the time of its quarantine, and the violation count."""
 
-    source: str
-    title: str
-    language: str
-    sha256: str
-    extraction: str
-    when: str
-    violations: int
+    source: str = stored(DCTERMS.source, "iri")
+    title: str = stored(DCTERMS.title)
+    language: str = stored(DCTERMS.language)
+    sha256: str = stored(SARAG.sha256)
+    extraction: str = stored(PROV.wasGeneratedBy, "iri")
+    when: str = stored(PROV.generatedAtTime, "dateTime")
+    violations: int = stored(SARAG.violations, "integer")
 
     @property
     def state(self) -> SourceState:
@@ -47,8 +49,8 @@ class QuarantinedSource:
 class QuarantinedContent:
     """The SHACL report (Turtle) and the evidence (N-Triples) of a source in quarantine."""
 
-    report: str
-    content: str
+    report: str = stored(SARAG.report)
+    content: str = stored(SARAG.content)
 
     @property
     def validated(self) -> str:
@@ -69,36 +71,23 @@ class QuarantinedContent:
 
 def read_quarantine(reader: GraphReader) -> dict[str, QuarantinedSource]:
     """The sources in quarantine by IRI, in ascending order."""
-    sources = {
-        source.value: QuarantinedSource(
-            source.value,
-            title.value if title else "",
-            language.value,
-            digest.value,
-            extraction.value,
-            when.value,
-            int(violations.value),
-        )
-        for source, digest, title, language, extraction, when, violations, g in (
-            reader.select_provenance("quarantined")
-        )
-        if g.value == reader.minter.quarantine_graph(source.value)
-    }
-    return dict(sorted(sources.items()))
+    minter = reader.minter
+    records = []
+    for *terms, violations, graph in reader.select_provenance("quarantined"):
+        if graph.value == minter.quarantine_graph(terms[0].value):
+            values: list[Any] = [term.value if term else "" for term in terms]
+            records.append(QuarantinedSource(*[*values, int(violations.value)]))
+    return {record.source: record for record in sorted(records, key=lambda each: each.source)}
 
 
 def read_contents(reader: GraphReader, sources: Iterable[str]) -> dict[str, QuarantinedContent]:
     """Reports and evidence of sources in quarantine. Raises `StoreError` if one is incomplete."""
-    requested = set(sources)
-    contents = {
-        source.value: QuarantinedContent(report.value, content.value)
-        for source, report, content, g in reader.select_provenance_for(
-            "quarantine-contents", requested
-        )
-        if g.value == reader.minter.quarantine_graph(source.value)
-    }
-    for source in sorted(requested - contents.keys()):
-        raise _damaged(f"record of {source}", "report or content is missing")
+    contents = {}
+    for source in sorted(set(sources)):
+        quads = reader.store.quads(reader.minter.quarantine_graph(source))
+        contents[source] = record_of(QuarantinedContent, quads)
+        if not (contents[source].report and contents[source].content):
+            raise _damaged(f"record of {source}", "report or content is missing")
     return contents
 
 
@@ -112,22 +101,12 @@ def quarantine_quads(
 ) -> list[Quad]:
     """The quads of a quarantine record."""
     digest, title, language, extraction = state
-    node, graph = NamedNode(minter.quarantine(source)), NamedNode(minter.quarantine_graph(source))
-    count = Literal(str(len(report.violations)), datatype=XSD.integer)
-    pairs: list[tuple[NamedNode, Term]] = [
-        (RDF.type, SARAG.Quarantine),
-        (DCTERMS.source, NamedNode(source)),
-        (DCTERMS.language, Literal(language)),
-        (SARAG.sha256, Literal(digest)),
-        (PROV.wasGeneratedBy, NamedNode(extraction)),
-        (PROV.generatedAtTime, when),
-        (SARAG.violations, count),
-        (SARAG.report, Literal(report.turtle)),
-        (SARAG.content, Literal(_ntriples(quad.triple for quad in evidence))),
-    ]
-    if title:
-        pairs.append((DCTERMS.title, Literal(title, language=language)))
-    return [Quad(node, predicate, value, graph) for predicate, value in pairs]
+    node, graph = NamedNode(minter.quarantine(source)), minter.quarantine_graph(source)
+    count = len(report.violations)
+    record = QuarantinedSource(source, title, language, digest, extraction, when.value, count)
+    content = QuarantinedContent(report.turtle, _ntriples(quad.triple for quad in evidence))
+    described = record_quads(record, node, graph, SARAG.Quarantine)
+    return [*described, *record_quads(content, node, graph)]
 
 
 def evidence_of(minter: Minter, source: str, content: str) -> list[Quad]:

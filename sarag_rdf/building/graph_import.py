@@ -1,13 +1,15 @@
 """Imports a file into a named graph, in batches, so that it can resume if it is interrupted.
 
+An `Importer`, which an entry point of the group ``sarag_rdf.importers`` names, says which files
+become the triples of the graph; they are parsed in a child process, which streams N-Triples back.
 The vocabulary of the graph is detected from the properties that it uses.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,60 +17,191 @@ from typing import Any
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
 from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
-from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.iris import Minter, is_iri, sha256_hex
+from sarag_rdf.base.options import declared_options, option
+from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.vocab import SARAG, VOID, text_of
-from sarag_rdf.building.importer import ImportOptions, parse_triples
+from sarag_rdf.base.vocab import (
+    DCTERMS,
+    FOAF,
+    RDFS,
+    SARAG,
+    SCHEMA,
+    SKOS,
+    VOID,
+    WIKIBASE_SCHEMA,
+    Namespace,
+    text_of,
+)
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
-from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS, Imported
+from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS, Imported, graph_size
 from sarag_rdf.graph.records import record_of, record_quads
 from sarag_rdf.graph.store.input_files import (
     BLOCK,
     InputFile,
     PositionProgress,
     RdfReadOptions,
+    StatementBlock,
     input_file,
     parse_quads,
     rdf_format,
+    read_triples,
+    run_in_child,
+    triple_blocks,
+    unpacked,
 )
 
-_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-_SKOS = "http://www.w3.org/2004/02/skos/core#"
-_DC, _DCTERMS = "http://purl.org/dc/elements/1.1/", "http://purl.org/dc/terms/"
-_SCHEMA, _SCHEMAS = "http://schema.org/", "https://schema.org/"
-_FOAF, _DBO = "http://xmlns.com/foaf/0.1/", "http://dbpedia.org/ontology/"
-CANDIDATES: Mapping[str, tuple[str, ...]] = {
+SuggestMapping = Callable[[InputFile, Schema, str, Mapping[str, str]], str]
+"""(file, schema, base IRI of the graph, prefixes) -> a mapping for the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(RdfReadOptions):
+    """How files are read; an importer may add options of its own in a subclass.
+
+    `kind` is the name of the importer. Raises `UsageError` for a text that should be an IRI.
+    """
+
+    name = "an import"
+    kind: str = ""
+    label: tuple[str, ...] = option((), "rdf: IRI of a property for names.")
+    alias: tuple[str, ...] = option((), "rdf: IRI of a property for alternative names.")
+    description: tuple[str, ...] = option((), "rdf: IRI of a property for descriptions.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for iri in [self.base_iri, *self.label, *self.alias, *self.description]:
+            check_iri(iri)
+
+    @property
+    def importer(self) -> Importer:
+        """The importer of this kind."""
+        return importer_of(self.kind)
+
+    def own(self) -> dict[str, Any]:
+        """Flag -> value, for the options of the importer that are not at their defaults.
+
+        The ``str`` of a value identifies it, that of a file by its content.
+        """
+        common = {declared.name for declared in declared_options(ImportOptions)}
+        return {
+            str(declared.flag): getattr(self, declared.name)
+            for declared in declared_options(type(self))
+            if declared.name not in common and getattr(self, declared.name) != declared.default
+        }
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Flag -> value, for those options that select or map triples."""
+        languages = {"--language": self.languages} if self.languages else {}
+        return {**languages, **self.own()}
+
+    @property
+    def identity(self) -> str:
+        """All options on which the imported graph depends, as a text for comparison."""
+        paths = {role: ",".join(iris) for role, iris in self.paths.items() if iris}
+        own = {name: _text(value) for name, value in sorted(self.given.items())}
+        values = {
+            "as": self.kind,
+            "format": self.format or "",
+            "base": self.base_iri or "",
+            **paths,
+            **own,
+        }
+        return "; ".join(f"{name}={value}" for name, value in values.items())
+
+    @property
+    def paths(self) -> dict[str, Sequence[str]]:
+        """Properties by role: label, alias, description."""
+        return {"label": self.label, "alias": self.alias, "description": self.description}
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """A kind of files that can be imported.
+
+    `summary` is a noun phrase for the help. `blocks` reads a file into blocks of about so many
+    triples, without blank nodes, which become IRIs below `genid`; it is a function of a module, as
+    it runs in a child process. `vocabulary` says how the imported graph is read: ``rdf``, ``skos``
+    or ``wikibase``. `options` are its options. `converted` makes one file of a folder, and yields
+    its path. `suggest` writes a mapping for a file from a schema, the base IRI of the graph and
+    prefixes.
+    """
+
+    summary: str
+    blocks: Callable[[InputFile, Any, str, int], Iterator[StatementBlock]]
+    vocabulary: str = "rdf"
+    options: type[ImportOptions] = ImportOptions
+    converted: Callable[[Path, int, Progress], AbstractContextManager[Path]] | None = None
+    suggest: SuggestMapping | None = None
+
+
+def check_iri(iri: str | None) -> None:
+    """Raise `UsageError` for a text that is not an absolute IRI."""
+    if iri and not is_iri(iri):
+        raise UsageError(f"{iri!r} is not an absolute IRI: give one such as https://...")
+
+
+def importer_of(kind: str) -> Importer:
+    """The importer of a kind; raises `UsageError` for an unknown one, `PluginError`."""
+    importer: Importer = load("importers", kind)
+    return importer
+
+
+def _text(value: Any) -> str:
+    return ",".join(sorted(value)) if isinstance(value, tuple) else str(value)
+
+
+def parse_triples(
+    file: InputFile, options: ImportOptions, genid: str, size: int = BLOCK
+) -> Iterator[StatementBlock]:
+    """The triples of a file in blocks of `size`; blank nodes become IRIs below `genid`.
+
+    Raises `InputError`, also for a file on which the child process ends, and `UsageError`.
+    """
+    blocks = options.importer.blocks
+    yield from run_in_child(file, options.max_seconds, blocks, file, options, genid, size)
+
+
+def rdf_blocks(
+    file: InputFile, options: ImportOptions, genid: str, size: int
+) -> Iterator[StatementBlock]:
+    """The triples of an RDF file."""
+    with unpacked(file) as (stream, raw):
+        yield from triple_blocks(read_triples(file, stream, options, genid), size, raw.tell)
+
+
+RDF_FILES = Importer("any RDF", rdf_blocks)
+SKOS_FILES = Importer("a SKOS thesaurus", rdf_blocks, vocabulary="skos")
+
+_DC, _DBO = Namespace("http://purl.org/dc/elements/1.1/"), Namespace("http://dbpedia.org/ontology/")
+CANDIDATES: Mapping[str, tuple[NamedNode, ...]] = {
     "label": (
-        *(f"{_RDFS}label", f"{_SKOS}prefLabel", f"{_SCHEMA}name", f"{_SCHEMAS}name"),
-        *(f"{_FOAF}name", f"{_DCTERMS}title", f"{_DC}title"),
+        *(RDFS.label, SKOS.prefLabel, WIKIBASE_SCHEMA.name, SCHEMA.name, FOAF.name),
+        *(DCTERMS.title, _DC.title),
     ),
     "alias": (
-        *(f"{_SKOS}altLabel", f"{_SKOS}hiddenLabel", f"{_SCHEMA}alternateName"),
-        *(f"{_SCHEMAS}alternateName", f"{_FOAF}nick"),
+        *(SKOS.altLabel, SKOS.hiddenLabel, WIKIBASE_SCHEMA.alternateName, SCHEMA.alternateName),
+        FOAF.nick,
     ),
     "description": (
-        *(f"{_RDFS}comment", f"{_SKOS}definition", f"{_SCHEMA}description"),
-        *(f"{_SCHEMAS}description", f"{_DCTERMS}description", f"{_DC}description"),
-        f"{_DBO}abstract",
+        *(RDFS.comment, SKOS.definition, WIKIBASE_SCHEMA.description, SCHEMA.description),
+        *(DCTERMS.description, _DC.description, _DBO.abstract),
     ),
 }
 """Properties for names and descriptions in common vocabularies, in order of preference."""
-_STATEMENT_PROPERTY = "http://wikiba.se/ontology#statementProperty"
+_WIKIBASE = "http://wikiba.se/ontology#"
+_STATEMENT_PROPERTY = f"{_WIKIBASE}statementProperty"
 _WIKIBASE_PROPERTIES = (
-    *(f"http://wikiba.se/ontology#{name}" for name in ("rank", "statements", "propertyType")),
+    *(f"{_WIKIBASE}{name}" for name in ("rank", "statements", "propertyType", "statementProperty")),
     *(f"http://www.wikidata.org/prop/direct/{number}" for number in ("P31", "P279")),
 )
 """A graph with one of these properties is a Wikibase dump, even without labels."""
-_LABEL_PROPERTY = {
-    "skos": f"{_SKOS}prefLabel",
-    "wikibase": f"{_RDFS}label",
-    "wikibase-truthy": f"{_RDFS}label",
-}
-_BROADER = f"{_SKOS}broader"
 _SARAG_PROPERTIES = tuple(
-    SARAG[name].value for name in ("subjectMention", "descriptionOf", "mentions")
+    property_.value for property_ in (SARAG.subjectMention, SARAG.descriptionOf, SARAG.mentions)
 )
 
 
@@ -81,29 +214,24 @@ class GraphProfile:
     is_named: bool = True
 
 
-def profile_properties(requested: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Properties whose use in a graph determines its profile."""
-    candidates = {iri for iris in (*CANDIDATES.values(), *requested.values()) for iri in iris}
-    return frozenset({_STATEMENT_PROPERTY, *_WIKIBASE_PROPERTIES, *_SARAG_PROPERTIES, *candidates})
-
-
 def profile_of(kind: str, used: Set[str], requested: Mapping[str, Sequence[str]]) -> GraphProfile:
     """The profile of a graph that uses these properties; raises `InputError` if it has no names.
 
     A Wikibase dump may have no names, as it can still be queried with SPARQL.
     """
-    markers = {_STATEMENT_PROPERTY, *_WIKIBASE_PROPERTIES}
-    is_wikibase = kind == "wikibase" and not markers.isdisjoint(used)
+    is_wikibase = kind == "wikibase" and not used.isdisjoint(_WIKIBASE_PROPERTIES)
     if any(iri in used for iri in _SARAG_PROPERTIES):
         raise InputError("this is an export of sarag: import it with --as sarag")
     if kind == "wikibase" and _STATEMENT_PROPERTY not in used:
         kind = "wikibase-truthy"
     paths: dict[str, Sequence[str]] = {}
     for role, candidates in CANDIDATES.items() if kind == "rdf" else ():
-        properties = [iri for iri in requested.get(role) or candidates if iri in used]
+        common = (node.value for node in candidates)
+        properties = [iri for iri in requested.get(role) or common if iri in used]
         if properties:
             paths[role] = properties
-    labels = paths.get("label", ()) if kind == "rdf" else [_LABEL_PROPERTY[kind]]
+    label = SKOS.prefLabel if kind == "skos" else RDFS.label
+    labels = paths.get("label", ()) if kind == "rdf" else [label.value]
     is_named = any(iri in used for iri in labels)
     if not (is_named or is_wikibase):
         what = "a SKOS vocabulary" if kind == "skos" else "a Wikibase dump"
@@ -116,31 +244,28 @@ def profile_of(kind: str, used: Set[str], requested: Mapping[str, Sequence[str]]
     return GraphProfile(kind, paths, is_named)
 
 
-def used_properties(reader: GraphReader, graph: str, properties: Iterable[str]) -> set[str]:
-    """The properties that are used in a loaded graph."""
+def used_properties(
+    reader: GraphReader, graph: str, requested: Mapping[str, Sequence[str]]
+) -> set[str]:
+    """Of the properties that determine the profile of a graph, those that it uses."""
+    properties = {node.value for nodes in CANDIDATES.values() for node in nodes}
+    properties |= {iri for iris in requested.values() for iri in iris}
+    properties |= {*_WIKIBASE_PROPERTIES, *_SARAG_PROPERTIES}
     query = query_file("index", "property-uses")
-    text = query.fill([NamedNode(iri) for iri in sorted(set(properties))], {"kg": graph})
+    text = query.fill([NamedNode(iri) for iri in sorted(properties)], {"kg": graph})
     return {property_.value for (property_,) in reader.store.select(text, query.key).rows}
 
 
 def broader_cycle(reader: GraphReader, graph: str) -> list[str]:
     """A cycle of concepts linked by ``skos:broader``, in order; usually empty."""
-    wider: defaultdict[str, list[str]] = defaultdict(list)
-    for quad in reader.store.quads(graph):
-        if quad.predicate.value == _BROADER and isinstance(quad.object, NamedNode):
-            wider[str(getattr(quad.subject, "value", ""))].append(quad.object.value)
-    done: set[str] = set()
-    for start in sorted(wider):
-        path = [start]
-        while path:
-            further = next((n for n in wider.get(path[-1], ()) if n not in done), None)
-            if further is None:
-                done.add(path.pop())
-            elif further in path:
-                return path[path.index(further) :]
-            else:
-                path.append(further)
-    return []
+    import networkx as nx
+
+    broader = (q for q in reader.store.quads(graph) if q.predicate == SKOS.broader)
+    wider = nx.DiGraph(sorted((text_of(quad.subject), text_of(quad.object)) for quad in broader))
+    try:
+        return [concept for concept, _ in nx.find_cycle(wider)]
+    except nx.NetworkXNoCycle:
+        return []
 
 
 BATCH = 500_000
@@ -256,12 +381,10 @@ def _load(
     """Load a file after the last checkpoint of its record, and write its metadata."""
     name, graph = record.name, record.graph
     notes = _load_triples(reader, file, options, record, progress)
-    text = query_file("index", "graph-size").fill(None, {"kg": graph})
-    ((size,),) = reader.store.select(text, "triples").rows
-    count = int(size.value)
+    count = graph_size(reader.store, graph)
     if not count:
         raise InputError(_empty_message(file, options))
-    used = used_properties(reader, graph, profile_properties(options.paths))
+    used = used_properties(reader, graph, options.paths)
     profile = profile_of(options.importer.vocabulary, used, options.paths)
     paths: dict[str, Any] = {role: tuple(iris) for role, iris in profile.paths.items()}
     complete = replace(record, kind=profile.kind, state=COMPLETE, triples=count)

@@ -16,6 +16,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES, Term, iri, iri_or_literal
+from sarag_rdf.building import derive
 from sarag_rdf.building.decision_records import Decisions
 from sarag_rdf.building.derive import (
     ALIAS,
@@ -29,25 +30,6 @@ from sarag_rdf.building.derive import (
     SourceEvidence,
     Statement,
     Vote,
-    alias_claims_in,
-    claimed_classes,
-    class_triples,
-    derive,
-    end_links,
-    entities,
-    entity_names,
-    implied_classes,
-    mention_triples,
-    mentioned_in,
-    mentions_of,
-    normalized_name_lookup,
-    normalized_names,
-    properties_of,
-    related_pairs,
-    related_to_triple,
-    resolve,
-    statement_triples,
-    text_links,
 )
 from sarag_rdf.building.retained import (
     NotIncrementalError,
@@ -63,6 +45,12 @@ _ViewDifference = tuple[set[Triple], set[Triple]]
 Triples in both sets do not change."""
 _RESOLUTION_PROPERTIES = (NORMALIZED_NAME, ALIAS_MENTION)
 """Properties of mentions that determine their entity."""
+_VOTED = {
+    SKOS.prefLabel: (NAME, ALIAS),
+    SKOS.altLabel: (NAME, ALIAS),
+    SARAG.value: (VALUE,),
+}
+"""Property of an entity -> the properties of the votes that it may follow from."""
 VoteChange = tuple[str, Term, int]
 """(property, value, change of the number of sources)"""
 
@@ -97,19 +85,13 @@ class MentionTargets:
 class EntityNames:
     """The labels and classes of entities in the store."""
 
-    def __init__(self, triples: Mapping[str, set[Triple]]) -> None:
-        self._triples = triples
-
-    @classmethod
-    def of(cls, rows: Iterable[tuple[Any, ...]]) -> EntityNames:
+    def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """From rows of (entity, property, value)."""
-        triples: defaultdict[str, set[Triple]] = defaultdict(set)
+        self._triples: defaultdict[str, set[Triple]] = defaultdict(set)
         for entity, property_, value in rows:
-            triples[entity.value].add(Triple(entity, property_, value))
-        return cls(triples)
+            self._triples[entity.value].add(Triple(entity, property_, value))
 
-    def has(self, entity: str) -> bool:
-        """Whether an entity has a label or class."""
+    def __contains__(self, entity: str) -> bool:
         return entity in self._triples
 
     def triples(self, entities: Iterable[str]) -> set[Triple]:
@@ -120,18 +102,10 @@ class EntityNames:
         """All votes on these mentions that could have produced the existing labels and classes."""
         votes: set[Vote] = set()
         for mention, entity in refers_to.items():
-            labels = {
-                triple.object
-                for triple in self._triples.get(entity, ())
-                if triple.predicate in (SKOS.prefLabel, SKOS.altLabel)
-            }
             votes |= {(mention, ENTITY_TYPE, Literal(type_)) for type_ in TYPE_CLASSES}
-            votes |= {(mention, p, iri_or_literal(v)) for p in (NAME, ALIAS) for v in labels}
-            votes |= {
-                (mention, VALUE, iri_or_literal(triple.object))
-                for triple in self._triples.get(entity, ())
-                if triple.predicate == SARAG.value
-            }
+            for triple in self._triples.get(entity, ()):
+                properties = _VOTED.get(triple.predicate, ())
+                votes |= {(mention, p, iri_or_literal(triple.object)) for p in properties}
         return votes
 
     def is_unchanged(self, entity: str, changes: Iterable[VoteChange]) -> bool:
@@ -166,19 +140,19 @@ def refresh(
     vote_counts: VoteCounts | None = None,
     decisions: Decisions | None = None,
 ) -> Change:
-    """The change of the traversed graph that follows from a change of source graphs.
+    """The change of source graphs, and that of the traversed graph which follows from it.
 
     `drop` are the source graphs to delete or replace; `insert` are quads of new source graphs.
-    Returns the whole change, including that of the source graphs; nothing is written. `vote_counts`
-    is the writer's cache of counts, which is updated as if the change had been made. `decisions`
-    are the decisions after the change, if they change too.
+    Nothing is written. `vote_counts` is the writer's cache of counts, which is updated as if the
+    change had been made. `decisions` are those after the change, if they change too.
     """
     known = Decisions.read(reader)
     decisions = known if decisions is None else decisions
     quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
     old, new = SourceEvidence.of(quads, known), SourceEvidence.of(insert, decisions)
     vote_counts = VoteCounts() if vote_counts is None else vote_counts
-    retained = RetainedEvidence(reader, drop, old, vote_counts, decisions, known.variant_names)
+    variants = decisions.variant_names | known.variant_names
+    retained = RetainedEvidence(reader, frozenset(drop), old, vote_counts, decisions, variants)
     try:
         if decisions.typing != known.typing:
             raise NotIncrementalError  # noqa: TRY301
@@ -252,17 +226,19 @@ def _derive_all(
     unchanged = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
     evidence = SourceEvidence.of(chain(unchanged, quads), decisions)
     owners: defaultdict[str, set[str]] = defaultdict(set)
-    for mention, alias in alias_claims_in(evidence.votes):
+    for mention, alias in derive.alias_claims_in(evidence.votes):
         owners[alias].add(mention)
-    names = normalized_name_lookup(evidence.votes)
-    roots = resolve(sorted(mentioned_in(evidence.votes)), decisions.owners(owners), names)
-    targets = entities(reader.minter, roots, decisions)
+    names = derive.normalized_name_lookup(evidence.votes)
+    roots = derive.resolve(
+        sorted(derive.mentioned_in(evidence.votes)), decisions.owners(owners), names
+    )
+    targets = derive.entities(reader.minter, roots, decisions)
     for variant in sorted(decisions.bases, reverse=True):
         name = decisions.bases[variant]
         if variant in targets and name not in roots:
             targets[name] = targets[variant]
-    rules = ClassRules.read(reader, properties_of(evidence.statements), without, quads)
-    return derive(evidence, targets, rules, decisions)
+    rules = ClassRules.read(reader, derive.properties_of(evidence.statements), without, quads)
+    return derive.derive(evidence, targets, rules, decisions)
 
 
 @dataclass(slots=True)
@@ -297,11 +273,11 @@ class _ViewChange:
     def _find_targets(self, changed_decisions: set[str]) -> None:
         """Find the entities of the mentions in the change, and of all whose entity changes."""
         reader, retained, new, decisions = self.reader, self.retained, self.new, self.decisions
-        claims, mentioned = alias_claims_in(new.votes), mentioned_in(new.votes)
+        claims, mentioned = derive.alias_claims_in(new.votes), derive.mentioned_in(new.votes)
         votes = self.old.votes.keys() ^ new.votes.keys()
         flipped = {vote for vote in votes if vote[1] in _RESOLUTION_PROPERTIES}
         flipped -= retained.supported(flipped)
-        affected = {alias for _, alias in alias_claims_in(flipped)} | changed_decisions
+        affected = {alias for _, alias in derive.alias_claims_in(flipped)} | changed_decisions
         claiming = {
             (m.value, a.value) for m, a in reader.select_provenance_for("mention-claims", affected)
         }
@@ -311,12 +287,12 @@ class _ViewChange:
         retained.require_no_variants(affected)
 
         before = mention_targets(reader, affected | self.old.mentions | new.mentions)
-        removed = mentioned_in(flipped) - mentioned
+        removed = derive.mentioned_in(flipped) - mentioned
         affected |= mentioned - before.keys()
         present = (before.keys() | mentioned) - removed
         roots = self._resolved(affected & present)
         after = {name: before[name] for name in before if name in present}
-        after |= entities(reader.minter, roots, decisions)
+        after |= derive.entities(reader.minter, roots, decisions)
 
         decision_names |= {
             name for name in decisions.names if before.get(name) != after.get(name)
@@ -326,7 +302,7 @@ class _ViewChange:
         retained.require_no_variants(members)
         before |= mention_targets(reader, members)
         roots |= self._resolved(members)
-        after |= entities(reader.minter, roots, decisions)
+        after |= derive.entities(reader.minter, roots, decisions)
         self.targets = MentionTargets(reader, before, after)
 
     def _cluster_members(
@@ -349,18 +325,18 @@ class _ViewChange:
     def _resolved(self, names: set[str]) -> dict[str, str]:
         """The resolution of mentions after the change: to themselves, or to one other."""
         owners = self.retained.owners(names)
-        for mention, alias in alias_claims_in(self.new.votes):
+        for mention, alias in derive.alias_claims_in(self.new.votes):
             owners[alias].add(mention)
         further = {owner for name in names for owner in owners[name]} - names
         for alias, mentions in self.retained.owners(further).items():
             owners[alias] |= mentions
-        new_name = normalized_name_lookup(self.new.votes)
+        new_name = derive.normalized_name_lookup(self.new.votes)
 
         def normalized(mention: str) -> str:
             rows = self.reader.select_provenance_for("normalized-names", [mention])
             return new_name(mention) or min((name.value for _, name in rows), default="")
 
-        return resolve(sorted(names), self.decisions.owners(owners), normalized)
+        return derive.resolve(sorted(names), self.decisions.owners(owners), normalized)
 
     def _mentions_of(self, entities: Iterable[str]) -> list[tuple[str, str]]:
         """(entity, mention) pairs of entities in the view."""
@@ -372,13 +348,13 @@ class _ViewChange:
         targets, moved = self.targets, self.targets.moved
         rows = self.reader.select_provenance_for("normalized-names", moved & targets.before.keys())
         before: dict[str, Literal] = {mention.value: name for mention, name in rows}
-        after = before | normalized_names(self.new.votes)
+        after = before | derive.normalized_names(self.new.votes)
         removed: set[Triple] = set()
         added: set[Triple] = set()
         for mention in moved & targets.before.keys():
-            removed |= mention_triples(mention, targets.before[mention], before.get(mention))
+            removed |= derive.mention_triples(mention, targets.before[mention], before.get(mention))
         for mention in moved & targets.after.keys():
-            added |= mention_triples(mention, targets.after[mention], after.get(mention))
+            added |= derive.mention_triples(mention, targets.after[mention], after.get(mention))
         return removed, added
 
     def _texts(self) -> _ViewDifference:
@@ -386,11 +362,11 @@ class _ViewChange:
         targets, old, new = self.targets, self.old.text_mentions, self.new.text_mentions
         unchanged = self.retained.text_mentions(mentions=targets.moved)
         targets.load_targets(mention for _, _, mention in old | new)
-        removed = text_links(old | unchanged, targets.before)
-        added = text_links(new | unchanged, targets.after)
+        removed = derive.text_links(old | unchanged, targets.before)
+        added = derive.text_links(new | unchanged, targets.after)
         others = self.retained.text_mentions(texts={iri(link.subject) for link in removed - added})
         targets.load_targets(mention for _, _, mention in others)
-        return removed, added | text_links(others, targets.after)
+        return removed, added | derive.text_links(others, targets.after)
 
     def _relationships(self) -> _ViewDifference:
         """Links of relationships, and between the entities that they relate."""
@@ -398,18 +374,21 @@ class _ViewChange:
         unchanged = retained.relationships(mentions=targets.moved)
         before, after = self.old.relationships | unchanged, self.new.relationships | unchanged
         targets.load_targets(mention for _, *ends in before | after for mention in ends)
-        removed = end_links(before, targets.before)
-        lost = {iri(link.subject) for link in removed - end_links(after, targets.after)}
+        removed = derive.end_links(before, targets.before)
+        lost = {iri(link.subject) for link in removed - derive.end_links(after, targets.after)}
         after |= retained.relationships(relationships=lost)
         targets.load_targets(mention for _, *ends in after for mention in ends)
 
-        pair_of = {row[0]: pair for row in before for pair in related_pairs([row], targets.before)}
-        pairs = related_pairs(after, targets.after)
+        pair_of = {
+            row[0]: pair for row in before for pair in derive.related_pairs([row], targets.before)
+        }
+        pairs = derive.related_pairs(after, targets.after)
         unrelated = set(pair_of.values()) - pairs
         unrelated -= still_related(self.reader, unrelated, pair_of)
         return (
-            removed | {related_to_triple(*pair) for pair in unrelated},
-            end_links(after, targets.after) | {related_to_triple(*pair) for pair in pairs},
+            removed | {derive.related_to_triple(*pair) for pair in unrelated},
+            derive.end_links(after, targets.after)
+            | {derive.related_to_triple(*pair) for pair in pairs},
         )
 
     def _statements(self) -> _ViewDifference:
@@ -422,11 +401,11 @@ class _ViewChange:
         decisions = self.decisions
         unchanged = retained.statements(mentions=targets.moved)
         before, after = self.old.statements | unchanged, self.new.statements | unchanged
-        rules = ClassRules.read(reader, properties_of(before | after))
+        rules = ClassRules.read(reader, derive.properties_of(before | after))
         moved_votes = retained.class_votes(targets.moved)
         old_votes = self.old.votes.keys() | moved_votes
         new_votes = self.new.votes.keys() | moved_votes
-        mentions = mentions_of(before | after)
+        mentions = derive.mentions_of(before | after)
         mentions |= {m for m, property_, _ in old_votes | new_votes if property_ == ENTITY_CLASS}
         if not mentions and not decisions.classes:
             return set(), set()
@@ -435,11 +414,11 @@ class _ViewChange:
         def derived(
             statements: set[Statement], votes: Collection[Vote], refers_to: Mapping[str, str]
         ) -> set[Triple]:
-            claims = claimed_classes(votes, refers_to)
-            claims |= implied_classes(statements, refers_to, rules, decisions)
-            return statement_triples(statements, refers_to, decisions) | class_triples(
-                claims, refers_to, decisions
-            )
+            claims = derive.claimed_classes(votes, refers_to)
+            claims |= derive.implied_classes(statements, refers_to, rules, decisions)
+            return derive.statement_triples(
+                statements, refers_to, decisions
+            ) | derive.class_triples(claims, refers_to, decisions)
 
         removed = derived(before, old_votes, targets.before)
         added = derived(after, new_votes, targets.after)
@@ -453,9 +432,9 @@ class _ViewChange:
             statements = after | retained.statements(
                 entities=affected, relationships=lost & relationships
             )
-            rules = ClassRules.read(reader, properties_of(statements))
+            rules = ClassRules.read(reader, derive.properties_of(statements))
             names = {mention for _, mention in self._mentions_of(affected)}
-            targets.load_targets(names | mentions_of(statements))
+            targets.load_targets(names | derive.mentions_of(statements))
             votes = new_votes | retained.class_votes(names)
             added |= derived(statements, votes, targets.after)
             removed |= {
@@ -471,20 +450,22 @@ class _ViewChange:
         unmoved = {n: e for n, e in targets.after.items() if n not in moved}
         changes = changed_votes(self.old, self.new, unmoved)
         affected = entities | changes.keys()
-        names = EntityNames.of(self.reader.select_provenance_for("entity-names", affected))
+        names = EntityNames(self.reader.select_provenance_for("entity-names", affected))
         entities |= {e for e, votes in changes.items() if not names.is_unchanged(e, votes)}
 
         pairs = self._mentions_of(entities)
         unchanged = {mention: entity for entity, mention in pairs if mention not in moved}
         added = {name: targets.after[name] for name in moved if name in targets.after}
-        recounted = added.keys() | {n for n, entity in unchanged.items() if not names.has(entity)}
+        recounted = added.keys() | {n for n, entity in unchanged.items() if entity not in names}
         counted = {name: entity for name, entity in unchanged.items() if name not in recounted}
         votes, more = retained.lower_bounds(names.candidate_votes(counted))
         mentions = unchanged | added
         new_votes = Counter({v: n for v, n in self.new.votes.items() if v[0] in mentions})
         new_votes += retained.votes(recounted)
         votes |= retained.count(votes_to_count(votes + new_votes, more, mentions))
-        return names.triples(entities), entity_names(votes + new_votes, mentions, self.decisions)
+        return names.triples(entities), derive.entity_names(
+            votes + new_votes, mentions, self.decisions
+        )
 
 
 def changed_votes(

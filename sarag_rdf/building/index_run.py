@@ -20,7 +20,7 @@ from pyoxigraph import Quad
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import CountsDiscarded, Extractor, Progress, silent
 from sarag_rdf.base.types import Document, Extraction, Method
-from sarag_rdf.building.commit import Writer, remove_with
+from sarag_rdf.building.commit import Writer, remove
 from sarag_rdf.building.evidence_quarantine import (
     quarantine_problem,
     quarantine_quads,
@@ -78,9 +78,8 @@ def run(
 ) -> IndexReport:
     """Carry out a plan in several commits; `written` is called with the texts of each.
 
-    If the extraction of a document fails, its source becomes a problem in the report. An error that
-    affects every document, such as an unreachable endpoint, is raised after the completed sources
-    have been committed. Deletions come last. Progress counts committed documents.
+    A source of which a document fails becomes a problem in the report. An error that affects every
+    document is raised after the completed sources have been committed. Deletions come last.
     """
     report = initial_report(plan)
     writer = Writer(reader, plan.method)
@@ -114,7 +113,7 @@ def run(
     _commit(writer, plan.method, batch, report)
     advance(pending)
     report.discarded += _discarded(extractor) - before
-    report.deleted = remove_with(writer, tuple(plan.deletions), progress)
+    report.deleted = remove(writer, tuple(plan.deletions), progress)
     writer.finish()
     if report.unknown_types:
         log.warning(unknown_types_warning(report.unknown_types))
@@ -167,7 +166,11 @@ def _commit(
             extractions = [(document, resolve_types(result)) for document, result in raw]
             graph = SourceGraph(minter, planned.source, planned.iri, method, extractions)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-            report.problems.append(InputProblem(planned.name, _invalid_extraction(error)))
+            message = (
+                f"its extraction cannot be written as RDF ({type(error).__name__}: {error}): names "
+                "and texts must be strings without lone surrogates, confidences must be numbers"
+            )
+            report.problems.append(InputProblem(planned.name, message))
             continue
         quads = graph.quads
         written.append(planned)
@@ -175,7 +178,14 @@ def _commit(
         if validation.conforms:
             insert += quads
             drop += [minter.source_graph(planned.iri)] if planned.known else []
-            _count(report, planned, raw, graph)
+            report.updated += planned.known
+            report.added += not planned.known
+            report.documents += len(raw)
+            report.relationships += graph.relationships
+            report.discarded += graph.discarded
+            for _, extraction in raw:
+                report.mentions += len(extraction.mentions)
+                report.unknown_types += unknown_types(extraction)
         else:
             state = state_of(planned.source, extraction_iri(minter, planned.iri, method))
             quarantine += quarantine_quads(minter, planned.iri, state, quads, validation, when)
@@ -198,27 +208,6 @@ def _texts(batch: list[tuple[PlannedSource, _Extractions]]) -> Iterator[str]:
         yield from (relation.sentence for relation in extraction.relations)
 
 
-def _invalid_extraction(error: Exception) -> str:
-    return (
-        f"its extraction cannot be written as RDF ({type(error).__name__}: {error}): names and "
-        "texts must be strings without lone surrogates, confidences must be numbers"
-    )
-
-
 def _discarded(extractor: Extractor) -> Counter[str]:
     """The extractor's counts of discarded items so far, if it has any."""
     return Counter(extractor.discarded if isinstance(extractor, CountsDiscarded) else {})
-
-
-def _count(
-    report: IndexReport, planned: PlannedSource, extractions: _Extractions, graph: SourceGraph
-) -> None:
-    """Add one source to the report; its `extractions` still have their unknown types."""
-    report.updated += planned.known
-    report.added += not planned.known
-    report.documents += len(extractions)
-    report.mentions += sum(len(extraction.mentions) for _, extraction in extractions)
-    report.relationships += graph.relationships
-    report.discarded += graph.discarded
-    for _, extraction in extractions:
-        report.unknown_types += unknown_types(extraction)

@@ -6,13 +6,11 @@ the triple. Links follow the entities that they start from when these are merged
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,9 @@ from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import Minter, namespace
-from sarag_rdf.base.ports import Change
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.ports import Change, Embedder
 from sarag_rdf.base.vocab import OWL, SARAG, SCHEMA, SEMAPV, SKOS, SSSOM, iri, text_of
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import NO_MAPPING as NO_MAPPING
@@ -30,6 +28,34 @@ from sarag_rdf.graph.records import Match as Match
 from sarag_rdf.graph.records import by_subject, record_of
 from sarag_rdf.graph.texts import documents_of
 
+NAME_SIMILARITIES = ("characters", "embedding", "none")
+
+
+@dataclass(frozen=True)
+class CandidateOptions(Options):
+    """Options of the search for candidates.
+
+    With `by_name` the other graph is not read as a whole, but queried for equal names.
+    """
+
+    name = "the search for candidates"
+    per_entity: int = option(3, "Maximum number of candidates.", ge=1)
+    min_confidence: float = option(0.5, "Minimum confidence of a candidate.", ge=0, le=1)
+    near: str = option(
+        "characters", "How to compare names if none are equal.", choices=NAME_SIMILARITIES
+    )
+    date: str = ""
+    by_name: bool = False
+
+
+Linker = Callable[
+    [GraphReader, GraphReader, Callable[[], Embedder], CandidateOptions, frozenset[str]],
+    list[Match],
+]
+"""(own graph, other graph, embedder, options, entities that are linked already) -> candidates.
+
+A linker is such a function that an entry point of the group ``sarag_rdf.linkers`` names.
+"""
 EXACT = SKOS.exactMatch.value
 SAME_AS = OWL.sameAs.value
 PREDICATES = (
@@ -161,19 +187,14 @@ def write_table(
     """
     listed = list(matches)
     ends = (iri for m in listed for iri in (m.subject, m.predicate, m.object, m.justification))
-    curie_map = prefixes_for(ends, prefixes)
-    rows = [cells(match, Curies(curie_map)) for match in listed]
+    curies = Curies(prefixes, ends)
+    rows = [cells(match, curies) for match in listed]
     used = [c for c in FIELDS if c in REQUIRED or any(row[c] for row in rows)]
-    buffer = io.StringIO()
-    for key, value in header.items():
-        buffer.write(f"#{key}: {json.dumps(value, ensure_ascii=False)}\n")
-    buffer.write("#curie_map:\n" if curie_map else "")
-    for prefix, base in curie_map.items():
-        buffer.write(f"#  {prefix}: {json.dumps(base, ensure_ascii=False)}\n")
-    table = csv.DictWriter(buffer, used, extrasaction="ignore", delimiter="\t", lineterminator="\n")
-    table.writeheader()
-    table.writerows({column: tabular.written_cell(row[column]) for column in used} for row in rows)
-    return buffer.getvalue()
+    head = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in header.items()]
+    head += ["curie_map:"] if curies.used else []
+    head += [f"  {name}: {json.dumps(b, ensure_ascii=False)}" for name, b in curies.used.items()]
+    table = tabular.write_table(used, rows).removeprefix("\ufeff")
+    return "\n".join([*(f"#{line}" for line in head), table])
 
 
 def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
@@ -187,37 +208,17 @@ def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
 
 
 def read_table(path: Path) -> list[Match]:
-    """The rows of a table; raises `InputError` with the lines of all errors."""
-    lines = read_text(path).splitlines(keepends=True)
-    head = [line for line in lines if line.startswith("#")]
-    curies = Curies(_curie_map(path, head))
-    # Header lines become empty, so that line numbers are those of the file.
-    body = ["\n" if line.startswith("#") else line for line in lines]
-    table = csv.reader(body, delimiter="\t", strict=True)
-    try:
-        (_, names), *rows = [(table.line_num, row) for row in table if any(row)] or [(0, [])]
-    except csv.Error as error:
-        raise InputError(f"{path} cannot be read as tab-separated values: {error}") from error
-    missing = [name for name in REQUIRED if name not in names]
-    if missing:
-        columns = ", ".join(missing)
-        raise InputError(f"{path} is not an SSSOM table: it has no column {columns}")
-    matches: list[Match] = []
-    errors: list[str] = []
-    for line, cells in rows:
-        try:
-            matches.append(_match(names, cells, curies, line))
-        except ValueError as error:
-            errors.append(f"line {line}: {error}")
-    tabular.raise_for_rows(path, errors)
-    return matches
+    """The rows of a table; raises `InputError` with the rows of all errors."""
+    rows = tabular.read_table(path, REQUIRED, "an SSSOM table")
+    curies = Curies(_curie_map(path))
+    return tabular.parse_rows(path, rows, lambda row: _match(row, curies))
 
 
-def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
+def _curie_map(path: Path) -> dict[str, str]:
     import yaml
 
     try:
-        data = yaml.safe_load("".join(line[1:] for line in head)) or {}
+        data = yaml.safe_load(tabular.read_comments(path)) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise InputError(f"the header of {path} is not YAML: {problem}") from error
@@ -227,10 +228,7 @@ def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
     return {str(prefix): base for prefix, base in prefixes.items()}
 
 
-def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int) -> Match:
-    if len(cells) != len(names):
-        raise ValueError(f"{len(cells)} cells for {len(names)} columns")
-    row = tabular.TableRow(line, dict(zip(names, map(tabular.read_cell, cells), strict=True)))
+def _match(row: tabular.TableRow, curies: Curies) -> Match:
     values: dict[str, Any] = {name: row[column] for column, name in FIELDS.items()}
     for column in REQUIRED:
         if not row[column]:
@@ -248,7 +246,7 @@ def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int
         raise ValueError(f"mapping_date is '{values['date']}', not a date such as 2026-01-31")
     values["negated"] = values["negated"] == "Not"
     is_accepted = tabular.DECISION not in row.cells or bool(row.decision())
-    return Match(**values, line=line, accepted=is_accepted)
+    return Match(**values, row=row.number, accepted=is_accepted)
 
 
 def _share(name: str, text: str) -> float | None:
@@ -281,25 +279,22 @@ _KNOWN = {
 }
 
 
-def prefixes_for(iris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Prefix -> namespace for all IRIs: those `given`, well-known ones, then ns1, ns2, ..."""
-    names = {base: prefix for prefix, base in (BUILT_IN | _KNOWN | dict(given)).items()}
-    prefixes: dict[str, str] = {}
-    number = 0
-    for base in sorted({namespace(name) for name in iris}):
-        if base not in names:
-            number += 1
-            names[base] = f"ns{number}"
-        prefixes[names[base]] = base
-    return dict(sorted(prefixes.items()))
-
-
 class Curies:
-    """Shortens IRIs with given prefixes, and expands CURIEs with these and `BUILT_IN`."""
+    """Shortens IRIs with the prefixes in `used`, and expands CURIEs with these and `BUILT_IN`.
 
-    def __init__(self, prefixes: Mapping[str, str]) -> None:
-        self._bases = {**BUILT_IN, **prefixes}
-        self._prefixes = {base: prefix for prefix, base in prefixes.items()}
+    With `iris`, those in `used` are for them: given ones, well-known ones, then ns1, ns2, ...
+    """
+
+    def __init__(self, prefixes: Mapping[str, str], iris: Iterable[str] | None = None) -> None:
+        self.used = dict(prefixes)
+        if iris is not None:
+            spaces = sorted(map(namespace, iris))
+            names = {base: prefix for prefix, base in (BUILT_IN | _KNOWN | self.used).items()}
+            unknown = dict.fromkeys(base for base in spaces if base not in names)
+            names |= {base: f"ns{number}" for number, base in enumerate(unknown, start=1)}
+            self.used = dict(sorted((names[base], base) for base in spaces))
+        self._bases = {**BUILT_IN, **self.used}
+        self._prefixes = {base: prefix for prefix, base in self.used.items()}
 
     def shorten(self, iri: str) -> str:
         base = namespace(iri)
@@ -339,7 +334,7 @@ def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
     starts with a byte order mark, so that spreadsheets recognise UTF-8.
     """
     entities = {iri for match in matches for iri in match.pair}
-    documents, samples = documents_of(reader, entities), _samples(reader, entities)
+    documents, samples = documents_of(reader, entities), samples_of(reader, entities)
     rows = []
     for match in matches:
         row = cells(match)
@@ -350,7 +345,7 @@ def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
     return tabular.write_table(REVIEW_COLUMNS, rows)
 
 
-def _samples(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:
+def samples_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:
     """Entity -> its longest description that fits, or else the start of a longer one."""
     texts: defaultdict[str, set[str]] = defaultdict(set)
     for entity, text in reader.rows_for("entity-descriptions", entities):

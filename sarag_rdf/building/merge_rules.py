@@ -22,8 +22,6 @@ from sarag_rdf.graph.graph_reader import GraphReader
 
 NEAR = 0.9
 """Minimum cosine of the names of two entities, by default."""
-SHARED, CHAINED = 0.7, 0.4
-"""Confidence in a shared alias, and in a chain of them."""
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
 
@@ -90,11 +88,7 @@ Nearest = Callable[[str, float], list[tuple[str, float]]]
 
 @dataclass(frozen=True, slots=True)
 class MergeContext:
-    """What a rule may look at.
-
-    `nearest` compares the embeddings of names; `minimum_cosine` is that of the user. `targets` and
-    `merged` are the entities of earlier merges.
-    """
+    """What a rule may look at: `targets` and `merged` are the entities of earlier merges."""
 
     features: EntityFeatures
     nearest: Nearest
@@ -119,10 +113,9 @@ def propose(
 ) -> list[Match]:
     """The proposals of a rule, by descending confidence; no entity is both target and duplicate.
 
-    A pair is omitted if its duplicate is the target of an earlier pair, or if one of its entities
-    has been merged by an earlier pair. Previous merges count as earlier pairs, so that a rule whose
-    proposals were accepted proposes nothing more for the same documents. Pairs that were decided to
-    be different are omitted too.
+    A pair is omitted if its duplicate is the target of an earlier pair, if one of its entities has
+    been merged by an earlier pair, or if it was decided to be different. Previous merges count as
+    earlier pairs: a rule whose proposals were accepted proposes nothing more.
     """
     minter = reader.minter
     decisions = Decisions.read(reader)
@@ -217,42 +210,6 @@ def _propose_near(context: MergeContext) -> Iterator[Match]:
                 yield proposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
 
 
-def _propose_shared_alias(context: MergeContext) -> Iterator[Match]:
-    """Entities of which one has a name or alias of the other, and those of which this leads on.
-
-    With N(e) the names and aliases of an entity, e and f are one if N(e) and N(f) overlap, or if a
-    chain of overlaps leads from e to f: what comes of adding entities one by one to those with
-    which their names overlap (SA-RAG paper, section 5.3), whatever their order. Each group has one
-    target, so that it is merged as a whole.
-    """
-    features = context.features
-    owners: defaultdict[str, list[str]] = defaultdict(list)
-    for entity in sorted(features.names):
-        for name in features.every_name[entity] - {""}:
-            owners[name].append(entity)
-    group = {entity: [entity] for entity in features.names}
-    for sharing in owners.values():
-        for other in sharing[1:]:
-            one, two = group[sharing[0]], group[other]
-            if one is not two:
-                large, small = (one, two) if len(one) >= len(two) else (two, one)
-                large += small
-                group |= dict.fromkeys(small, large)
-    for members in {id(members): members for members in group.values()}.values():
-        target = min(
-            members,
-            key=lambda e: (
-                *(e not in context.targets, e in context.merged),
-                *(-len(features.texts[e]), -len(features.names[e]), e),
-            ),
-        )
-        for duplicate in sorted(set(members) - {target}):
-            overlap = features.every_name[target] & features.every_name[duplicate]
-            confidence = SHARED if overlap else CHAINED
-            yield proposal(target, duplicate, SEMAPV.LexicalMatching, confidence)
-
-
 SAME_WORDS = MergeRule(_propose_same_words)
 INITIALS = MergeRule(_propose_initials)
 NEAR_NAMES = MergeRule(_propose_near)
-SHARED_ALIAS = MergeRule(_propose_shared_alias)

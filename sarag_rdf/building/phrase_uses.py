@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pyoxigraph import Literal, Quad
+from pyoxigraph import Literal
 
 from sarag_rdf.base.iris import phrase_key
-from sarag_rdf.base.vocab import SARAG, Term, iri, iri_or_literal
+from sarag_rdf.base.vocab import SARAG, Term, iri, text_of
 from sarag_rdf.building.decision_records import VALUE_TYPE, Decisions, PhraseSignature
 from sarag_rdf.building.derive import (
     DOCUMENT,
-    ENTITY_TYPE,
     OBJECT,
     PHRASE,
-    STATEMENT_PROPERTIES,
     SUBJECT,
     VALUE,
     NameUses,
-    UseProperty,
+    StatementParts,
     statement_of,
     use_at,
 )
 from sarag_rdf.graph.graph_reader import GraphReader
 
-_TEXT = SARAG.text.value
 MAX_EXAMPLE = 300
 """Characters of an example sentence; longer sentences are taken only if there are no others."""
 
@@ -66,7 +62,22 @@ def summarize_phrases(reader: GraphReader) -> list[PhraseSummary]:
     decisions = Decisions.read(reader)
     groups: defaultdict[PhraseSignature, _Group] = defaultdict(_Group)
     for (graph,) in reader.select_provenance("source-graphs"):
-        _add(groups, graph.value, reader.store.quads(graph.value), decisions)
+        parts, sentences = StatementParts(), dict[str, str]()
+        for quad in reader.store.quads(graph.value):
+            parts.add(quad)
+            if quad.predicate == SARAG.text:
+                sentences[iri(quad.subject)] = text_of(quad.object)
+        uses = NameUses.of(parts.uses)
+        for (relationship, _), values in parts.relationships.items():
+            if not values.keys() >= {PHRASE, SUBJECT, DOCUMENT}:
+                continue
+            group = groups[_signature(values, graph.value, uses)]
+            group.relationships += 1
+            ends = (values[SUBJECT], values.get(OBJECT) or values.get(VALUE))
+            group.names |= {end.value for end in ends if end is not None}
+            group.sentences.add(sentences.get(relationship, ""))
+            statement = statement_of(relationship, graph.value, values, decisions, uses)
+            group.stated += statement is not None
     summaries = [
         PhraseSummary(
             signature, group.relationships, len(group.names), group.stated, _examples(group)
@@ -74,33 +85,6 @@ def summarize_phrases(reader: GraphReader) -> list[PhraseSummary]:
         for signature, group in groups.items()
     ]
     return sorted(summaries, key=lambda summary: (-summary.importance, summary.signature))
-
-
-def _add(
-    groups: defaultdict[PhraseSignature, _Group],
-    graph: str,
-    quads: Iterable[Quad],
-    decisions: Decisions,
-) -> None:
-    """Add the relationships of a source graph to the groups."""
-    relationships: defaultdict[str, dict[str, Term]] = defaultdict(dict)
-    properties: list[UseProperty] = []
-    for quad in quads:
-        subject, predicate = iri(quad.subject), quad.predicate.value
-        if predicate in STATEMENT_PROPERTIES or predicate == _TEXT:
-            relationships[subject][predicate] = iri_or_literal(quad.object)
-        if predicate in (ENTITY_TYPE, VALUE):
-            properties.append((subject, graph, predicate, iri_or_literal(quad.object)))
-    uses = NameUses.of(properties)
-    for relationship, values in relationships.items():
-        if not values.keys() >= {PHRASE, SUBJECT, DOCUMENT}:
-            continue
-        group = groups[_signature(values, graph, uses)]
-        group.relationships += 1
-        ends = (values[SUBJECT], values.get(OBJECT) or values.get(VALUE))
-        group.names |= {end.value for end in ends if end is not None}
-        group.sentences.add(values[_TEXT].value if _TEXT in values else "")
-        group.stated += statement_of(relationship, graph, values, decisions, uses) is not None
 
 
 def _signature(values: dict[str, Term], graph: str, uses: NameUses) -> PhraseSignature:

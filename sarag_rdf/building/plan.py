@@ -37,7 +37,7 @@ from sarag_rdf.documents.walk import display_path, file_of_key, key_of_path
 from sarag_rdf.graph.graph_reader import GraphReader
 
 Inputs = str | Path | Source
-Mode = Literal["add", "update", "mirror"]
+Mode = Literal["index", "update", "sync"]
 LOOKUP_BATCH = 500
 """Inputs whose states are read from the graph in one batch."""
 _CONFIRM = "list them with --dry-run, and confirm their deletion with --yes"
@@ -47,15 +47,15 @@ _CONFIRM = "list them with --dry-run, and confirm their deletion with --yes"
 class Request:
     """Inputs, and what is to be done with them.
 
-    ``add`` indexes inputs that are new or have changed, ``update`` only those whose files are in
-    the graph, and ``mirror`` makes the sources that come from one folder match it. The last two
+    ``index`` adds inputs that are new or have changed, ``update`` only those whose files are in
+    the graph, and ``sync`` makes the sources that come from one folder match it. The last two
     delete sources as well; `yes` confirms the deletion of more than a third of them.
 
     Raises `UsageError` for inputs that the mode does not allow.
     """
 
     inputs: tuple[Path | Source, ...]
-    mode: Mode = "add"
+    mode: Mode = "index"
     yes: bool = False
     reading: ReadOptions = field(default_factory=ReadOptions)
 
@@ -63,7 +63,7 @@ class Request:
     def of(
         cls,
         inputs: Inputs | Iterable[Inputs],
-        mode: Mode = "add",
+        mode: Mode = "index",
         *,
         yes: bool = False,
         stdin: BinaryIO | None = None,
@@ -77,16 +77,16 @@ class Request:
     def __post_init__(self) -> None:
         if self.mode == "update" and STDIN in self.inputs:
             raise UsageError("standard input (-) has no path: use sarag index")
-        if self.mode == "mirror" and not self.folder.is_dir():
+        if self.mode == "sync" and not self.folder.is_dir():
             raise UsageError(
                 f"no such folder: {display_path(self.folder)}: give the folder of the documents"
             )
 
     @property
     def folder(self) -> Path:
-        """The folder that is mirrored."""
+        """The folder that the graph is made to match."""
         [folder] = self.inputs
-        assert isinstance(folder, Path)  # noqa: S101 - the only input of a mirror
+        assert isinstance(folder, Path)  # noqa: S101 - the only input of sync
         return folder
 
 
@@ -113,13 +113,11 @@ class PlannedSource:
 class Plan:
     """The changes that a run will make, with `method` (that of the extractor, plus chunk sizes).
 
-    `todo` are the sources to index. `problems` are inputs that could not be read. `quarantined`
-    are problems of sources whose current version is in quarantine; they are not extracted again.
-    `settled` are IRIs of sources whose current version is in the graph and another version in
-    quarantine. `deletions` are the sources to delete: IRI -> name in reports. `left_out` is the
-    number of new files that are not added. `duplicates` counts repeated inputs, and inputs with the
-    text of another source, which are nevertheless indexed. A plan with a `refused` reason runs only
-    if the caller confirms it.
+    `todo` are the sources to index, `problems` the inputs that could not be read, `quarantined` the
+    problems of sources whose current version is in quarantine, and `settled` the IRIs of sources of
+    which only another version is. `deletions` maps IRIs to names in reports. `left_out` is the
+    number of new files that are not added. `duplicates` counts repeated inputs, and those with the
+    text of another source, which are indexed. A plan that is `refused` runs only if confirmed.
     """
 
     method: Method
@@ -140,9 +138,9 @@ class Plan:
 
 
 def plan(reader: GraphReader, request: Request, method: Method) -> Plan:
-    """Plan a request; for ``add``, the cost depends on the size of the inputs, not of the graph."""
+    """Plan a request; for ``index``, the cost depends on the inputs, not on the graph's size."""
     items = read(request.inputs, request.reading)
-    if request.mode == "add":
+    if request.mode == "index":
         return compared(reader, (item.outcome for item in items), request, method)
     scope = _Scope(reader, request)
     return scope.with_deletions(compared(reader, scope.select(items), request, method))
@@ -256,7 +254,7 @@ def chunk(
 
 
 class _Scope:
-    """The sources in a graph that an update or a mirror is about, and what was read of them."""
+    """The sources in a graph that an update or sync is about, and what was read of them."""
 
     def __init__(self, reader: GraphReader, request: Request) -> None:
         self._indexed, self._minter, self._request = IndexedSources(reader), reader.minter, request
@@ -272,7 +270,7 @@ class _Scope:
         """The outcomes in scope, and one problem for each other file that was named."""
         not_indexed: set[str] = set()
         for item in items:
-            if self._request.mode == "mirror" or self._is_indexed(item):
+            if self._request.mode == "sync" or self._is_indexed(item):
                 yield item.outcome if item.path is None else self._noted(item)
             elif not item.is_explicit:
                 self._left_out |= {item.key} if isinstance(item.outcome, Source) else set()
@@ -317,13 +315,12 @@ class _Scope:
         return self._minter.source(source.key, source.title, source.text)
 
     def with_deletions(self, plan: Plan) -> Plan:
-        """The plan with the sources to delete: those in scope that were not read.
+        """The plan with the sources to delete: those in scope whose files no longer have them.
 
-        Sources of files that cannot be read are not deleted. The plan is refused if it deletes more
-        than a third of the sources in scope, unless the request confirms it.
+        It is refused if these are more than a third, unless the request confirms it.
         """
         indexed = self._indexed
-        if self._request.mode == "mirror":
+        if self._request.mode == "sync":
             prefix = key_prefix(self._request.folder, self._request.reading.root) or ""
             current = indexed.below(prefix)
             unread = {iri for key in self._unreadable for iri in indexed.under(key)}

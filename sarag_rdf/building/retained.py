@@ -83,76 +83,70 @@ class NotIncrementalError(Exception):
     """
 
 
+@dataclass(slots=True)
 class RetainedEvidence:
-    """The evidence in a store, except that of some source graphs (the `old` evidence)."""
+    """The evidence in a store, except that of the `changed` source graphs (the `old` evidence).
 
-    def __init__(
-        self,
-        reader: GraphReader,
-        changed: Iterable[str],
-        old: SourceEvidence,
-        vote_counts: VoteCounts,
-        decisions: Decisions,
-        variant_names: Iterable[str] = (),
-    ) -> None:
-        """`variant_names` are names with variants in addition to those in `decisions`."""
-        self._reader = reader
-        self._decisions = decisions
-        self._variant_names = decisions.variant_names.union(variant_names)
-        self._changed = frozenset(changed)
-        self._old = old
-        self._vote_counts = vote_counts
+    `variant_names` are names with variants, before or after the change.
+    """
+
+    reader: GraphReader
+    changed: frozenset[str]
+    old: SourceEvidence
+    vote_counts: VoteCounts
+    decisions: Decisions
+    variant_names: set[str]
 
     def _is_retained(self, graph: str) -> bool:
         """Whether a graph is a source graph that does not change."""
-        return self._reader.minter.kind_of(graph) == "sources" and graph not in self._changed
+        return self.reader.minter.kind_of(graph) == "sources" and graph not in self.changed
 
     def require_no_variants(self, names: Iterable[str]) -> None:
         """Raise `NotIncrementalError` if one of the mentions is a variant or has variants."""
-        if self._variant_names and not self._variant_names.isdisjoint(names):
+        if self.variant_names and not self.variant_names.isdisjoint(names):
             raise NotIncrementalError
 
     def _rows(self, name: str, iris: Iterable[str]) -> Iterator[_Row]:
         """Rows of an evidence query whose last column is a retained source graph."""
         return (
             r
-            for r in self._reader.select_provenance_for(name, iris)
+            for r in self.reader.select_provenance_for(name, iris)
             if self._is_retained(r[-1].value)
         )
 
     def votes(self, mentions: set[str]) -> Counter[Vote]:
         """All votes on these mentions, with their numbers of sources."""
         self.require_no_variants(mentions)
-        rows = self._reader.select_provenance_for("mention-votes", mentions)
+        rows = self.reader.select_provenance_for("mention-votes", mentions)
         votes = Counter({_vote(vote): int(sources.value) for *vote, sources in rows})
         return self._without_removed(votes)
 
     def count(self, votes: Collection[Vote]) -> Counter[Vote]:
         """The number of sources for each of these votes."""
-        return self._without_removed(self._vote_counts.count(self._reader, votes))
+        return self._without_removed(self.vote_counts.count(self.reader, votes))
 
     def _without_removed(self, votes: Counter[Vote]) -> Counter[Vote]:
-        return Counter({v: n - self._old.votes[v] for v, n in votes.items()})
+        return Counter({v: n - self.old.votes[v] for v, n in votes.items()})
 
     def lower_bounds(self, votes: Collection[Vote]) -> tuple[Counter[Vote], set[Vote]]:
         """Lower bounds of the counts of these votes, and the votes whose bound may not be exact."""
         self.require_no_variants(mention for mention, _, _ in votes)
-        if self._reader.store.is_shared:
+        if self.reader.store.is_shared:
             return self.count(votes), set()
-        known = [vote for vote in votes if vote in self._vote_counts]
+        known = [vote for vote in votes if vote in self.vote_counts]
         requested = sorted(set(votes).difference(known), key=str)
         types = [vote for vote in requested if vote[1] in _TYPES]
         others = [vote for vote in requested if vote[1] not in _TYPES]
-        rows, many = _select_bounded(types, self._stating("stating-graphs"), _stated)
-        more_rows, more = _select_bounded(others, self._stating("graphs-with-value"), _stated)
+        rows, many = _select_bounded(types, self._stating("stating-graphs"), _vote)
+        more_rows, more = _select_bounded(others, self._stating("graphs-with-value"), _vote)
         rows, many = [*rows, *more_rows], many | more
         result = self.count(known)
-        stating = {(_vote(row[:3]), row[3].value) for row in rows}
+        stating = {(_vote(row), row[3].value) for row in rows}
         result.update(vote for vote, graph in stating if self._is_retained(graph))
         return result, many
 
     def _stating(self, query: str) -> Callable[[Sequence[Vote]], Iterable[_Row]]:
-        return lambda votes: self._reader.select_provenance_for_terms(query, _triples(votes))
+        return lambda votes: self.reader.select_provenance_for_terms(query, _triples(votes))
 
     def supported(self, votes: Collection[Vote]) -> set[Vote]:
         """The votes that have at least one source."""
@@ -164,7 +158,7 @@ class RetainedEvidence:
         """Alias -> the mentions that have it as an alias."""
         aliases = list(aliases)
         self.require_no_variants(aliases)
-        rows = self._reader.select_provenance_for("alias-claims", aliases)
+        rows = self.reader.select_provenance_for("alias-claims", aliases)
         owners: defaultdict[str, set[str]] = defaultdict(set)
         for mention, _, alias in self.supported({(m.value, ALIAS_MENTION, a) for m, a in rows}):
             owners[alias.value].add(mention)
@@ -177,7 +171,7 @@ class RetainedEvidence:
         asked = list(mentions)
         self.require_no_variants(asked)
         rows = [*self._rows("mention-uses", asked), *self._rows("text-uses", texts)]
-        variant = self._decisions.variant
+        variant = self.decisions.variant
         return {(t.value, p.value, variant(m.value, g.value)) for t, p, m, g in rows}
 
     def relationships(
@@ -188,7 +182,7 @@ class RetainedEvidence:
         self.require_no_variants(asked)
         result = set(self._rows("mention-relationships", asked))
         result |= set(self._rows("relationship-mentions", relationships))
-        variant = self._decisions.variant
+        variant = self.decisions.variant
         return {
             (r.value, variant(subject.value, g.value), variant(object_.value, g.value))
             for r, subject, object_, g in result
@@ -209,7 +203,7 @@ class RetainedEvidence:
         """The statements of relationships with one of these ends, and of those given."""
         asked = list(mentions)
         self.require_no_variants(asked)
-        reader, decisions = self._reader, self._decisions
+        reader, decisions = self.reader, self.decisions
         requested = {*relationships}
         requested |= {row[0].value for row in self._rows("mention-ends", asked)}
         requested |= {
@@ -248,9 +242,8 @@ def still_related(
 ) -> set[Pair]:
     """The (subject, object) pairs that a relationship of the traversed graph relates.
 
-    `without` are relationships to ignore, with their pairs. As an entity may have any number of
-    relationships, they are read only for subjects with few of them; for the others, the number of
-    relationships of each pair is queried.
+    `without` are relationships to ignore, with their pairs. Relationships are read for subjects
+    with few of them; for the others, their number is queried for each pair.
     """
 
     def ask(batch: Sequence[str]) -> Iterable[_Row]:
@@ -279,12 +272,8 @@ def _counts(reader: GraphReader, votes: Sequence[Vote]) -> Iterator[_Row]:
     return reader.select_provenance_for_terms("vote-counts", _triples(votes))
 
 
-def _stated(row: _Row) -> Vote:
-    return _vote(row[:3])
-
-
 def _vote(row: Sequence[Any]) -> Vote:
-    mention, property_, value = row
+    mention, property_, value = row[:3]
     return mention.value, property_.value, value
 
 

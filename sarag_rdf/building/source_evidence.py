@@ -65,7 +65,6 @@ class SourceGraph:
         extractions: Iterable[tuple[Document, Extraction]],
     ) -> None:
         self._minter = minter
-        self._source = source
         self._iri = NamedNode(source_iri)
         self._graph = NamedNode(minter.source_graph(source_iri))
         self._extraction = NamedNode(extraction_iri(minter, source_iri, method))
@@ -73,8 +72,7 @@ class SourceGraph:
         self.relationships = 0
         self.discarded: Counter[str] = Counter()
         self._quads: dict[Quad, None] = {}
-        self._add_source()
-        self._add_method(method)
+        self._add_source(source, method)
         for document, extraction in extractions:
             self._add_document(document, extraction)
         self.discarded = +self.discarded
@@ -94,8 +92,7 @@ class SourceGraph:
     def _label(self, value: str) -> Pair:
         return RDFS.label, self._text(shortened(value))
 
-    def _add_source(self) -> None:
-        source = self._source
+    def _add_source(self, source: Source, method: Method) -> None:
         self._add(
             self._iri,
             (RDF.type, SARAG.Source),
@@ -106,8 +103,6 @@ class SourceGraph:
         )
         if source.title:
             self._add(self._iri, (DCTERMS.title, self._text(source.title)))
-
-    def _add_method(self, method: Method) -> None:
         self._add(
             self._extraction,
             (RDF.type, SARAG.Extraction),
@@ -145,7 +140,8 @@ class SourceGraph:
         names = {normalize_name(m.name) for m in extraction.mentions} - {""}
         relations: dict[str, Relation] = {}
         for relation in extraction.relations:
-            if not _mentioned_ends(relation) <= names:
+            ends = [relation.subject] if relation.value else [relation.subject, relation.object]
+            if not names.issuperset(map(normalize_name, ends)):
                 self.discarded["relationships between names that were not extracted"] += 1
                 continue
             iri = self._relationship(node, relation)
@@ -226,19 +222,11 @@ class SourceGraph:
         if relation.predicate:
             stated = SARAG.statedInverseProperty if relation.inverse else SARAG.statedProperty
             self._add(node, (stated, NamedNode(relation.predicate)))
-        if relation.value is not None:
-            self._add_value(node, relation.value)
-
-    def _add_value(self, node: NamedNode, value: Value) -> None:
-        self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, self._text(value.text)))
-        if value.unit:
-            self._add(node, (SARAG.unit, NamedNode(value.unit)))
-
-
-def _mentioned_ends(relation: Relation) -> set[str]:
-    """The normalised names of a relation that must be among the mentions."""
-    ends = (relation.subject,) if relation.value else (relation.subject, relation.object)
-    return set(map(normalize_name, ends))
+        if value := relation.value:
+            text = self._text(value.text)
+            self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, text))
+            if value.unit:
+                self._add(node, (SARAG.unit, NamedNode(value.unit)))
 
 
 def topic_of(document: Document, extraction: Extraction) -> str:

@@ -19,7 +19,7 @@ from sarag_rdf.documents.reading import ReadOptions
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
     from sarag_rdf.graph.ontology.schema import Schema
-    from sarag_rdf.kg.graph import How, KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph, Mode
 
 _READING = [option.name for option in declared_options(ReadOptions)]
 
@@ -115,7 +115,7 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
     return emit(options, data, f"{len(names)} deleted", _counts_line(counts, options))
 
 
-def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
+def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
     arguments = {**{name: options[name] for name in _READING if name in options}, **more}
     ontologies = options.get("ontology", ())
@@ -149,7 +149,7 @@ def _run(how: How, inputs: Any, options: dict[str, Any], **more: Any) -> int:
 
 
 def _extractor(
-    kg: KnowledgeGraph, how: How, options: dict[str, Any], schema: Schema | None = None
+    kg: KnowledgeGraph, how: Mode, options: dict[str, Any], schema: Schema | None = None
 ) -> Extractor:
     """That of --extractor, else the graph's own, else `llm` with an endpoint, else `spacy`.
 
@@ -165,8 +165,8 @@ def _extractor(
         if known and known not in ({"spacy"}, {"llm"}):
             raise UsageError(
                 f"the graph was extracted with {' and '.join(sorted(known))}: pass the same "
-                "--extractor again, with its options (openie:FILE with the file); with another "
-                f"one, {'documents that it has' if how == 'index' else 'everything'} would be "
+                "--extractor again, with its options or its file; with another one, "
+                f"{'documents that it has' if how == 'index' else 'everything'} would be "
                 "extracted again"
             )
         name = next(iter(known), "llm" if flags.endpoint_of(options) else "spacy")
@@ -213,7 +213,7 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
         )
 
 
-def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> int:
+def _show_plan(how: Mode, plan: Any, extractor: Any, options: dict[str, Any]) -> int:
     """Print what would be done; returns 1 if --yes would be needed."""
     for each in (*plan.problems, *plan.quarantined):
         problem(each)
@@ -255,7 +255,7 @@ def _show_plan(how: How, plan: Any, extractor: Any, options: dict[str, Any]) -> 
 
 
 def _show_report(
-    kg: KnowledgeGraph, how: How, report: Any, extractor: Any, options: dict[str, Any]
+    kg: KnowledgeGraph, how: Mode, report: Any, extractor: Any, options: dict[str, Any]
 ) -> None:
     """Print the counts of a run, those of the graph, and the model calls."""
     usage = extractor.usage if isinstance(extractor, CountsUsage) else None

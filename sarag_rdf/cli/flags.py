@@ -198,8 +198,8 @@ class CommandOptions(Options):
     )
     extractor: str | None = option(
         None,
-        "spacy, learned, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
-        "graph llm with an endpoint, else spacy.",
+        "spacy, llm, or an extractor of a plug-in (sarag strategies lists them). Default: the "
+        "graph's extractor; for a new graph llm with an endpoint, else spacy.",
         harmless="inside",
     )
     examples: str | None = option(

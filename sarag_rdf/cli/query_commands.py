@@ -14,8 +14,8 @@ from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Triples
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit, note, open_output
+from sarag_rdf.graph.metadata import DatasetMetadata
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
-from sarag_rdf.kg.dataset_description import DatasetMetadata
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -200,7 +200,7 @@ def stats(**options: Any) -> int:
     graphs = {i.name: {"kind": i.kind, "graph": i.graph, "state": i.state} for i in imported}
     return emit(
         options,
-        described | counts | {"imported graphs": graphs},
+        described | counts | {"imported_graphs": graphs},
         f"{'base':24}{meta.base}",
         f"{'embedding model':24}{meta.embedding_model}",
         *(f"{measure:24}{count:>12,}" for measure, count in counts.items()),

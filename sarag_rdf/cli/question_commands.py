@@ -116,10 +116,6 @@ def _write_picture(retrieved: Retrieved, path: Path) -> None:
     note(f"picture written to {path}")
 
 
-_ARGUMENTS = {"openie": "openie:FILE"}
-"""Strategies that are written with an argument instead of options."""
-
-
 @click.command(epilog="Example:  sarag strategies sarag-paper")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @flags.json_option
@@ -149,7 +145,7 @@ def strategies(names: tuple[str, ...], **options: Any) -> int:
                 continue
             described = _described(plugin, loaded)
             data.setdefault(kind, {})[plugin.name] = described
-            lines.append(_strategy_text(kind, plugin, described))
+            lines.append(_strategy_text(f"--{kind} {form(plugin, loaded)}", plugin, described))
     return emit(options, data, *lines)
 
 
@@ -171,9 +167,15 @@ def _described(plugin: Plugin, loaded: Any) -> dict[str, Any]:
     }
 
 
-def _strategy_text(kind: str, plugin: Plugin, described: dict[str, Any]) -> str:
+def form(plugin: Plugin, loaded: Any) -> str:
+    """How a strategy is chosen: its name, with the argument that may follow it directly."""
+    argument: str = getattr(loaded, "options", loaded).argument
+    return f"{plugin.name}:{argument.upper()}" if argument else plugin.name
+
+
+def _strategy_text(title: str, plugin: Plugin, described: dict[str, Any]) -> str:
     formatter = click.HelpFormatter(width=100, max_width=100)
-    with formatter.section(f"--{kind} {_ARGUMENTS.get(plugin.name, plugin.name)}"):
+    with formatter.section(title):
         formatter.write_text(f"{described['summary']} ({plugin.package} {plugin.version})")
         rows = [
             (f"{name}={written(of['default'])}".rstrip("="), f"{of['meaning']}  [{of['range']}]")

@@ -71,11 +71,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class OpenInput:
-    """An input opened for reading, with its limits; standard input has no `path` and no `size`.
-
-    `size` is in bytes. `max_chars` limits one text, `max_expansion` the unpacked size of an archive
-    as a multiple of its size, and `max_seconds` the time of its parser.
-    """
+    """An input with its limits (see `ReadOptions`); standard input has no `path` and `size`."""
 
     handle: io.BufferedReader
     max_chars: int
@@ -110,10 +106,7 @@ def run_sandboxed(
     *arguments: _Arguments.args,
     **named: _Arguments.kwargs,
 ) -> _Result:
-    """Run a function in a child process, within the time limit of the input.
-
-    Raises the errors of the function, and `UnreadableError` if the child process is killed.
-    """
+    """Run a function in a child process; raises its errors, `UnreadableError` if it is killed."""
     limits = Limits(file.max_seconds, half_of_memory())
     try:
         return run(function, limits, *arguments, **named)
@@ -157,10 +150,7 @@ def has_undecodable_bytes(text: str) -> bool:
 
 
 def text_problem(text: str, max_chars: int) -> str | None:
-    """The reason why a cleaned text cannot be indexed, or None.
-
-    Words are separated by white space and by the punctuation of Chinese and Japanese.
-    """
+    """The reason why a cleaned text cannot be indexed, or None."""
     if not text.strip():
         return "contains only white space: leave it out, or add text"
     if len(text) > max_chars:

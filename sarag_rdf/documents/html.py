@@ -53,14 +53,13 @@ def _parse(source: str) -> Record:
     except (ParserRejectedMarkup, AssertionError) as error:
         reason = clean_line(str(error)) or type(error).__name__
         raise UnreadableError(f"is not HTML that can be parsed ({reason}): repair it") from None
-    return Record(*_text_and_title(soup), language=_language(soup))
+    root = soup.find("html") or Tag(name="html")
+    language = str(root.get("lang") or root.get("xml:lang") or "")
+    return Record(*_text_and_title(soup), language=language)
 
 
 def _escape_tail(source: str) -> str:
-    """Escape each "<" after the last ">", where no tag or comment can start any more.
-
-    The parser treats it as text as well, but scans the whole remainder for every "<".
-    """
+    """Escape "<" after the last ">": for each, the parser would scan the whole remainder."""
     end = source.rfind(">") + 1
     return source[:end] + source[end:].replace("<", "&lt;")
 
@@ -87,13 +86,6 @@ def _text_pieces(root: Tag) -> Iterator[str]:
                 pending.extend(reversed(node.contents))
         elif type(node) in (str, NavigableString):  # not a comment, declaration or ruby text
             yield str(node)
-
-
-def _language(soup: BeautifulSoup) -> str:
-    root = soup.find("html")
-    if not isinstance(root, Tag):
-        return ""
-    return str(root.get("lang") or root.get("xml:lang") or "")
 
 
 def _decode(data: bytes) -> str:

@@ -39,13 +39,11 @@ _SHORTER_SUBTAG = {"kik": "ki"}
 
 def is_tag(tag: str) -> bool:
     """Whether a string is a BCP 47 tag that is allowed in an RDF literal."""
-    if not _TAG.fullmatch(tag.lower()):
-        return False
     try:
         Literal("", language=tag.lower())
-    except ValueError:  # the pattern matches, but the order or length of subtags is wrong
+    except ValueError:  # also where the order or length of subtags is wrong
         return False
-    return True
+    return _TAG.fullmatch(tag.lower()) is not None
 
 
 def parse_language(language: str) -> str:

@@ -6,9 +6,10 @@ heading. A heading at the start of the file is removed from the text; a later on
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
+
+import yaml
 
 from sarag_rdf.documents.format import Format, OpenInput, Record, read_text
 
@@ -81,24 +82,17 @@ def _plain_heading(heading: str) -> str:
     return _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", heading)).strip()
 
 
-def _yaml_title(yaml: str) -> str:
-    """The title in front matter, given as a plain, quoted or block scalar of YAML."""
-    match = _YAML_TITLE.search(yaml)
+def _yaml_title(front: str) -> str:
+    """The title in front matter; what is not YAML, such as a colon in it, counts as it is."""
+    match = _YAML_TITLE.search(front)
     if match is None:
         return ""
-    value = match["value"].strip()
-    if re.fullmatch(r"[>|][+-]?", value):
-        return " ".join(match["more"].split())
-    value = " ".join((value + match["more"]).split())
-    if value.startswith('"'):
-        try:
-            return str(json.JSONDecoder().raw_decode(value)[0])
-        except ValueError:
-            return value.strip('"')
-    if single := re.match(r"'((?:[^']|'')*)'", value):
-        return single[1].replace("''", "'")
-    plain = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].strip()
-    return "" if plain in ("~", "null") else plain
+    try:
+        value = yaml.load(match[0], yaml.BaseLoader)["title"]  # noqa: S506 - it makes texts alone
+    except (yaml.YAMLError, TypeError, KeyError):
+        value = None
+    title = value if isinstance(value, str) else (match["value"] + match["more"]).strip(' "')
+    return "" if title in ("~", "null") else " ".join(title.split())
 
 
 MARKDOWN = Format(read, "text/markdown")

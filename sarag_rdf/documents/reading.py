@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
@@ -99,11 +99,6 @@ class Read:
     is_explicit: bool = True
 
 
-def read_paths(paths: Iterable[Path], **options: Any) -> Iterator[ReadOutcome]:
-    """The outcomes of `read`, without their origins; `options` are the fields of `ReadOptions`."""
-    return (item.outcome for item in read(paths, ReadOptions(**options)))
-
-
 def read(inputs: Iterable[Path | Source], options: ReadOptions) -> Iterator[Read]:
     """Read texts, files, folders and standard input (``-``), lazily and in a fixed order.
 
@@ -158,11 +153,7 @@ def key_prefix(path: Path, root: Path | None) -> str | None:
 
 @dataclass(slots=True)
 class _PathReader:
-    """One call of `read`: its options, and the keys and files read so far.
-
-    `contents` maps a key to the digest of its text and the displayed path of its file;
-    `real_paths` are those of all files read.
-    """
+    """One call of `read`, with the digests and files of keys, and the real paths, so far."""
 
     options: ReadOptions
     contents: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -177,12 +168,10 @@ class _PathReader:
             key = relative_key(absolute, absolute.parent) if prefix is None else prefix
             try:
                 is_folder = stat.S_ISDIR(path.stat().st_mode)
-            except OSError as error:
-                yield Read(InputProblem(display_path(path), read_error(error)), path, key)
-                continue
-            except ValueError:
-                problem = InputProblem(display_path(path), "is not a valid path: correct it")
-                yield Read(problem, path, key)
+            except (OSError, ValueError) as error:
+                is_system = isinstance(error, OSError)
+                reason = read_error(error) if is_system else "is not a valid path: correct it"
+                yield Read(InputProblem(display_path(path), reason), path, key)
                 continue
             if is_folder:
                 yield from self._folder(path, prefix or "")
@@ -212,7 +201,6 @@ class _PathReader:
     def _opened(
         self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
     ) -> OpenInput:
-        """An input with the limits of the options."""
         limits = (self.options.max_expansion, self.options.max_seconds)
         return OpenInput(handle, self.options.max_chars, path, size, *limits)
 
@@ -220,10 +208,9 @@ class _PathReader:
         name = display_path(path)
         try:
             yield from self._outcomes(path, key, name)
-        except UnreadableError as error:
-            yield InputProblem(name, str(error))
-        except OSError as error:
-            yield InputProblem(name, read_error(error))
+        except (UnreadableError, OSError) as error:
+            is_system = isinstance(error, OSError)
+            yield InputProblem(name, read_error(error) if is_system else str(error))
 
     def _outcomes(self, path: Path, key: str, name: str) -> Iterator[ReadOutcome]:
         form = _format_of(path, name)

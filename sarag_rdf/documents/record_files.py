@@ -37,10 +37,7 @@ _TYPE_NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a trut
 
 
 def read(file: OpenInput) -> Iterator[Record | InvalidRecord]:
-    """Yield the records of a JSON file, which is loaded into memory.
-
-    A single object with a text is the sole record of its file.
-    """
+    """Yield the records of a JSON file; a single object with a text is the sole one."""
     value = _parse(read_decoded(file))
     if _is_json_ld(value):
         raise UnreadableError(
@@ -128,15 +125,12 @@ def _record(item: dict[str, Any], key: str, where: str, *, is_sole: bool) -> Rec
     for name, value in (("title", title), ("id", identifier)):
         if isinstance(value, bool | dict | list):
             return InvalidRecord(f"{where} has {_type_name(value)} as {name}: expected a string")
-    return Record(text, _string(title), _string(identifier), where, is_sole=is_sole)
+    title, identifier = ("" if value is None else str(value) for value in (title, identifier))
+    return Record(text, title, identifier, where, is_sole=is_sole)
 
 
 def _is_sentences(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _string(value: object) -> str:
-    return "" if value is None else str(value)
 
 
 def _is_json_ld(value: Any) -> bool:

@@ -16,10 +16,7 @@ _ESCAPED_RESERVED = re.compile(r"%2[35]")
 
 
 def key_of_path(path: str) -> str:
-    """The key of a file: its path in NFC, with ``%23`` for a number sign.
-
-    A percent sign is written ``%25`` where it would otherwise read as one of these two escapes.
-    """
+    """The key of a file: its path in NFC, with ``%23`` for #, ``%25`` where ambiguous."""
     return _RESERVED.sub(lambda mark: quote(mark[0]), unicodedata.normalize("NFC", path))
 
 

@@ -35,8 +35,7 @@ CONFIDENCE: dict[str, float] = {
 It is the share of the unordered pairs of a rule that are also in the triples of GPT-3.5, on 1,890
 paragraphs (MuSiQue; extraction published with HippoRAG), rounded to one decimal. Names are
 normalised, and the name in a triple may be longer ("town of Leeds"). Facts that GPT-3.5 does not
-state, such as that Bergen is in Norway, count against a rule, so the value of "place" does not mean
-that its relations are false.
+state, such as that Bergen is in Norway, count against it: 0.1 for "place" is not its precision.
 """
 _REAL_VERBS = frozenset({"begin", "began", "begun", "continue", "continued", "go", "went"})
 """Verbs whose infinitive complement is a fact: "began to teach"."""
@@ -70,6 +69,11 @@ class Clause:
     is_fact: bool = True
     text: str = ""
     """A sentence that says it better than subject, words and object; else empty."""
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Subject, object, and the token of the object."""
+        return self.subject, self.object.text, self.token
 
     @property
     def phrase(self) -> str:
@@ -191,19 +195,17 @@ class _Walk:
         for child in noun.children:
             if own is not None and (child.lower_ == "of" or self._span(child) is own):
                 continue
+            is_noun = child.pos_ in ("NOUN", "PROPN") and not self._span(child)
             if child.dep_ in ("prep", "agent"):
                 yield from self._prepositional(child, words, depth)
             elif child.dep_ == "poss" and own is None:
                 for name in self._names(child):
                     yield (*words, Word("of")), Argument(name), child.i
-            elif self._is_common_noun(child) and child.dep_ == "conj" and depth < _MAX_NOUNS:
+            elif is_noun and child.dep_ == "conj" and depth < _MAX_NOUNS:
                 joined = tuple(w for w in words if w.stem != noun.lower_) + _noun(child)
                 yield from self._below(child, joined, depth + 1)
                 if not any(other.dep_ == "prep" for other in noun.children):
                     yield from self._below(child, words, depth + 1)
-
-    def _is_common_noun(self, token: Token) -> bool:
-        return token.pos_ in ("NOUN", "PROPN") and not self._span(token)
 
     def _noun_arguments(self, noun: Token, words: Words) -> Iterator[Located]:
         """A common noun as a value: alone, with its compounds, and as a whole phrase."""

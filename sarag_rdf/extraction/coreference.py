@@ -88,9 +88,11 @@ def resolve_coreference(
         links.link(normalize_name(alias.alias), normalize_name(alias.name))
     for short, long in _short_forms(mention_spans, types, normalize_name(title)):
         links.link(short, long)
-    for part in _surname_parts(title) if types[topic_key] == "person" else ():
-        if part in types and types[part] != "geopolitical":
-            links.link(part, topic_key)
+    surname = title.split()[-1] if title.split() else ""
+    for part in surname.split("-") if "-" in surname and types[topic_key] == "person" else ():
+        # "Irène Joliot-Curie" is also "Joliot"
+        if types.get(key := normalize_name(part), "geopolitical") != "geopolitical":
+            links.link(key, topic_key)
     if title and (full := _full_name_of_topic(mention_spans, types, topic_key)):
         links.link(full, topic_key)
 
@@ -111,9 +113,9 @@ def resolve_coreference(
         )
         for key, counter in votes.items()
     }
-    clusters[topic] = replace(
-        clusters[topic], type=_topic_type(doc, types[topic_key], clusters[topic])
-    )
+    type_ = clusters[topic].type if types[topic_key] == "misc" else types[topic_key]
+    is_thing = type_ == "person" and _is_neuter(doc)
+    clusters[topic] = replace(clusters[topic], type="misc" if is_thing else type_)
     pronouns = dict.fromkeys(_pronouns(doc, resolved, clusters[topic]), topic)
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
     pronouns |= dict.fromkeys(_objects(doc, named | pronouns, clusters[topic], pronouns), topic)
@@ -139,11 +141,6 @@ def _global_aliases(
     }
 
 
-def _topic_type(doc: Doc, own: EntityType, topic: CoreferenceCluster) -> EntityType:
-    type_ = own if own != "misc" else topic.type
-    return "misc" if type_ == "person" and _is_neuter(doc) else type_
-
-
 def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
     """The majority type of each name; a first name followed by dates of life is a person."""
     votes: dict[str, Counter[EntityType]] = {}
@@ -164,10 +161,8 @@ def _is_topic_gendered(
     aliases: list[DefinedAlias],
 ) -> bool:
     """Whether the topic is a subject before the first "he" or "she", and the only person."""
-    keys = {topic_key}
-    for alias in aliases:
-        pair = {normalize_name(alias.name), normalize_name(alias.alias)}
-        keys |= pair if topic_key in pair else set()
+    pairs = [{normalize_name(alias.name), normalize_name(alias.alias)} for alias in aliases]
+    keys = {topic_key}.union(*(pair for pair in pairs if topic_key in pair))
     pronoun = next((t.i for t in doc if t.lower_ in _GENDER and t.dep_ in SUBJECTS), 0)
     before = [s for s in mention_spans if s.end <= pronoun]
     return any(s.key in keys and s.root(doc).dep_ in SUBJECTS for s in before) and all(
@@ -189,8 +184,7 @@ def _short_forms(
     A short form that fits several people, or names of unknown type, refers to none of them, unless
     one is the title.
     """
-    named = (s.key for s in mention_spans if not s.is_date)
-    keys = list(dict.fromkeys((title_key, *named)))
+    keys = list(dict.fromkeys((title_key, *(s.key for s in mention_spans if not s.is_date))))
     people = {
         key: words
         for key in keys
@@ -207,31 +201,18 @@ def _short_forms(
             yield key, companies[key]
         if type_ == "geopolitical" or not words or key == title_key:
             continue
-        longer = [
-            long
-            for long, parts in people.items()
-            if long != key
-            and len(parts) > len(words)
-            and (
-                (len(words) == 1 and words[0] == parts[-1])
-                or (
-                    len(words) == 1
-                    and words[0] == parts[0]
-                    and (type_ == "person" or (type_ == "organization" and long == title_key))
-                )
-                or (len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1]))
-                or (len(words) > 1 and words == parts[-len(words) :])
+        longer = []
+        for long, parts in people.items():
+            is_first = words == parts[:1] and (
+                type_ == "person" or (type_ == "organization" and long == title_key)
             )
-        ]
+            is_inner = len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1])
+            is_last = words == parts[-len(words) :]
+            if long != key and len(parts) > len(words) and (is_first or is_inner or is_last):
+                longer.append(long)
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
         if types.get(long_form) == "person":
             yield key, long_form
-
-
-def _surname_parts(title: str) -> tuple[str, ...]:
-    """The keys of the parts of a hyphenated surname: "Irène Joliot-Curie" is also "Joliot"."""
-    surname = title.split()[-1] if title.split() else ""
-    return tuple(map(normalize_name, surname.split("-"))) if "-" in surname else ()
 
 
 def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:
@@ -277,8 +258,7 @@ def _pronouns(
     gender = ""
     last = topic.name
     for token in doc:
-        if token.i in subjects:
-            last = subjects[token.i]
+        last = subjects.get(token.i, last)
         word = token.lower_
         if token.dep_ not in (*SUBJECTS, "poss") or word not in _GENDER.keys() | _NEUTER:
             continue
@@ -296,13 +276,11 @@ def _objects(
 
     The topic must be the last subject before the clause, and the subject of the clause another one.
     """
-    if topic.type == "person":
-        genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
-        forms = {"him"} if genders == {"he"} else {"her"} if genders == {"she"} else frozenset()
-    else:
-        forms = {"it"}
+    genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
+    gender = "".join(genders) if topic.type == "person" else "it"
+    form = {"he": "him", "she": "her", "it": "it"}.get(gender)
     for token in doc:
-        if token.lower_ not in forms or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
+        if token.lower_ != form or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
             continue
         own = [child for child in token.head.children if child.dep_ in SUBJECTS]
         before = [
@@ -333,12 +311,10 @@ def _definite_nouns(
     for token in doc:
         if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
             continue
-        if token.lower_ in kinds and token.lower_ not in others:
-            left, right = list(token.lefts), list(token.rights)
-            if [child.lower_ for child in left] == ["the"] and not any(
-                child.dep_ in ("prep", "relcl", "acl", "appos") for child in right
-            ):
-                yield token.i
+        is_alone = not {"prep", "relcl", "acl", "appos"} & {child.dep_ for child in token.rights}
+        is_definite = is_alone and [child.lower_ for child in token.lefts] == ["the"]
+        if is_definite and token.lower_ in kinds and token.lower_ not in others:
+            yield token.i
 
 
 _OBJECTS = ("dobj", "dative")
@@ -388,12 +364,11 @@ def find_aliases(
             right = by_begin.get(span.start) if span is not None else None
             if right is None or right.is_date:
                 continue
-            if not (match[0].strip().startswith("(") or _opens_clause(doc, left)):
-                continue
-            if pattern is _BORN and (type_ != "person" or right.type == "geopolitical"):
-                continue
-            is_global = pattern is _KNOWN_AS or " " in right.name
-            yield DefinedAlias(left.name, right.name, is_global)
+            is_introduced = match[0].strip().startswith("(") or _opens_clause(doc, left)
+            is_name = type_ == "person" and right.type != "geopolitical"
+            if is_introduced and (is_name or pattern is _KNOWN_AS):
+                is_global = pattern is _KNOWN_AS or " " in right.name
+                yield DefinedAlias(left.name, right.name, is_global)
 
 
 def _opens_clause(doc: Doc, mention_span: MentionSpan) -> bool:
@@ -411,7 +386,7 @@ def _abbreviates(short: str, name: str, type_: EntityType) -> bool:
     language (CERN).
     """
     letters = [character for character in short if character.isalpha()]
-    capitals = sum(character.isupper() for character in letters)
+    capitals = sum(map(str.isupper, letters))
     words = name.split()
     if type_ == "person" or len(words) < 2 or capitals < 2 or capitals * 2 <= len(letters):
         return False

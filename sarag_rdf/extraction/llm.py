@@ -26,14 +26,7 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Embedder, Services
-from sarag_rdf.base.prompts import (
-    array_of,
-    fence_for,
-    object_of,
-    one_of,
-    restored,
-    string,
-)
+from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, restored, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import (
@@ -55,7 +48,6 @@ from sarag_rdf.extraction.names import (
 from sarag_rdf.extraction.typed_statements import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 
-CALLS_PER_DOCUMENT: Final = 2
 TOKENS_PER_WORD: Final = 4 / 3
 """Tokens per white-space separated English word, for estimates."""
 REPLY_ALLOWANCE: Final = 800
@@ -162,7 +154,6 @@ class LLMExtractor:
         self._llm = llm
         self._concurrency = concurrency
         self._options = options or LLMOptions()
-        self._max_tokens = self._options.max_tokens
         self._schema = schema
         self._embedder = embedder
         self._examples = tuple(examples)
@@ -176,14 +167,8 @@ class LLMExtractor:
         schema = services.schema
         examples = examples_of(options.examples, schema)
         embedder = services.embedder() if schema else None
-        return cls(
-            services.llm(),
-            services.concurrency,
-            options,
-            schema,
-            embedder=embedder,
-            examples=examples,
-        )
+        llm, concurrency = services.llm(), services.concurrency
+        return cls(llm, concurrency, options, schema, embedder=embedder, examples=examples)
 
     @property
     def method(self) -> Method:
@@ -191,23 +176,20 @@ class LLMExtractor:
 
         The setting ``ontology`` is the digest of the schema, if there is one.
         """
-        settings = {**getattr(self._llm, "settings", {}), "max_tokens": str(self._max_tokens)}
+        options = self._options
+        settings = {**getattr(self._llm, "settings", {}), "max_tokens": str(options.max_tokens)}
         prompts = ["entities", "relationships"]
         if self._schema is not None:
             settings["ontology"] = self._schema.digest
-        if self._has_properties:
+        if self._statements is not None:
             prompts.append(PROMPT)
-            settings["properties"] = str(self._options.properties)
+            settings["properties"] = str(options.properties)
             if self._embedder is not None:
                 settings["embedder"] = self._embedder.name
             if self._examples:
-                settings["shots"] = str(self._options.shots)
+                settings["shots"] = str(options.shots)
                 settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
         return Method("llm", self._llm.model, PROMPTS.digest(*prompts), settings)
-
-    @property
-    def _has_properties(self) -> bool:
-        return self._schema is not None and bool(self._schema.properties)
 
     @property
     def usage(self) -> Usage:
@@ -233,12 +215,9 @@ class LLMExtractor:
     def _statements(self) -> StatementModel | None:
         if self._schema is None or not self._schema.properties:
             return None
+        most, shots = self._options.properties, self._options.shots
         return StatementModel(
-            self._schema,
-            self._embedder,
-            self._examples,
-            most_properties=self._options.properties,
-            most_examples=self._options.shots,
+            self._schema, self._embedder, self._examples, most_properties=most, most_examples=shots
         )
 
     def estimate(
@@ -252,63 +231,55 @@ class LLMExtractor:
         """
         calls = words = 0
         for document in documents:
-            calls += CALLS_PER_DOCUMENT
-            words += len(entities_prompt(document).split())
-            words += len(relationships_prompt(document, ()).split())
+            calls += 2 if self._statements is None else 3
+            prompts = entities_prompt(document), relationships_prompt(document, ())
+            words += sum(len(prompt.split()) for prompt in prompts)
             if self._statements is not None:
-                calls += 1
                 words += self._statements.count_words(document)
-        tokens_in = ceil(words * TOKENS_PER_WORD)
-        tokens_out = calls * REPLY_ALLOWANCE
+        tokens_in, tokens_out = ceil(words * TOKENS_PER_WORD), calls * REPLY_ALLOWANCE
         cost = (tokens_in * price_in + tokens_out * price_out) / 1_000_000
         return Usage(calls, 0, tokens_in, tokens_out, cost)
 
     def _result(self, document: Document, stop: threading.Event) -> Extraction | Exception:
         if not document.titled_text.strip():
             return Extraction()
+        counts: Counter[str] = Counter()
         try:
-            return self._typed(document, stop, self._untyped(document, stop))
+            extraction = self._untyped(document, stop, counts)
+            if self._statements is not None:
+                names = [mention.name for mention in extraction.mentions]
+                request = self._statements.request(document, names)
+                reply = self._ask(PROMPT, request.prompt, request.schema, stop)
+                extraction = self._statements.extraction(
+                    document, extraction, request, reply, counts
+                )
         except _DOCUMENT_ERRORS as error:
             return error
+        with self._lock:
+            self._discarded += counts
+        return extraction
 
-    def _typed(
-        self, document: Document, stop: threading.Event, extraction: Extraction
+    def _untyped(
+        self, document: Document, stop: threading.Event, counts: Counter[str]
     ) -> Extraction:
-        """The extraction with the statements of one more call, if there is an ontology."""
-        if self._statements is None:
-            return extraction
-        request = self._statements.request(document, [m.name for m in extraction.mentions])
-        reply = self._ask(PROMPT, request.prompt, request.schema, stop)
-        discarded: Counter[str] = Counter()
-        typed = self._statements.extraction(document, extraction, request, reply, discarded)
-        self._add_discarded(discarded)
-        return typed
-
-    def _untyped(self, document: Document, stop: threading.Event) -> Extraction:
         schema = entities_schema(max_items(document, MAX_ENTITIES))
         entities = self._ask("entities", entities_prompt(document), schema, stop)["entities"]
-        discarded: Counter[str] = Counter()
-        mentions = grounded_mentions(entities, document.titled_text, document.text, discarded)
+        mentions = grounded_mentions(entities, document.titled_text, document.text, counts)
         relations: tuple[Relation, ...] = ()
         if len(mentions) > 1:
             names = [mention.name for mention in mentions]
             prompt = relationships_prompt(document, names)
             schema = relationships_schema(names, max_items(document, MAX_RELATIONSHIPS))
             reply = self._ask("relationships", prompt, schema, stop)
-            relations = grounded_relations(reply["relationships"], mentions, discarded)
-        self._add_discarded(discarded)
+            relations = grounded_relations(reply["relationships"], mentions, counts)
         return Extraction(mentions, relations)
-
-    def _add_discarded(self, counts: Counter[str]) -> None:
-        with self._lock:
-            self._discarded += counts
 
     def _ask(
         self, name: str, prompt: str, schema: Mapping[str, Any], stop: threading.Event
     ) -> dict[str, Any]:
         if stop.is_set():
             raise CancelledError
-        reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._max_tokens)
+        reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._options.max_tokens)
         with self._lock:
             self._usage += reply.usage
         return dict(restored(reply.data))
@@ -341,11 +312,16 @@ def grounded_mentions(
     words = WordMatcher(text)
     merged: dict[str, Mention] = {}
     for entity in entities:
-        names = _names_in_text([entity["name"], *entity["aliases"]], words)
+        names: dict[str, str] = {}
+        for name in map(clean_reply_text, (entity["name"], *entity["aliases"])):
+            if words.contains(name):
+                names.setdefault(normalize_name(name), name)
         if not names:
             counts["names that the text does not contain"] += 1
             continue
-        mention = Mention(names[0], entity["type"], names[1:], _sentences(entity["information"]))
+        first, *aliases = names.values()
+        information = split_sentences(clean_reply_text(entity["information"]))
+        mention = Mention(first, entity["type"], tuple(aliases), tuple(information))
         key = normalize_name(mention.name)
         merged[key] = _merge_mentions(merged[key], mention) if key in merged else mention
     mentions = list(merged.values())
@@ -385,19 +361,6 @@ def grounded_relations(
     return tuple(relations)
 
 
-def _names_in_text(candidates: Iterable[str], words: WordMatcher) -> tuple[str, ...]:
-    """The names that occur in the text, without duplicates."""
-    names: dict[str, str] = {}
-    for candidate in map(clean_reply_text, candidates):
-        if words.contains(candidate):
-            names.setdefault(normalize_name(candidate), candidate)
-    return tuple(names.values())
-
-
-def _sentences(information: str) -> tuple[str, ...]:
-    return tuple(split_sentences(clean_reply_text(information)))
-
-
 def _merge_mentions(first: Mention, second: Mention) -> Mention:
     key = normalize_name(first.name)
     aliases = {normalize_name(alias): alias for alias in (*second.aliases, *first.aliases)}
@@ -423,18 +386,14 @@ def _with_description(
 
 def _only_about(mention: Mention, sentences: list[str], mentions: Sequence[Mention]) -> list[str]:
     """All sentences, or for a place those that name only places."""
-    if not _is_place(mention):
+    if nearest_type(mention.type) != "geopolitical":
         return sentences
     own = {normalize_name(name) for name in (mention.name, *mention.aliases)}
     others = [
         name
         for other in mentions
-        if not _is_place(other)
+        if nearest_type(other.type) != "geopolitical"
         for name in (other.name, *other.aliases)
         if normalize_name(name) not in own
     ]
     return [s for s in sentences if not any(map(WordMatcher(s).contains, others))]
-
-
-def _is_place(mention: Mention) -> bool:
-    return nearest_type(mention.type) == "geopolitical"

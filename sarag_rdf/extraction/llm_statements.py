@@ -14,14 +14,14 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain, takewhile
 from math import ceil
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,9 @@ class StatementModel:
         self._examples = [bound for example in examples if (bound := _bound_example(example))]
         self._most_properties = most_properties
         self._most_examples = most_examples
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._vectors: dict[str, Matrix] = {}
+        """Vectors of the terms of the schema and of the examples, embedded when first needed."""
         self._property_labels = _distinct_labels(
             schema.properties.values(),
             {p.iri: schema.label_of(p.domains) for p in schema.properties.values()},
@@ -110,16 +112,8 @@ class StatementModel:
         sentences = split_sentences(text)
         examples = self._nearest_examples(text)
         shown = (statement.property for example in examples for statement in example.statements)
-        properties = self._nearest(
-            self._schema.properties,
-            lambda: self._property_vectors,
-            [*sentences, *_clauses(text)],
-            shown,
-        )
-        classes: Sequence[str] = ()
-        if names:
-            texts = [*names, *sentences]
-            classes = self._nearest(self._schema.classes, lambda: self._class_vectors, texts)
+        properties = self._nearest("properties", [*sentences, *_clauses(text)], shown)
+        classes = self._nearest("classes", [*names, *sentences]) if names else []
         names = names if classes else ()
         prompt = self._prompt(text, names, classes, properties, examples)
         property_of = {self._property_labels[iri]: iri for iri in properties}
@@ -143,16 +137,24 @@ class StatementModel:
         properties: Iterable[str],
         examples: Iterable[Example],
     ) -> str:
-        answers = [{"text": e.text, "answer": _answer(e, self._property_labels)} for e in examples]
         return PROMPTS.render(
             PROMPT,
             document=text,
             names=names,
             classes=[self._class_labels[class_] for class_ in classes],
             properties=[self._line(iri) for iri in properties],
-            examples=answers,
+            examples=[{"text": each.text, "answer": self._answer(each)} for each in examples],
             fence=fence_for(text, *names, length=_FENCE),
         )
+
+    def _answer(self, example: Example) -> str:
+        labels = self._property_labels
+        items = [
+            {"subject": s.subject, "property": labels[s.property], "object": s.object}
+            for s in example.statements
+            if s.property in labels
+        ]
+        return json.dumps({"statements": items}, ensure_ascii=False, separators=(",", ":"))
 
     def count_words(self, document: Document) -> int:
         """About the number of words of the prompt for a document, without any embedding."""
@@ -236,13 +238,12 @@ class StatementModel:
             return self._examples[: self._most_examples]
         order = self._ranked_examples(text)[: self._most_examples * _NEAR]
         shown: set[str] = set()
-        new: list[int] = []
-        others: list[int] = []
+        adds_nothing: dict[int, bool] = {}
         for position in order:
             properties = {statement.property for statement in self._examples[position].statements}
-            (others if properties <= shown else new).append(position)
+            adds_nothing[position] = properties <= shown
             shown |= properties
-        chosen = [*new, *others][: self._most_examples]
+        chosen = sorted(order, key=adds_nothing.__getitem__)[: self._most_examples]
         return [self._examples[position] for position in reversed(order) if position in chosen]
 
     def _ranked_examples(self, text: str) -> list[int]:
@@ -250,10 +251,12 @@ class StatementModel:
 
         Names and numbers are masked in clauses, so that those are near that say the same of others.
         """
-        with self._lock:
-            first, vectors = self._clause_vectors
-            whole = self._example_vectors @ self._embed([text])[0]
-            parts = np.maximum.reduceat(self._embed(_clauses(text)) @ vectors.T, first, axis=1)
+        wholes = [example.text for example in self._examples]
+        clauses = [_clauses(whole) for whole in wholes]
+        first = [0, *accumulate(map(len, clauses))][:-1]
+        whole = self._cosines("examples", wholes, [text])[:, 0]
+        parts = self._cosines("clauses", [*chain.from_iterable(clauses)], _clauses(text)).T
+        parts = np.maximum.reduceat(parts, first, axis=1)
         similarity = np.vstack([whole + parts.mean(axis=0), parts])
         ranks = np.argsort(np.argsort(-similarity, axis=1, kind="stable"), axis=1, kind="stable")
         order = np.lexsort((-similarity[0], ranks.min(axis=0)))
@@ -261,43 +264,29 @@ class StatementModel:
 
     def _nearest(
         self,
-        terms: Mapping[str, OntologyClass] | Mapping[str, OntologyProperty],
-        vectors: Callable[[], Matrix],
+        kind: Literal["properties", "classes"],
         texts: Sequence[str],
         first: Iterable[str] = (),
     ) -> list[str]:
         """The `first` terms and those nearest to one of the texts, in the order of the schema."""
+        terms: Mapping[str, OntologyClass | OntologyProperty] = getattr(self._schema, kind)
         iris = list(terms)
         if self._embedder is None or len(iris) <= self._most_properties:
             return iris
-        with self._lock:
-            cosines = (vectors() @ self._embed(list(texts)).T).max(axis=1)
-        order = [iris[position] for position in np.argsort(-cosines, kind="stable")]
+        cosines = self._cosines(kind, map(_description, terms.values()), texts)
+        nearest = np.argsort(-cosines.max(axis=1), kind="stable")
+        order = [iris[position] for position in nearest]
         chosen = set(list(dict.fromkeys([*first, *order]))[: self._most_properties])
         return [iri for iri in iris if iri in chosen]
 
-    def _embed(self, texts: Sequence[str]) -> Matrix:
+    def _cosines(self, name: str, known: Iterable[str], texts: Sequence[str]) -> Matrix:
+        """Shape (known, texts); the vectors of what is known are kept by a name."""
         assert self._embedder is not None  # noqa: S101 - callers select only with an embedder
-        return self._embedder.embed(texts)
-
-    @cached_property
-    def _example_vectors(self) -> Matrix:
-        return self._embed([example.text for example in self._examples])
-
-    @cached_property
-    def _clause_vectors(self) -> tuple[list[int], Matrix]:
-        """Vectors of the clauses of the examples, and the place of the first of each example."""
-        clauses = [_clauses(example.text) for example in self._examples]
-        first = [0, *accumulate(map(len, clauses))][:-1]
-        return first, self._embed([*chain.from_iterable(clauses)])
-
-    @cached_property
-    def _property_vectors(self) -> Matrix:
-        return self._embed([_description(p) for p in self._schema.properties.values()])
-
-    @cached_property
-    def _class_vectors(self) -> Matrix:
-        return self._embed([c.label for c in self._schema.classes.values()])
+        with self._lock:
+            if name not in self._vectors:
+                self._vectors[name] = self._embedder.embed(list(known))
+            cosines: Matrix = self._vectors[name] @ self._embedder.embed(list(texts)).T
+        return cosines
 
 
 def max_statements(text: str) -> int:
@@ -315,7 +304,15 @@ def literal_of(
     """
     kind = range_kind(property_)
     spans = [s for s in binder.values if s.begin < object_.end and object_.begin < s.end]
-    whole = next((s for s in spans if _is_at(s, object_)), None)
+    whole = next(
+        (
+            span
+            for span in spans
+            if abs(span.begin - object_.begin) <= _SAME_PLACE
+            and abs(span.end - object_.end) <= _SAME_PLACE
+        ),
+        None,
+    )
     if kind == "entity":
         return whole is None or whole.kind == "identifier", None
     if kind in ("string", "any"):
@@ -324,13 +321,6 @@ def literal_of(
     read = (literal(property_, s.value.text, s.value) for s in spans)
     value = next(filter(None, read), None) or literal(property_, object_.name, None)
     return value is not None, value
-
-
-def _is_at(span: ValueSpan, argument: BoundArgument) -> bool:
-    return (
-        abs(span.begin - argument.begin) <= _SAME_PLACE
-        and abs(span.end - argument.end) <= _SAME_PLACE
-    )
 
 
 def _evidence(
@@ -370,15 +360,6 @@ def _mask(word: re.Match[str]) -> str:
     return "X" if first == '"' or first.isupper() or first.isdigit() else word[0]
 
 
-def _answer(example: Example, labels: Mapping[str, str]) -> str:
-    items = [
-        {"subject": s.subject, "property": labels[s.property], "object": s.object}
-        for s in example.statements
-        if s.property in labels
-    ]
-    return json.dumps({"statements": items}, ensure_ascii=False, separators=(",", ":"))
-
-
 def _distinct_labels(
     terms: Iterable[OntologyClass | OntologyProperty], domains: Mapping[str, str]
 ) -> dict[str, str]:
@@ -388,11 +369,7 @@ def _distinct_labels(
     """
     terms = list(terms)
     labels = {term.iri: " ".join(term.label.split()) or local_name(term.iri) for term in terms}
-    for detail in (
-        lambda iri: domains.get(iri, ""),
-        local_name,
-        lambda iri: f"<{iri}>",
-    ):
+    for detail in (lambda iri: domains.get(iri, ""), local_name, "<{}>".format):
         counts = Counter(label.casefold() for label in labels.values())
         for iri, label in labels.items():
             if counts[label.casefold()] > 1 and (text := detail(iri)):
@@ -400,13 +377,12 @@ def _distinct_labels(
     return labels
 
 
-def _description(property_: OntologyProperty) -> str:
-    """The text of a property that is embedded."""
-    return ". ".join(
-        text
-        for text in (property_.label, *property_.alternatives[:2], *property_.phrases[:3])
-        if text
-    )
+def _description(term: OntologyClass | OntologyProperty) -> str:
+    """The text of a term that is embedded."""
+    if isinstance(term, OntologyClass):
+        return term.label
+    texts = (term.label, *term.alternatives[:2], *term.phrases[:3])
+    return ". ".join(filter(None, texts))
 
 
 # Places of arguments in the text
@@ -437,8 +413,7 @@ class BoundArgument:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     key: str
     begin: int
     end: int

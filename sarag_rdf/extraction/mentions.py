@@ -16,7 +16,7 @@ from spacy.util import filter_spans
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.extraction.names import ENGLISH, clean_name, english, is_name, strip_disambiguation
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
 
 TYPES: dict[str, EntityType] = {
@@ -38,7 +38,7 @@ TYPES: dict[str, EntityType] = {
 SUBJECTS = ("nsubj", "nsubjpass")
 """Dependency labels (ClearNLP) of a subject."""
 
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_MONTH = f"(?:{'|'.join(ENGLISH['numbers']['months'].split())})"
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? |{_MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
     r"(?:1\d|20)\d\ds?\b(?![.,]\d)(?!%)"
@@ -48,24 +48,8 @@ _QUOTED = re.compile(
     r"(?:\"|``|` ` ?|\u201c) ?([A-Z0-9][^\"`\u201c\u201d\n]{1,60}?)[.,]? ?(?:\"|\'\'|\u201d)"
 )
 _TITLE, _DATED, _RUN = "TITLE", "DATED", "RUN"
-_RANKS = frozenset(
-    re.findall(
-        r"\w+",
-        "President Governor Senator Representative Secretary Minister Chancellor Ambassador "
-        "Chairman Director Judge Justice King Queen Prince Princess Emperor Empress Duke Count "
-        "Countess Baron Lord Lady Sir Dame Mr Mrs Ms Miss Dr Prof Professor Rev Father Sister "
-        "Brother Pope Bishop Saint General Colonel Captain Major Lieutenant Sergeant Admiral "
-        "Marshal",
-    )
-)
-_NOT_A_NAME = frozenset(
-    re.findall(
-        r"\S+",
-        "January February March April May June July August September October November December "
-        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mr Mr. Mrs Mrs. Ms Ms. Dr Dr. "
-        "Jr. Jr Sr. Sr St. No. Via",
-    )
-)
+_RANKS = english("mentions", "ranks")
+_NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
 _BRIDGES = frozenset(
     {"of", "the", "for", "and", "&", "de", "la", "du", "von", "van", "-", "\u2013"}
@@ -73,56 +57,8 @@ _BRIDGES = frozenset(
 _EDGE = frozenset({"ADP", "CCONJ", "SCONJ", "DET", "PUNCT", "SPACE", "PART", "PRON", "AUX"})
 
 # Words that technical texts write with a capital letter without naming something.
-
-_VERBS = frozenset(
-    "add allow apply build call check choose clone configure contains convert copy create define "
-    "delete deploy disable download draw edit enable encrypt ensure execute export extend feel "
-    "fix fixed follow generate get handle implement import improve improved include initialise "
-    "initialize install keep let list load log look make manage migrate migrating modify open "
-    "override parse pass plot print provide publish pull push put query read remove removed "
-    "rename render replace report requires restart return run running save search see select "
-    "send serve set show skip sort specify start stop submit support supported switch test try "
-    "turn unpack update updated upgrade upload use used using verify view visit wait want warn "
-    "watch welcome work write".split()
-)
-"""Verbs at the beginning of sentences, headings and entries of lists."""
-
-_COMMON = frozenset(
-    "about abstract acknowledgements acknowledgments adapter additional additionally advanced "
-    "also alternative alternatively analysis api appendix applications architecture arguments "
-    "array articles assembly authentication author automatically availability backend background "
-    "badge basic behaviour benchmark best blog bool boolean breaking browser bug caching caution "
-    "caveats change changelog channel chat citation class client code column command common "
-    "communication community company compatibility compilation components concepts conclusion "
-    "conduct config configuration connection contact contents context contribute contributing "
-    "contribution contributor copyright core coverage credits currently custom data debugging "
-    "decorators default demo dependencies dependency deployment deprecated deprecation "
-    "description design developer development dict directives directory discussion docs "
-    "documentation documents end entry environment error example exceptions extension false faq "
-    "feature feedback field file filter filtering finally first fixme flags float format "
-    "formatting forum from full function further furthermore general generally getting guide "
-    "guidelines headers help history home homepage how however id image implementation important "
-    "in index info information initialisation initialization input installation installing "
-    "instead instructions int integer integration interface internally internals introduction "
-    "issue key kinds latest library licence license licensing limitations limits line links "
-    "literals location logging login main maintainer maintenance manual manually map memory menu "
-    "merged metadata method metrics middleware migration minimal minimum miscellaneous mode "
-    "models module motivation n/a name naming nan new next no none note notice null object of ok "
-    "on operations operators option optional optionally order other otherwise output overview "
-    "package page parameter parser parsing party path performance pipeline platforms please "
-    "plugin policy post pre prerequisites preset previously privacy problem process processing "
-    "production profile project properties property protocol public purpose quality question "
-    "quick quickstart raises rationale readme recommended reference registry related release "
-    "releasing reporting requests required requirements resource response results roadmap routes "
-    "routing rules sample schema script section security server service settings setup severity "
-    "similarly simply since site software source specification sponsor stable standard started "
-    "starting status step storage str string structure style summary syntax system table tbd "
-    "technical template terms testing text thanks the then third time tip to todo tools "
-    "translation troubleshooting true tutorial type typically typing unlike up upgrading url "
-    "usage user usually utilities value variable version versioning video warning warranty what "
-    "why wiki with workflow yes your".split()
-)
-"""Words of headings, kinds of values, remarks, and adverbs at the beginning of sentences."""
+_VERBS = english("mentions", "verbs")
+_COMMON = english("mentions", "common")
 
 
 def _is_listed(word: str, *lists: frozenset[str]) -> bool:
@@ -153,20 +89,11 @@ class MentionSpan:
 
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     """Find all mentions, in order; only parts of names joined by "of" overlap."""
-    labels: dict[tuple[int, int], str] = {}
-    for span in _title_spans(doc, title):
-        labels[span.start, span.end] = _TITLE
-    for ent in doc.ents:
-        if ent.label_ in TYPES:
-            span = _trim(ent)
-            labels.setdefault((span.start, span.end), ent.label_)
-    for span in _quoted_titles(doc):
-        labels.setdefault((span.start, span.end), "WORK_OF_ART")
-    for span in _dates(doc):
-        labels.setdefault((span.start, span.end), _DATED)
-    labels = {
-        (begin, end): label for (begin, end), label in labels.items() if is_prose(doc[begin:end])
-    }
+    named = [(span, _TITLE) for span in _title_spans(doc, title)]
+    named += [(_trim(ent), ent.label_) for ent in doc.ents if ent.label_ in TYPES]
+    named += [(span, "WORK_OF_ART") for span in _quoted_titles(doc)]
+    named += [(span, _DATED) for span in _dates(doc)]
+    labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
     covered = {index for begin, end in labels for index in range(begin, end)}
     for span in _proper_noun_runs(doc, covered):
         labels[span.start, span.end] = _RUN
@@ -335,34 +262,12 @@ def _dates(doc: Doc) -> Iterator[Span]:
 
 
 def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
-    def proper(index: int) -> bool:
-        token = doc[index]
-        return index not in covered and token.pos_ == "PROPN" and not token.text.islower()
+    """Runs of proper nouns with at most two words such as "of the" between them."""
 
-    index = 0
-    while index < len(doc):
-        if not proper(index):
-            index += 1
-            continue
-        end = index + 1
-        while end < len(doc):
-            if proper(end):
-                end += 1
-            elif (bridge := _bridge_length(doc, end, covered)) and proper(end + bridge):
-                end += bridge + 1
-            else:
-                break
-        yield doc[index:end]
-        index = end
+    def sign(token: Token) -> str:
+        if token.i not in covered and token.pos_ == "PROPN" and not token.text.islower():
+            return "N"
+        return "-" if token.i not in covered and token.text in _BRIDGES else " "
 
-
-def _bridge_length(doc: Doc, index: int, covered: set[int]) -> int:
-    length = 0
-    while (
-        length < 2
-        and index + length + 1 < len(doc)
-        and index + length not in covered
-        and doc[index + length].text in _BRIDGES
-    ):
-        length += 1
-    return length
+    for match in re.finditer("N(?:-{0,2}N)*", "".join(map(sign, doc))):
+        yield doc[match.start() : match.end()]

@@ -8,14 +8,28 @@ sentences of the document that contain the name.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
+from typing import Any, Final
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Extraction
+
+ENGLISH: Final[Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("english.toml").read_text("utf-8")
+)
+"""The words of English that the rules of extraction know."""
+
+
+def english(part: str, name: str) -> frozenset[str]:
+    """The words of one list of `ENGLISH`."""
+    return frozenset(ENGLISH[part][name].split())
+
 
 MAX_NAME = 100
 
@@ -87,22 +101,14 @@ def names_in_title(title: str) -> list[str]:
     return list(dict.fromkeys((title, *named))) if title else []
 
 
-_LOWERCASE_WORDS = frozenset(
-    "of the for and & de la du von van der den del di da el al in on at to an a y le les "
-    "des".split()
-)
+_LOWERCASE_WORDS = english("names", "lower_case")
 _LEAD_NAME = re.compile(
     r"\s*(?:The |An? )?[\"\u201c'\u2018]?"
     r"(?P<name>[^;:!?\n\"\u201c\u201d()]{1,80}?)[\"\u201d'\u2019]?\s*"
     r"(?:,|\((?P<bracket>[^()]*)\)|\b(?:is|was|are|were|refers|has|had|became|consists|comprises|"
     r"competed|won)\b)"
 )
-_NOT_OPENING_NAMES = frozenset(
-    "In On At During After Before When While As For From By With Since Under He She It They This "
-    "That These Those There Her His Its Their If Although Other Many Most Some Several Both Each "
-    "All One Two Three Another Early Later Following Despite Because According Today Not Through "
-    "Within Among Over More Only Once Until Unlike Upon Born".split()
-)
+_NOT_OPENING_NAMES = english("names", "not_opening")
 _SUFFIXES = frozenset({"Jr.", "Jr", "Sr.", "Sr", "II", "III", "IV", "V"})
 
 
@@ -163,11 +169,6 @@ def short_names_of_person(text: str) -> tuple[str, ...]:
 _NUMBER = re.compile(r"\s*([-+]?[\d,]*\.?\d+)(?:\s?[a-z%°/]+)?\s*")
 
 
-def exact_text(text: str) -> str:
-    """Text without spaces, underscores and quotes, in lower case."""
-    return re.sub(r'[_\s"]+', "", text).lower()
-
-
 def soft_text(text: str) -> str:
     """Text without accents, brackets and their content, quotes, units after numbers and ".0".
 
@@ -185,8 +186,6 @@ def soft_text(text: str) -> str:
 
 
 MAX_SENTENCES = 3
-
-
 # Thai to Lao, Burmese, Khmer, kana, Chinese characters: scripts without spaces between words.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
@@ -219,38 +218,9 @@ def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:
 
 # Entity types
 
-_LABELS: dict[EntityType, str] = {
-    "person": """
-        per, person, people, human, human being, individual, character, fictional character,
-        figure, man, woman, child, name, author, artist, actor, actress, athlete, player,
-        politician, scientist, researcher, writer, poet, painter, musician, singer, composer,
-        director, king, queen, emperor, president, minister, philosopher, engineer, leader,
-        officer, deity, saint
-    """,
-    "organization": """
-        org, organization, organisation, organizational, company, corporation, business,
-        enterprise, firm, brand, startup, institution, institute, university, college, school,
-        faculty, department, agency, ministry, government, government agency, authority,
-        association, society, club, team, band, music group, musical group, orchestra, party,
-        political party, union, committee, council, court, bank, museum, hospital, laboratory,
-        lab, newspaper, publisher, ngo, foundation, army, military unit, league, church, group
-    """,
-    "geopolitical": """
-        gpe, geopolitical, geopolitical entity, loc, location, place, geo, geographic entity,
-        geographical entity, geographical feature, geographic feature, landform, region, area,
-        country, nation, sovereign state, state, province, county, district, municipality,
-        canton, city, town, village, settlement, capital, neighborhood, neighbourhood, suburb,
-        continent, island, mountain, mountain range, peak, valley, river, lake, sea, ocean, bay,
-        desert, forest, park, street, territory, empire, kingdom, administrative area
-    """,
-    "time": """
-        date, time, year, month, day, century, decade, period, era, temporal entity
-    """,
-}
-"""Labels that are common in named entity recognition (CoNLL, OntoNotes, ACE, schema.org)."""
 _TYPES: dict[str, EntityType] = {
     label: type_
-    for type_, labels in _LABELS.items()
+    for type_, labels in ENGLISH["types"].items()
     for label in " ".join(labels.split()).split(", ")
 }
 _NAMESPACE = re.compile(r"^.*[/#:](?=.)")
@@ -269,17 +239,13 @@ def nearest_type(label: object) -> EntityType:
         return label
     bare = _TAG_PREFIX.sub("", _NAMESPACE.sub("", str(label).strip()))
     words = re.findall(r"\w+", _CAMEL_CASE.sub(" ", bare).replace("_", " ").casefold())
+    plurals = (("", ""), ("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
     for name in (" ".join(words), *reversed(words)):
-        type_ = next((_TYPES[form] for form in _singulars(name) if form in _TYPES), None)
-        if type_ is not None:
-            return type_
+        for end, singular in plurals:
+            form = name.removesuffix(end) + singular
+            if name.endswith(end) and form in _TYPES:
+                return _TYPES[form]
     return "misc"
-
-
-def _singulars(name: str) -> tuple[str, ...]:
-    """A name, and possible singular forms of it."""
-    plurals = (("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
-    return (name, *(name.removesuffix(end) + stem for end, stem in plurals if name.endswith(end)))
 
 
 def unknown_types(extraction: Extraction) -> Counter[str]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 from sarag_rdf.base.types import EntityType, Value
-from sarag_rdf.extraction.names import nearest_type
+from sarag_rdf.extraction.names import ENGLISH, english, nearest_type
 from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
@@ -79,51 +79,24 @@ class _Pattern:
         return sum(word != WILDCARD for word in self.words) - (0.5 if self.is_label else 0.0)
 
 
-_ARTICLES = frozenset("a an the his her its their".split())
-_ADVERBS = frozenset(
-    "also later soon then still again now once first together today ever already both thus only "
-    "just even almost originally formerly perhaps there here afterwards himself herself itself "
-    "twice often always next when who which that and".split()
-)
+_ARTICLES = english("phrases", "articles")
+_ADVERBS = english("phrases", "adverbs")
 _NOT_ADVERBS = frozenset({"family", "supply", "reply", "ally", "assembly", "monopoly", "july"})
-_AREAS = frozenset(
-    "village town city island state canton county province district region parish municipality "
-    "suburb heart middle centre center north south east west northeast northwest southeast "
-    "southwest outskirts area plain slope kingdom duchy part port community commune hamlet "
-    "neighbourhood neighborhood borough township republic".split()
-)
+_AREAS = english("phrases", "areas")
 """Nouns that say what kind of place follows: "in the village of"."""
-_PARTICIPLES = frozenset(
-    "beaten bitten blown born bound broadcast built burnt cast cut dug eaten fed felt forgotten "
-    "frozen heard hidden hit hung hurt laid lent let meant proven put read ridden set shaken shown "
-    "shut slain sold sought split spread stolen struck sung sunk swept sworn thrown torn "
-    "understood worn woven".split()
-)
+_PARTICIPLES = english("phrases", "participles")
 """Irregular participles of verbs that are not among the irregular verbs below."""
 _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
 """Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
-_IRREGULAR = {
+_IRREGULAR: dict[str, str] = {
     form: forms.split()[0]
-    for forms in (
-        "be is are was were been being am; have has had having; do did does; die died dies dying; "
-        "lie lies lay lain lying; born; become became becomes becoming; begin began begun begins; "
-        "break broke broken; bring brought; build built; buy bought; choose chose chosen; "
-        "come came; draw drew drawn; fall fell fallen; fight fought; find found finds; flee fled; "
-        "fly flew flown; get got gotten; give gave given; go went gone goes; grow grew grown; "
-        "hold held; keep kept; know knew known; lead led; learn learnt; leave left; lose lost; "
-        "make made; meet met; pay paid; rise rose risen; run ran running; see saw seen; sell sold; "
-        "send sent; shoot shot; sing sang sung; sit sat sitting; speak spoke spoken; spend spent; "
-        "spring sprang sprung; stand stood; take took taken; teach taught teaches; tell told; "
-        "think thought; wed wedded weds; win won winning; write wrote written"
-    ).split("; ")
+    for forms in ENGLISH["phrases"]["irregular"].split(";")
     for form in forms.split()
 }
 """Forms of irregular verbs -> the verb."""
-_PREPOSITIONS = frozenset(
-    "of by in at on from to with for after through into under as upon over near during".split()
-)
+_PREPOSITIONS = english("phrases", "prepositions")
 
 
 @lru_cache(maxsize=8192)
@@ -215,12 +188,9 @@ _AREA_STEMS = frozenset(stem(word) for word in _AREAS)
 
 
 def _is_participle(word: str) -> bool:
-    irregular = _IRREGULAR.get(word)
-    if word in _PARTICIPLES:
-        return True
-    if irregular is not None:
-        return word != irregular and not word.endswith("s")
-    return word.endswith("ed")
+    verb = _IRREGULAR.get(word)
+    is_form = word.endswith("ed") if verb is None else word != verb and not word.endswith("s")
+    return is_form or word in _PARTICIPLES
 
 
 class PhraseMatcher:
@@ -353,11 +323,8 @@ class PhraseMatcher:
 
     def class_of_noun(self, noun: str) -> str:
         """The IRI of the class with a label, also in the plural; empty if there is none."""
-        key = noun.casefold()
-        singular = next(
-            (form for form in (key, key.removesuffix("s")) if form in self._class_labels), ""
-        )
-        return self._class_labels.get(singular, "")
+        key, labels = noun.casefold(), self._class_labels
+        return labels.get(key) or labels.get(key.removesuffix("s"), "")
 
     def class_of_name(self, name: str) -> str:
         """The IRI of the class that a name contains, such as University in "Lund University".
@@ -380,22 +347,22 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
     """The phrases of a property in both directions, then those built from its labels."""
     for phrases, is_inverse in ((property_.phrases, False), (property_.inverse_phrases, True)):
         for phrase in phrases:
-            words = _stems(phrase)
-            if words:
+            if words := stems_of(phrase):
                 yield from _voices(_Pattern(words, property_, is_inverse))
     for label in (property_.label, *property_.alternatives):
-        words = _stems(label)
+        words = stems_of(label)
         if not words:
             continue
         if words[-1] in _PREPOSITIONS and len(words) > 1:
             yield _Pattern(words, property_, False, True)
-            yield _Pattern(_stems(f"is {label}"), property_, False, True)
+            yield _Pattern(stems_of(f"is {label}"), property_, False, True)
         else:
             yield _Pattern(("have", *words), property_, False, True)
             yield _Pattern((COPULA, *words, "of"), property_, True, True)
 
 
-def _stems(phrase: str) -> tuple[str, ...]:
+def stems_of(phrase: str) -> tuple[str, ...]:
+    """The stems of the words of `normalize_phrase`."""
     return tuple(word.stem for word in normalize_phrase(phrase))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -95,13 +95,10 @@ def prose_of(text: str) -> str:
     'Use           in  Trim Galore                         .'
     """
     indented = _indented(text.split("\n"))
-    text = _ELEMENT.sub(_blank, _COMMENT.sub(_blank, text))
-    lines = text.split("\n")
-    for is_part in (_fenced(lines), _tables(lines), indented, _settings(lines)):
-        lines = [
-            " " * len(line) if hidden else line for line, hidden in zip(lines, is_part, strict=True)
-        ]
-    text = "\n".join(lines)
+    lines = _ELEMENT.sub(_blank, _COMMENT.sub(_blank, text)).split("\n")
+    settings = _runs([bool(_SETTING.fullmatch(line)) for line in lines], 2)
+    hidden = {n for run in (*_fenced(lines), *_tables(lines), *indented, *settings) for n in run}
+    text = "\n".join(" " * len(line) if n in hidden else line for n, line in enumerate(lines))
     for pattern in _INLINE:
         text = pattern.sub(_blank, text)
     return text
@@ -118,19 +115,18 @@ def _spaces(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def _fenced(lines: Sequence[str]) -> list[bool]:
+def _fenced(lines: Sequence[str]) -> list[range]:
     """The lines of fenced code.
 
     A text that begins within a code block shows by a closing fence that has a language.
     """
     fences = [(n, m) for n, line in enumerate(lines) if (m := _FENCE.match(line))]
     if not fences:
-        return [False] * len(lines)
+        return []
     outside, inside = (_pair(fences, len(lines), starts_inside=flag) for flag in (False, True))
-    first = lines[: fences[0][0]]
     begins_inside = inside[1] < outside[1] or (
         inside[1] == outside[1]
-        and _is_code(first)
+        and _is_code(lines[: fences[0][0]])
         and not fences[0][1][2].strip()
         and len(fences) % 2 == 1
     )
@@ -139,50 +135,44 @@ def _fenced(lines: Sequence[str]) -> list[bool]:
 
 def _pair(
     fences: Sequence[tuple[int, re.Match[str]]], size: int, *, starts_inside: bool
-) -> tuple[list[bool], int]:
-    """The lines of code, and the number of fences within code that have a language."""
-    hidden, odd = [False] * size, 0
+) -> tuple[list[range], int]:
+    """The blocks of code, and the number of fences within code that have a language."""
+    blocks, odd = [], 0
     opened, mark = (0, "") if starts_inside else (-1, "")
     for number, match in fences:
-        language = match[2].strip()
         if opened < 0:
             opened, mark = number, match[1]
-        elif language:
+        elif match[2].strip():
             odd += 1
         elif match[1].startswith(mark):
-            hidden[opened : number + 1] = [True] * (number + 1 - opened)
+            blocks.append(range(opened, number + 1))
             opened = -1
     if opened >= 0:
-        hidden[opened:] = [True] * (size - opened)
-    return hidden, odd
+        blocks.append(range(opened, size))
+    return blocks, odd
 
 
-def _tables(lines: Sequence[str]) -> list[bool]:
+def _tables(lines: Sequence[str]) -> Iterator[range]:
     """The rows of tables: around a rule of hyphens and bars, or several lines between bars."""
-    hidden = [False] * len(lines)
     for number, line in enumerate(lines):
         if number and "|" in line and _TABLE_RULE.fullmatch(line) and "|" in lines[number - 1]:
-            end = number + 1
-            while end < len(lines) and "|" in lines[end]:
-                end += 1
-            hidden[number - 1 : end] = [True] * (end - number + 1)
-    for begin, end in _runs([bool(_BARRED.fullmatch(line)) for line in lines], 2):
-        hidden[begin:end] = [True] * (end - begin)
-    return hidden
+            rows = takewhile(lambda n: "|" in lines[n], range(number + 1, len(lines)))
+            yield range(number - 1, max(rows, default=number) + 1)
+    yield from _runs([bool(_BARRED.fullmatch(line)) for line in lines], 2)
 
 
-def _indented(lines: Sequence[str]) -> list[bool]:
+def _indented(lines: Sequence[str]) -> list[range]:
     """Blocks of indented lines after a blank line, most of them like code; commands."""
-    hidden = [bool(_COMMAND.match(line)) and not line.rstrip().endswith(".") for line in lines]
     is_part = [bool(_INDENTED.match(line)) or not line.strip() for line in lines]
-    for begin, end in _runs(is_part, 1):
-        block = [line for line in lines[begin:end] if line.strip()]
-        before = lines[begin - 1] if begin else ""
-        if not block or (begin and lines[begin].strip()):
+    hidden = _runs([bool(_COMMAND.match(x)) and not x.rstrip().endswith(".") for x in lines], 1)
+    for run in _runs(is_part, 1):
+        block = [lines[number] for number in run if lines[number].strip()]
+        before = lines[run.start - 1] if run.start else ""
+        if not block or (run.start and lines[run.start].strip()):
             continue
         is_literal = _DIRECTIVE.match(before) and not re.search("note|warning", before)
         if is_literal or (not _LIST_ITEM.match(block[0]) and _is_code(block)):
-            hidden[begin:end] = [True] * (end - begin)
+            hidden.append(run)
     return hidden
 
 
@@ -193,20 +183,14 @@ def _is_code(lines: Sequence[str]) -> bool:
     return 2 * sum(map(bool, few)) > len(full)
 
 
-def _settings(lines: Sequence[str]) -> list[bool]:
-    """Two or more lines of settings: `key: value`, `key = value`."""
-    hidden = [False] * len(lines)
-    for begin, end in _runs([bool(_SETTING.fullmatch(line)) for line in lines], 2):
-        hidden[begin:end] = [True] * (end - begin)
-    return hidden
-
-
-def _runs(flags: Sequence[bool], least: int) -> Iterator[tuple[int, int]]:
-    """(begin, end) of each run of true flags of at least this length."""
-    for is_run, group in groupby(enumerate(flags), key=lambda pair: pair[1]):
-        numbers = [number for number, _ in group]
+def _runs(flags: Sequence[bool], least: int) -> list[range]:
+    """The runs of true flags of at least this length."""
+    runs = []
+    for is_run, group in groupby(range(len(flags)), key=flags.__getitem__):
+        numbers = [*group]
         if is_run and len(numbers) >= least:
-            yield numbers[0], numbers[-1] + 1
+            runs.append(range(numbers[0], numbers[-1] + 1))
+    return runs
 
 
 # Documents that were parsed by their prose alone

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, count, takewhile
 from typing import Final, NamedTuple
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
 from sarag_rdf.base.ports import Embedder
-from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Value
+from sarag_rdf.base.types import Value
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SKOS, XSD
+from sarag_rdf.extraction.names import nearest_type
 from sarag_rdf.extraction.phrases import (
     COPULA,
     WILDCARD,
@@ -34,6 +35,7 @@ from sarag_rdf.extraction.phrases import (
     PhraseMatcher,
     is_function_word,
     normalize_phrase,
+    stems_of,
 )
 from sarag_rdf.extraction.typed_statements import range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
@@ -136,26 +138,23 @@ class PropertySuggester:
         if property_.is_literal:
             fits = object_ == _VALUE and range_kind(property_) in _VALUE_KINDS
         else:
-            fits = _VALUE not in ends and self._fits(object_, property_.ranges)
-        return fits and self._fits(subject, property_.domains)
-
-    def _fits(self, type_: str, admitted: Sequence[str]) -> bool:
-        return self._matcher.fit(_argument(type_), admitted) > 0
+            range_fit = self._matcher.fit(_argument(object_), property_.ranges)
+            fits = _VALUE not in ends and range_fit > 0
+        return fits and self._matcher.fit(_argument(subject), property_.domains) > 0
 
 
 def _argument(type_: str) -> Argument:
-    known: Mapping[str, EntityType] = {name: name for name in ENTITY_TYPES}
-    return Argument("", "name", known.get(type_, "misc"))
+    return Argument("", "name", nearest_type(type_))
 
 
 def _texts(property_: OntologyProperty) -> Iterator[_Text]:
     label, definition = _TEXT_WEIGHTS
-    for text in (property_.label, *property_.alternatives):
-        yield _Text(property_, text, None, label)
-    for text in property_.phrases:
-        yield _Text(property_, text, False, label)
-    for text in property_.inverse_phrases:
-        yield _Text(property_, text, True, label)
+    for is_inverse, texts in (
+        (None, (property_.label, *property_.alternatives)),
+        (False, property_.phrases),
+        (True, property_.inverse_phrases),
+    ):
+        yield from (_Text(property_, text, is_inverse, label) for text in texts)
     if property_.definition:
         yield _Text(property_, property_.definition, None, definition)
 
@@ -194,9 +193,9 @@ def induce_properties(
 
     Phrases of prepositions and auxiliary verbs alone are omitted: they state many properties.
     """
-    usable = [p for p in phrases if {*_stems(p.phrase)} - _VAGUE - {WILDCARD}]
+    usable = [p for p in phrases if {*stems_of(p.phrase)} - _VAGUE - {WILDCARD}]
     groups: defaultdict[tuple[str, str], list[_Directed]] = defaultdict(list)
-    actives = {_stems(p.phrase) for p in usable}
+    actives = {stems_of(p.phrase) for p in usable}
     for phrase in usable:
         directed = _directed(phrase, actives)
         groups[directed.types].append(directed)
@@ -205,7 +204,7 @@ def induce_properties(
         for types, members in groups.items()
         for cluster in _clusters(members, embedder, distance)
     ]
-    frequent = (p for p in properties if p.count >= least)
+    frequent = [p for p in properties if p.count >= least]
     return sorted(frequent, key=lambda p: (-p.count, p.label, p.subject_type, p.object_type))
 
 
@@ -222,13 +221,9 @@ class _Directed(NamedTuple):
         return (ends[1], ends[0]) if self.is_inverse else ends
 
 
-def _stems(phrase: str) -> tuple[str, ...]:
-    return tuple(word.stem for word in normalize_phrase(phrase) if not word.is_optional)
-
-
 def _directed(phrase: CountedPhrase, actives: set[tuple[str, ...]]) -> _Directed:
     """A passive is the inverse of its verb, if the corpus has the verb too."""
-    stems = _stems(phrase.phrase)
+    stems = stems_of(phrase.phrase)
     is_passive = len(stems) == 3 and (stems[0], stems[2]) == ("be", "by")
     is_inverse = is_passive and stems[1:2] in actives and phrase.object_type != _VALUE
     return _Directed(phrase, is_inverse, " ".join(stems[1:2] if is_inverse else stems))
@@ -273,7 +268,12 @@ def local_names(properties: Sequence[InducedProperty]) -> list[str]:
     """Distinct local names: ``bornIn`` of "was born in"; of several, with types of arguments."""
     names: list[str] = []
     for property_ in properties:
-        stem = _local_name(property_.label)
+        words = [w for w in re.findall(r"[^\W_]+", property_.label) if not is_function_word(w)]
+        leading = list(takewhile(_LEADING.__contains__, words[:-1]))
+        first, *others = words[len(leading) :] or [""]
+        stem = first + "".join(map(str.capitalize, others))
+        if not stem[:1].isalpha():
+            stem = f"property{stem}"
         ends = property_.object_type, property_.subject_type
         object_name, subject_name = (_CLASSES.get(type_, "") for type_ in ends)
         candidates = chain(
@@ -282,14 +282,6 @@ def local_names(properties: Sequence[InducedProperty]) -> list[str]:
         )
         names.append(next(name for name in candidates if name not in names))
     return names
-
-
-def _local_name(label: str) -> str:
-    words = [word for word in re.findall(r"[^\W_]+", label) if not is_function_word(word)]
-    while len(words) > 1 and words[0] in _LEADING:
-        del words[0]
-    name = "".join(words[:1] + [word.capitalize() for word in words[1:]])
-    return name if name[:1].isalpha() else f"property{name}"
 
 
 _CLASSES: Final = {
@@ -333,8 +325,8 @@ def write_turtle(
         noun = "relationship" if property_.count == 1 else "relationships"
         note = Literal(f"{property_.count} {noun}", language="en")
         triples.append(Triple(node, SKOS.note, note))
-    vocabularies = {"": namespace, "owl": OWL.base, "rdfs": RDFS.base}
-    prefixes = vocabularies | {"sarag": SARAG.base, "skos": SKOS.base}
+    prefixes = {"": namespace, "owl": OWL.base, "rdfs": RDFS.base}
+    prefixes |= {"sarag": SARAG.base, "skos": SKOS.base}
     return (serialize(triples, format=RdfFormat.TURTLE, prefixes=prefixes) or b"").decode()
 
 

@@ -9,11 +9,11 @@ Throughput is about 60 paragraphs a second on two idle cores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import tee
+from itertools import chain, tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.base.errors import MissingDependencyError
@@ -92,11 +92,7 @@ class SpacyExtractor:
 
     options = SpacyOptions
 
-    def __init__(
-        self,
-        options: SpacyOptions | None = None,
-        schema: Schema | None = None,
-    ) -> None:
+    def __init__(self, options: SpacyOptions | None = None, schema: Schema | None = None) -> None:
         """Relations and mentions are typed by the schema; without one, by the packaged ontology."""
         options = options or SpacyOptions()
         self._model = options.model
@@ -146,10 +142,8 @@ class SpacyExtractor:
 
 def load_pipeline(model: str | None = None) -> Language:
     """Load a pipeline; raises `MissingDependencyError` with the command that installs it."""
-    try:
-        import spacy
-    except ImportError as error:
-        raise MissingDependencyError("spaCy is not installed: pip install spacy") from error
+    import spacy
+
     name = model or next((name for name in MODELS if find_spec(name)), None)
     if name is None:
         raise MissingDependencyError(
@@ -185,18 +179,17 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
     coreference = resolve_coreference(doc, topic, spans)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
-    if matcher is None:
-        relations = relations_of(clauses)
-    else:
+    statements: Iterable[Statement] = ()
+    if matcher is not None:
         finder = StatementFinder(clauses, coreference, matcher)
-        relations = relations_of(clauses, finder.find())
+        statements = finder.find()
         mentions = tuple(
             m
             if m.type == "time"
             else replace(m, type=finder.types[m.name], classes=finder.classes.get(m.name, ()))
             for m in mentions
         )
-    extraction = Extraction(mentions, relations)
+    extraction = Extraction(mentions, relations_of(clauses, statements))
     return ParsedDocument(doc, topic or coreference.topic, coreference, extraction)
 
 
@@ -275,10 +268,10 @@ class StatementFinder:
         self._topic = coreference.topic
         self._matcher = matcher
         self._facts = sorted((c for c in clauses if c.is_fact), key=lambda clause: clause.token)
-        self.types: dict[str, EntityType] = {
-            name: "misc" if _is_acronym(name) and cluster.type == "geopolitical" else cluster.type
-            for name, cluster in self._clusters.items()
-        }
+        self.types: dict[str, EntityType] = {n: c.type for n, c in self._clusters.items()}
+        for name, type_ in self.types.items():  # an acronym too long for that of a country
+            if type_ == "geopolitical" and name.isupper() and name.isalpha() and len(name) > 3:
+                self.types[name] = "misc"
         self.classes: dict[str, tuple[str, ...]] = {}
 
     def find(self) -> list[Statement]:
@@ -295,16 +288,14 @@ class StatementFinder:
     def _matched(self) -> list[Statement]:
         statements = []
         for clause in self._facts:
-            words = normalize_words(clause.words)
+            words, object_ = normalize_words(clause.words), clause.object
             if clause.rule == "preposition":
                 if not self._matcher.class_of_name(clause.subject):
                     continue
                 words = (Word(COPULA), *words)
-            object_ = clause.object
             if object_.kind == "name":
                 object_ = self._argument(object_.text)
-            match = self._matcher.match(words, self._argument(clause.subject), object_)
-            if match is not None:
+            if match := self._matcher.match(words, self._argument(clause.subject), object_):
                 statements.append(Statement(clause, object_, match))
         return statements
 
@@ -329,11 +320,8 @@ class StatementFinder:
                 if class_ and self._is_possible(clause.subject, class_):
                     classes_of.setdefault(clause.subject, {})[class_] = None
         for name, classes in classes_of.items():
-            above = {
-                parent
-                for class_ in classes
-                for parent in self._matcher.schema.superclasses(class_) - {class_}
-            }
+            schema = self._matcher.schema
+            above = {p for class_ in classes for p in schema.superclasses(class_) - {class_}}
             self.classes[name] = tuple(class_ for class_ in classes if class_ not in above)
             types = self._types_of(self.classes[name])
             if len(types) == 1 and name in self.types:
@@ -366,43 +354,31 @@ class StatementFinder:
 
     def _agrees(self, statement: Statement) -> bool:
         """Whether the corrected types fit the domain and the range."""
-        for name, admitted in statement.names:
-            argument = self._argument(name)
-            if argument.classes or not admitted:
-                fits = self._matcher.fit(argument, admitted) >= 0
-            else:
-                fits = argument.type in ("misc", *self._types_of(admitted))
-            if not fits:
-                return False
-        return True
+        return all(self._fits(self._argument(name), admitted) for name, admitted in statement.names)
+
+    def _fits(self, argument: Argument, admitted: Sequence[str]) -> bool:
+        if argument.classes or not admitted:
+            return self._matcher.fit(argument, admitted) >= 0
+        return argument.type in ("misc", *self._types_of(admitted))
 
 
-def _longest(statements: Iterable[Statement]) -> list[Statement]:
+def _longest(statements: Collection[Statement]) -> list[Statement]:
     """The statements with the longest reading of each noun ("computer scientist").
 
     Adjectives describe only names that a noun describes too.
     """
     best: dict[tuple[str, str, int], int] = {}
-    described = set()
+    described = {s.clause.subject for s in statements if s.object.kind == "noun"}
     for s in statements:
         key = s.clause.subject, s.match.property.iri, s.clause.token
         best[key] = max(best.get(key, 0), len(s.object.text))
-        if s.object.kind == "noun":
-            described.add(s.clause.subject)
-    return [
-        s
-        for s in statements
-        if s.object.kind not in ("noun", "adjective")
-        or (
-            len(s.object.text) == best[s.clause.subject, s.match.property.iri, s.clause.token]
-            and (s.object.kind == "noun" or s.clause.subject in described)
-        )
-    ]
 
+    def is_best(s: Statement) -> bool:
+        key = s.clause.subject, s.match.property.iri, s.clause.token
+        is_noun = s.object.kind == "noun"
+        return len(s.object.text) == best[key] and (is_noun or s.clause.subject in described)
 
-def _is_acronym(name: str) -> bool:
-    """Whether a name is an acronym too long for that of a country."""
-    return name.isupper() and name.isalpha() and len(name) > 3
+    return [s for s in statements if s.object.kind not in ("noun", "adjective") or is_best(s)]
 
 
 def relations_of(
@@ -414,19 +390,11 @@ def relations_of(
     """
     typed: dict[tuple[str, str, int], list[Relation]] = {}
     for statement in statements:
-        clause = statement.clause
-        key = clause.subject, clause.object.text, clause.token
-        typed.setdefault(key, []).append(statement.relation)
-    relations: dict[Relation, None] = {}
-    done: set[tuple[str, str, int]] = set()
+        typed.setdefault(statement.clause.place, []).append(statement.relation)
+    relations: dict[tuple[str, str, int], list[Relation]] = {}
     for clause in clauses:
-        key = clause.subject, clause.object.text, clause.token
-        if key in done:
-            continue
-        if key in typed:
-            done.add(key)
-            relations |= dict.fromkeys(typed[key])
+        if clause.place in typed:
+            relations.setdefault(clause.place, typed[clause.place])
         elif clause.rule and clause.object.kind == "name":
-            done.add(key)
-            relations[clause.relation] = None
-    return tuple(relations)
+            relations.setdefault(clause.place, [clause.relation])
+    return tuple(dict.fromkeys(chain.from_iterable(relations.values())))

@@ -8,13 +8,16 @@ and month are ambiguous stays text, and so does a date that the calendar does no
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
+from functools import reduce
+from itertools import chain
 from typing import Literal, get_args
 
 from sarag_rdf.base.types import Value
+from sarag_rdf.extraction.names import ENGLISH
 
 ValueKind = Literal[
     "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number"
@@ -32,63 +35,18 @@ UNIT = "http://qudt.org/vocab/unit/"
 CURRENCY = "http://qudt.org/vocab/currency/"
 """Namespace of the currencies of QUDT 2.1; local names are ISO 4217 codes."""
 
-_UNIT_NAMES = {
+_UNIT_NAMES: dict[str, list[str]] = {
     unit: re.sub(r"([^|]+)\+", r"\1|\1s", names).split("|")
-    for unit, names in {
-        "KiloM": "km|kilometre+|kilometer+", "M": "m|metre+|meter+",
-        "CentiM": "cm|centimetre+|centimeter+", "MilliM": "mm|millimetre+|millimeter+",
-        "FT": "ft|foot|feet", "IN": "in|inch|inches", "YD": "yd|yard+", "MI": "mi|mile+",
-        "MI_N": "nmi|nautical mile+", "LY": "ly|light-year+|light year+",
-        "AU": "au|AU|astronomical unit+", "PARSEC": "parsec+",
-        "KiloM2": "km²|km2|sq km|square kilometre+|square kilometer+",
-        "M2": "m²|m2|sq m|square metre+|square meter+", "FT2": "ft²|sq ft|square foot|square feet",
-        "MI2": "sq mi|square mile+", "HA": "ha|hectare+", "AC": "acre+",
-        "M3": "m³|m3|cubic metre+|cubic meter+", "KiloM3": "km³|cubic kilometre+|cubic kilometer+",
-        "CentiM3": "cc|cm³|cm3|cubic centimetre+|cubic centimeters", "L": "l|L|litre+|liter+",
-        "MilliL": "ml|millilitre+|milliliter+", "GAL_US": "gallon+", "KiloGM": "kg|kilogram+|kilo+",
-        "GM": "g|gram+|gramme+", "MilliGM": "mg|milligram+", "TONNE": "t|tonne+|metric ton+",
-        "LB": "lb+|pound+", "OZ": "oz|ounce+", "DEG_C": "°C|degrees Celsius|degree Celsius",
-        "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit", "K": "K|kelvin+", "W": "W|watt+",
-        "KiloW": "kW|kilowatt+", "MegaW": "MW|megawatt+", "GigaW": "GW|gigawatt+",
-        "HP": "hp|horsepower", "V": "V|volt+", "HZ": "Hz|hertz", "KiloHZ": "kHz|kilohertz",
-        "MegaHZ": "MHz|megahertz", "GigaHZ": "GHz|gigahertz", "N": "N|newton+",
-        "KiloN": "kN|kilonewton+", "J": "J|joule+", "KiloCAL": "kcal|kilocalorie+",
-        "PA": "Pa|pascal+", "BAR": "bar",
-        "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
-        "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
-        "MI-PER-HR": "mph|miles per hour", "M-PER-SEC": "m/s|metres per second|meters per second",
-        "KN": "kn|knot+", "BYTE": "byte+", "KiloBYTE": "kB|KB|kilobyte+",
-        "MegaBYTE": "MB|megabyte+", "GigaBYTE": "GB|gigabyte+", "TeraBYTE": "TB|terabyte+",
-        "PERCENT": "%|percent|per cent",
-        "SEC": "s|sec|second+", "MIN": "min+|minute+", "HR": "h|hr+|hour+", "DAY": "day+",
-        "WK": "week+", "MO": "month+", "YR": "year+",
-    }.items()
-}  # fmt: skip
-"""Local names of units in QUDT -> their names in English; "+" stands for a plural in s."""
+    for unit, names in ENGLISH["units"].items()
+}
+"""Local names of units in QUDT -> their names in English."""
 UNIT_IRIS = {name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names}
 
-SYMBOLS = {
-    "US$": "USD", "A$": "AUD", "C$": "CAD", "HK$": "HKD", "NZ$": "NZD", "$": "USD", "£": "GBP",
-    "€": "EUR", "¥": "JPY", "₹": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "₪": "ILS",
-}  # fmt: skip
-"""Symbols of currencies -> their codes.
-
-A bare dollar is that of the United States, and "¥" the yen, although the yuan has it too.
-"""
-CODES = (
-    "USD EUR GBP JPY CHF CAD AUD NZD CNY INR RUB BRL MXN SEK NOK DKK PLN CZK HUF TRY ZAR KRW SGD "
-    "HKD ILS THB IDR MYR PHP AED SAR EGP"
-).split()
-"""Codes of ISO 4217 that are read before and after numbers."""
-CURRENCY_WORDS = {
-    "dollar": "USD", "dollars": "USD", "US dollar": "USD", "US dollars": "USD", "euro": "EUR",
-    "euros": "EUR", "pounds sterling": "GBP", "British pounds": "GBP", "yen": "JPY",
-    "Japanese yen": "JPY", "Swiss franc": "CHF", "Swiss francs": "CHF", "rupees": "INR",
-    "Indian rupees": "INR", "Canadian dollars": "CAD", "Australian dollars": "AUD",
-    "Swedish kronor": "SEK", "Norwegian kroner": "NOK", "Danish kroner": "DKK",
-    "zloty": "PLN", "rubles": "RUB", "roubles": "RUB", "yuan": "CNY", "won": "KRW",
-}  # fmt: skip
-"""Names of currencies -> their codes."""
+_CURRENCIES = ENGLISH["currencies"]
+SYMBOLS: dict[str, str] = _CURRENCIES["symbols"]
+CODES: list[str] = _CURRENCIES["codes"].split()
+CURRENCY_WORDS: dict[str, str] = _CURRENCIES["words"]
+"""Symbols and names of currencies -> their codes, which are those of ISO 4217."""
 
 
 def unit_names(unit: str) -> tuple[str, ...]:
@@ -144,10 +102,9 @@ def parse_value(text: str, kind: ValueKind) -> Value | None:
     """
     stripped = text.strip()
     kinds: tuple[ValueKind, ...] = (kind, "quantity") if kind == "number" else (kind,)
-    for reader in map(_READERS.__getitem__, kinds):
-        for begin, end, value in reader(stripped):
-            if (begin, end) == (0, len(stripped)):
-                return value
+    for begin, end, value in chain.from_iterable(_READERS[each](stripped) for each in kinds):
+        if (begin, end) == (0, len(stripped)):
+            return value
     if kind == "number" and (match := _WHOLE_NUMBER.fullmatch(stripped)):
         return _number_value(stripped, match["number"], match["scale"], "")
     if kind == "number" and (words := _read_number_words(stripped)) is not None:
@@ -157,13 +114,10 @@ def parse_value(text: str, kind: ValueKind) -> Value | None:
 
 # Dates
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
-_MONTH_NUMBERS = {month: number for number, month in enumerate(_MONTHS, 1)} | {
-    month[:3]: number for number, month in enumerate(_MONTHS, 1)
-} | {"Sept": 9}  # fmt: skip
+_MONTHS: list[str] = ENGLISH["numbers"]["months"].split()
+_MONTH_NUMBERS = {
+    month[:length]: number for number, month in enumerate(_MONTHS, 1) for length in (3, 4, None)
+}
 _MONTH = (
     rf"(?P<month>{'|'.join(_MONTHS)}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b\.?)"
 )
@@ -199,18 +153,15 @@ _PERIOD = re.compile(
 
 
 def _dates(text: str) -> Iterator[tuple[int, int, Value]]:
-    covered = bytearray(len(text))
     for pattern in (*_DATES, _PERIOD, _YEAR_ONLY):
         for match in pattern.finditer(text):
-            begin, end = match.span()
-            if not any(covered[begin:end]) and (value := _date_value(match)) is not None:
-                covered[begin:end] = b"\1" * (end - begin)
-                yield begin, end, value
+            if value := _date_value(match):
+                yield *match.span(), value
 
 
 def _date_value(match: re.Match[str]) -> Value | None:
     """The literal of a match at its own precision; text if it is ambiguous or impossible."""
-    groups, text = match.groupdict(), match[0]
+    groups, text = match.groupdict(""), match[0]
     as_text = Value(text, text, XSD + "string")
     if match.re is _PERIOD:
         return as_text
@@ -222,20 +173,17 @@ def _date_value(match: re.Match[str]) -> Value | None:
         return Value(text, year, XSD + "gYear") if year else None
     if groups.get("first"):
         first, second = int(groups["first"]), int(groups["second"])
-        if groups["separator"] == "." or first > 12 or first == second:
-            day, month = first, second
-        elif second > 12:
-            day, month = second, first
-        else:
+        is_day_first = groups["separator"] == "." or first > 12 or first == second
+        if not is_day_first and second <= 12:
             return as_text
+        day, month = (first, second) if is_day_first else (second, first)
     else:
-        name = (groups.get("month") or "").rstrip(".")
-        month = int(groups["number"]) if groups.get("number") else _MONTH_NUMBERS[name]
+        month = int(groups.get("number") or _MONTH_NUMBERS[groups["month"].rstrip(".")])
         day = int(groups.get("day") or 0)
     if not groups.get("year"):
         is_possible = _is_day(2000, month, day)
         return Value(text, f"--{month:02}-{day:02}", XSD + "gMonthDay") if is_possible else None
-    year = _lexical_year(int(groups["year"]), groups.get("era") or "")
+    year = _lexical_year(int(groups["year"]), groups.get("era", ""))
     if year is None:
         return as_text
     if not day:
@@ -248,11 +196,7 @@ def _date_value(match: re.Match[str]) -> Value | None:
 
 
 def _is_day(year: int, month: int, day: int) -> bool:
-    try:
-        date(year, month, day)
-    except ValueError:
-        return False
-    return True
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
 
 
 def _lexical_year(year: int, era: str) -> str | None:
@@ -268,14 +212,9 @@ def _lexical_year(year: int, era: str) -> str | None:
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[\u00a0\u202f\u2009]\d{3})+|\d+)(?:\.\d+)?"
 _SCALES = {
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-    "m": 10**6,
-    "bn": 10**9,
-    "k": 10**3,
-}
+    "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "m": 10**6, "bn": 10**9, "k": 10**3,
+}  # fmt: skip
 _SCALE = r"(?:[\s-](?P<scale>thousand|million|billion|trillion)\b)?"
 _SIGN = r"(?:(?<![\w)])[-−+])?"
 _NUMBER_START = r"(?<![\w])(?<!\d[.,:/])(?<!\d[-–])"
@@ -283,14 +222,8 @@ _NUMBER_END = r"(?!\w)(?![.:/]\d)(?!,\d{3})"
 _NUMBER = re.compile(rf"{_NUMBER_START}(?P<number>{_SIGN}{_DIGITS}){_SCALE}{_NUMBER_END}")
 _WHOLE_NUMBER = re.compile(rf"(?P<number>[-−+]?{_DIGITS}){_SCALE}")
 
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: number for number, word in enumerate(_UNITS)} | {
-    word: number for number, word in zip(range(20, 100, 10), _TENS, strict=True)
-}
+_NAMED = (*range(20), *range(20, 100, 10))
+_WORDS = dict(zip(ENGLISH["numbers"]["names"].split(), _NAMED, strict=True))
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _SCALE_WORD = "hundred|thousand|million|billion|trillion"
 _NUMBER_WORDS = re.compile(
@@ -305,10 +238,9 @@ def _numbers(text: str) -> Iterator[tuple[int, int, Value]]:
     for match in _NUMBER.finditer(text):
         yield *match.span(), _number_value(match[0], match["number"], match["scale"], "")
     for match in _NUMBER_WORDS.finditer(text):
-        if re.match(r"\w", text[match.end() :]) or match[0].lower() in _WORDS_ALONE:
-            continue
         number = _read_number_words(match[0])
-        if number is not None:
+        is_part = re.match(r"\w", text[match.end() :]) or match[0].lower() in _WORDS_ALONE
+        if number is not None and not is_part:
             yield *match.span(), Value(match[0], str(number), XSD + "integer")
 
 
@@ -353,9 +285,8 @@ def _number_value(text: str, digits: str, scale: str | None, unit: str) -> Value
 
 def _lexical_decimal(number: Decimal) -> str:
     """The canonical form of an xsd:decimal, with at least one digit after the point."""
-    whole, _, fraction = f"{number:f}".partition(".")
-    sign = "" if Decimal(number) else "0.0"
-    return sign or f"{whole}.{fraction.rstrip('0') or '0'}"
+    whole, _, fraction = f"{number or 0:f}".partition(".")
+    return f"{whole}.{fraction.rstrip('0') or '0'}"
 
 
 # Quantities
@@ -378,15 +309,11 @@ _COUNTED = re.compile(
 
 
 def _quantities(text: str) -> Iterator[tuple[int, int, Value]]:
-    covered = bytearray(len(text))
     for match in _FEET.finditer(text):
         inches = Decimal(match["feet"]) * 12 + Decimal(match["inches"])
-        covered[match.start() : match.end()] = b"\1" * len(match[0])
         yield *match.span(), _number_value(match[0], str(inches), None, UNIT + "IN")
     for match in _QUANTITY.finditer(text):
         begin, end = match.span()
-        if any(covered[begin:end]):
-            continue
         if match["unit"] == "in" and not re.match(r"\s*(?:[.,;)(]|$)", text[end:]):
             continue
         if match["unit"] in _AMBIGUOUS_UNITS and match["words"]:
@@ -424,7 +351,7 @@ def _durations(text: str) -> Iterator[tuple[int, int, Value]]:
         parts = [match]
         while joint := _TIME_JOIN.match(text, parts[-1].end()):
             following = _TIME_PART.match(text, joint.end())
-            if following is None or _rank(following) >= _rank(parts[-1]):
+            if following is None or _unit_of_time(following) >= _unit_of_time(parts[-1]):
                 break
             parts.append(following)
         position = end = parts[-1].end()
@@ -436,40 +363,39 @@ def _durations(text: str) -> Iterator[tuple[int, int, Value]]:
             yield begin, end, Value(text[begin:end], *lexical)
 
 
-def _singular(unit: str) -> str:
-    return unit if unit in _TIME_UNITS else unit[:-1]
-
-
-def _rank(part: re.Match[str]) -> tuple[int, int]:
-    return _TIME_UNITS[_singular(part["unit"])]
+def _unit_of_time(part: re.Match[str]) -> tuple[int, int]:
+    unit = part["unit"]
+    return _TIME_UNITS[unit if unit in _TIME_UNITS else unit[:-1]]
 
 
 def _lexical_duration(parts: list[re.Match[str]]) -> tuple[str, str] | None:
     months, seconds = Decimal(0), Decimal(0)
     for part in parts:
-        words = _read_number_words(part["words"]) if part["words"] else None
-        if part["words"] and words is None:
+        words = part["words"]
+        number = _read_number_words(words) if words else _decimal(part["number"], None)
+        if number is None:
             return None
-        number = Decimal(words) if words is not None else _decimal(part["number"], None)
-        months += number * _rank(part)[0]
-        seconds += number * _rank(part)[1]
-    if months != months.to_integral_value():
+        of_months, of_seconds = _unit_of_time(part)
+        months += number * of_months
+        seconds += number * of_seconds
+    if months % 1:
         return None
-    years, rest_of_year = divmod(int(months), 12)
-    days, rest = divmod(seconds, 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, rest = divmod(rest, 60)
-    calendar = f"{years}Y" * bool(years) + f"{rest_of_year}M" * bool(rest_of_year)
-    whole_days = f"{int(days)}D" * bool(days)
-    fraction = f"{rest.normalize():f}"
-    time = f"{int(hours)}H" * bool(hours) + f"{int(minutes)}M" * bool(minutes)
-    time += f"{fraction}S" * bool(rest)
-    clock = f"T{time}" if time else ""
-    if calendar and (days or time):
-        return f"P{calendar}{whole_days}{clock}", XSD + "duration"
+    days, seconds = divmod(seconds, 86_400)
+    hours, seconds = divmod(seconds, 3_600)
+    calendar = _fields("YM", *divmod(months, 12))
+    day, clock = _fields("D", days), _fields("HMS", hours, *divmod(seconds, 60))
+    time = day + f"T{clock}" * bool(clock)
+    if calendar and time:
+        return f"P{calendar}{time}", XSD + "duration"
     if calendar:
         return f"P{calendar}", XSD + "yearMonthDuration"
-    return f"P{whole_days}{clock}" if days or time else "PT0S", XSD + "dayTimeDuration"
+    return f"P{time or 'T0S'}", XSD + "dayTimeDuration"
+
+
+def _fields(letters: str, *numbers: Decimal) -> str:
+    """Those fields of a duration that are not zero."""
+    fields = zip(numbers, letters, strict=True)
+    return "".join(f"{number.normalize():f}{letter}" for number, letter in fields if number)
 
 
 # Money
@@ -512,14 +438,12 @@ _PAIR = re.compile(
 
 def _coordinates(text: str) -> Iterator[tuple[int, int, Value]]:
     """Points as ``POINT(longitude latitude)`` in CRS84, the default of GeoSPARQL 1.1."""
-    for match in _ANGLES.finditer(text):
-        latitude, longitude = (_degrees(match, number) for number in "12")
+    points = [(m, _degrees(m, "1"), _degrees(m, "2")) for m in _ANGLES.finditer(text)]
+    points += [(m, _decimal(m[1], None), _decimal(m[2], None)) for m in _PAIR.finditer(text)]
+    for match, latitude, longitude in points:
         if abs(latitude) <= 90 and abs(longitude) <= 180:
-            yield *match.span(), _point(match[0], latitude, longitude)
-    for match in _PAIR.finditer(text):
-        latitude, longitude = _decimal(match[1], None), _decimal(match[2], None)
-        if abs(latitude) <= 90 and abs(longitude) <= 180:
-            yield *match.span(), _point(match[0], latitude, longitude)
+            plain = (f"{number.normalize():f}" for number in (longitude + 0, latitude + 0))
+            yield *match.span(), Value(match[0], f"POINT({' '.join(plain)})", WKT)
 
 
 def _degrees(match: re.Match[str], number: str) -> Decimal:
@@ -527,11 +451,6 @@ def _degrees(match: re.Match[str], number: str) -> Decimal:
     degrees = sum(part / 60**place for place, part in enumerate(parts))
     degrees = Decimal(degrees).quantize(Decimal("0.000001"))
     return -degrees if match[f"h{number}"] in "SW" else degrees
-
-
-def _point(text: str, latitude: Decimal, longitude: Decimal) -> Value:
-    plain = (f"{number.normalize():f}" for number in (longitude + 0, latitude + 0))
-    return Value(text, f"POINT({' '.join(plain)})", WKT)
 
 
 # Identifiers and URLs
@@ -558,11 +477,10 @@ def _identifiers(text: str) -> Iterator[tuple[int, int, Value]]:
         doi = _without_end(match[0])
         spans.append((match.start(), match.start() + len(doi), doi))
     spans += [(*match.span(), match[0]) for match in _ORCID.finditer(text) if _is_orcid(match[0])]
-    for match in _ISSN.finditer(text):
-        spans.append((*match.span("issn"), match["issn"]))
+    spans += [(*match.span("issn"), match["issn"]) for match in _ISSN.finditer(text)]
     for match in _ISBN.finditer(text):
-        if _is_isbn(re.sub("[ -]", "", match["isbn"])):
-            spans.append((*match.span("isbn"), re.sub("[ -]", "", match["isbn"])))
+        if _is_isbn(isbn := re.sub("[ -]", "", match["isbn"])):
+            spans.append((*match.span("isbn"), isbn))
     spans += [(*match.span(), match[0]) for match in _CODE.finditer(text)]
     end_before = 0
     for begin, end, lexical in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -572,24 +490,17 @@ def _identifiers(text: str) -> Iterator[tuple[int, int, Value]]:
 
 
 def _is_isbn(digits: str) -> bool:
+    numbers = [10 if digit == "X" else int(digit) for digit in digits]
     if len(digits) == 10:
-        numbers = [10 if digit == "X" else int(digit) for digit in digits]
-        return (
-            sum(n * weight for n, weight in zip(numbers, range(10, 0, -1), strict=True)) % 11 == 0
-        )
-    if len(digits) != 13 or not digits.isdigit():
-        return False
-    return sum(int(d) * (3 if place % 2 else 1) for place, d in enumerate(digits)) % 10 == 0
+        return sum(n * (10 - place) for place, n in enumerate(numbers)) % 11 == 0
+    return 10 not in numbers and (sum(numbers[::2]) + 3 * sum(numbers[1::2])) % 10 == 0
 
 
 def _is_orcid(text: str) -> bool:
     """Check digit of ISO 7064 MOD 11-2."""
-    digits, last = text[:-1].replace("-", ""), text[-1]
-    total = 0
-    for digit in digits:
-        total = (total + int(digit)) * 2
-    check = (12 - total % 11) % 11
-    return last == ("X" if check == 10 else str(check))
+    digits = text.replace("-", "")
+    total = reduce(lambda total, digit: (total + int(digit)) * 2, digits[:-1], 0)
+    return digits[-1] == "0123456789X"[(12 - total % 11) % 11]
 
 
 def _urls(text: str) -> Iterator[tuple[int, int, Value]]:

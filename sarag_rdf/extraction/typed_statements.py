@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
@@ -38,7 +38,6 @@ RangeKind = Literal[
     "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported"
 ]
 """What the objects of a property are; values of an unsupported datatype are not read from texts."""
-RANGE_KINDS: Final[tuple[RangeKind, ...]] = get_args(RangeKind)
 _INTEGERS: Final = frozenset(
     XSD[name].value
     for name in "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
@@ -154,7 +153,11 @@ def with_statements(
         ends = [(subject, property_.domains)]
         if relation.value is None:
             ends.append((object_, property_.ranges))
-        if not all(_may_belong(schema, classes.get(name, ()), among) for name, among in ends):
+        if not all(  # a class that the schema does not describe admits everything
+            schema.may_belong(classes.get(name, ()), admitted)
+            for name, admitted in ends
+            if schema.classes.keys() >= set(admitted)
+        ):
             counts["statements that violate the domain or range of the property"] += 1
             continue
         if normalize_name(subject) == normalize_name(object_):
@@ -186,12 +189,6 @@ def with_statements(
     )
 
 
-def _may_belong(schema: Schema, classes: Iterable[str], admitted: Iterable[str]) -> bool:
-    """As `Schema.may_belong`; a class that the schema does not describe admits everything."""
-    listed = tuple(admitted)
-    return any(c not in schema.classes for c in listed) or schema.may_belong(classes, listed)
-
-
 # Examples
 
 
@@ -218,17 +215,21 @@ def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
     Raises `InputError` with the line for a file that cannot be read, a line in another format, and
     a property that the schema does not have.
     """
-    names = _property_names(schema)
+    names: dict[str, str] = {}
+    for property_ in schema.properties.values():
+        for name in (property_.label, *property_.alternatives):
+            names.setdefault(name.casefold(), property_.iri)
+    names |= {iri: iri for iri in schema.properties}
     examples = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
-        if line.strip():
-            try:
-                examples.append(_example(json.loads(line), names))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                reason = (
-                    error if type(error) is ValueError else "not an object with text and statements"
-                )
-                raise InputError(f"{path}, line {number}: {reason}") from error
+        if not line.strip():
+            continue
+        try:
+            examples.append(_example(json.loads(line), names))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            form = "not an object with text and statements"
+            reason = error if type(error) is ValueError else form
+            raise InputError(f"{path}, line {number}: {reason}") from error
     return tuple(examples)
 
 
@@ -241,15 +242,6 @@ def examples_of(path: str | None, schema: Schema | None) -> tuple[Example, ...]:
     return read_examples(Path(path), schema)
 
 
-def _property_names(schema: Schema) -> dict[str, str]:
-    """Labels, other names and IRIs -> IRIs."""
-    names: dict[str, str] = {}
-    for property_ in schema.properties.values():
-        for name in (property_.label, *property_.alternatives):
-            names.setdefault(name.casefold(), property_.iri)
-    return names | {iri: iri for iri in schema.properties}
-
-
 def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
     statements = []
     for statement in row["statements"]:
@@ -259,9 +251,8 @@ def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
             closest = get_close_matches(name.casefold(), names, 1)
             hint = f": did you mean '{closest[0]}'?" if closest else ""
             raise ValueError(f"no property '{name}' in the ontology{hint}")
-        statements.append(
-            ExampleStatement(str(statement["subject"]), iri, str(statement["object"]))
-        )
+        subject, object_ = str(statement["subject"]), str(statement["object"])
+        statements.append(ExampleStatement(subject, iri, object_))
     if not isinstance(row["text"], str):
         raise TypeError
     return Example(row["text"], tuple(statements))

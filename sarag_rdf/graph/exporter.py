@@ -32,10 +32,7 @@ class ExportedGraph:
 
 
 class ExportReport(Protocol):
-    """What an exporter may return: lines to note, and lines about what is missing from the output.
-
-    The command ends with an exit code of 1 if anything is missing.
-    """
+    """What an exporter may return; the command ends with exit code 1 if there are `problems`."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -48,11 +45,7 @@ class ExportReport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """A format of exports.
-
-    `write` is called with the graph, a binary stream, and the values of its `options`. `suffixes`
-    are the options that the suffix of an output file implies.
-    """
+    """A format of exports; the suffix of an output file may imply values of its `options`."""
 
     write: Callable[[ExportedGraph, IO[bytes], Any], ExportReport | None]
     options: type[Options]

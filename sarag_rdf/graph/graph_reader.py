@@ -86,10 +86,7 @@ class Journal:
     def note(
         self, store: GraphStore, minter: Minter, change: Change, before: str, after: str
     ) -> None:
-        """Record a change before it is made, with the revisions before and after it.
-
-        A change that cannot be described by nodes, such as an import, invalidates the journal.
-        """
+        """Record a change before it is made; one that nodes cannot describe ends the journal."""
         if self._before is None:
             self._before = before
         self._is_usable &= bool(before) and self._after in ("", before)
@@ -264,9 +261,10 @@ def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
 
 
 def _rows_for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    pending: Iterator[Term | tuple[Term, ...]] = (
-        _statements(iris) if query.takes_statements else map(NamedNode, iris)
-    )
+    pending: Iterator[Term | tuple[Term, ...]] = map(NamedNode, iris)
+    if query.takes_statements:  # other IRIs are skipped
+        statements = filter(None, map(statement_of, iris))
+        pending = (tuple(map(NamedNode, statement)) for statement in statements)
     yield from _in_batches(part, query, pending)
 
 
@@ -275,14 +273,6 @@ def _in_batches(
 ) -> Iterator[tuple[Any, ...]]:
     while batch := list(islice(pending, BATCH)):
         yield from _select(part, query, batch)
-
-
-def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:
-    """Subject, property and object of each IRI of a statement; other IRIs are skipped."""
-    for each in iris:
-        statement = statement_of(each)
-        if statement is not None:
-            yield tuple(map(NamedNode, statement))
 
 
 def _select(

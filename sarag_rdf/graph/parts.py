@@ -11,6 +11,7 @@ from pyoxigraph import Literal, Quad
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS
 from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID, iri, text_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.records import by_subject, record_of, stored
@@ -67,11 +68,7 @@ def imported_graphs(reader: GraphReader) -> list[Imported]:
 def select_parts(
     reader: GraphReader, over: Sequence[str] = (), *, without: str = ""
 ) -> GraphReader:
-    """The reader of the parts in `over`; `ALL`, or an empty `over`, selects all parts.
-
-    An empty `over` leaves out the imported graph `without`. Several parts are read with the links
-    between them, if these may be read. Raises `UsageError` for an unknown name.
-    """
+    """The reader of the parts in `over`, or of all but `without`; raises `UsageError`."""
     imported = {i.name: i for i in imported_graphs(reader)}
     names = _part_names(over or [ALL], imported)
     if not over and without != DOCUMENTS:
@@ -111,9 +108,15 @@ def default_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str] |
 def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]:
     """The part names in `over` without duplicates; `ALL` stands for all complete parts."""
     for name in over:
-        known = name in (ALL, DOCUMENTS) or name in imported
-        if not known or (name in imported and imported[name].state != COMPLETE):
-            raise UsageError(_unknown(name, imported))
+        if name in imported and imported[name].state != COMPLETE:
+            raise UsageError(
+                f"the import of '{name}' is not complete: run the same sarag import again"
+            )
+        known = [ALL, DOCUMENTS, *imported]
+        if name not in known:
+            closest = get_close_matches(name, known, 1)
+            hint = f"; did you mean {closest[0]}?" if closest else ""
+            raise UsageError(f"no such graph: '{name}': use one of {', '.join(known)}{hint}")
     if ALL in over:
         return [DOCUMENTS, *(name for name, i in imported.items() if i.state == COMPLETE)]
     return list(dict.fromkeys(over))
@@ -122,15 +125,6 @@ def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]
 def _part(reader: GraphReader, imported: Imported) -> Part:
     graphs = {"kg": imported.graph}
     return Part(imported.name, imported.kind, graphs, reader.store, imported.paths)
-
-
-def _unknown(name: str, imported: dict[str, Imported]) -> str:
-    if name in imported:
-        return f"the import of '{name}' is not complete: run the same sarag import again"
-    names = [ALL, DOCUMENTS, *imported]
-    closest = get_close_matches(name, names, 1)
-    hint = f"; did you mean {closest[0]}?" if closest else ""
-    return f"no such graph: '{name}': use one of {', '.join(names)}{hint}"
 
 
 def accessible_graphs(
@@ -175,11 +169,7 @@ def _is_of_documents(reader: GraphReader, graph: str) -> bool:
 
 
 def part_graphs(reader: GraphReader, over: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """The parts in `over`, by default all, with the named graphs that are read of them.
-
-    Graphs of all parts are left out, and so are those of one's own, which are no evidence. Raises
-    `UsageError` for an unknown name.
-    """
+    """The parts in `over`, by default all, with their named graphs; raises `UsageError`."""
     imported = {i.name: i for i in imported_graphs(reader)}
     documents = frozenset(g for g in reader.store.graphs() if _is_of_documents(reader, g))
     return {
@@ -195,12 +185,16 @@ GROUP BY ?g"""
 
 
 def graph_names(store: GraphStore, under: str = "") -> list[str]:
-    """The IRIs of all named graphs that are not empty, sorted.
-
-    In a store shared with others, only those that start with `under`.
-    """
+    """The IRIs of all non-empty named graphs, sorted; in a shared store those below `under`."""
     text = _GRAPHS_UNDER % Literal(under) if store.is_shared else _GRAPHS
     return sorted(iri(row[0]) for row in store.select(text, "g").rows)
+
+
+def graph_size(store: GraphStore, graph: str) -> int:
+    """The number of triples in a named graph."""
+    text = query_file("index", "graph-size").fill(None, {"kg": graph})
+    ((size,),) = store.select(text, "triples").rows
+    return int(size.value)
 
 
 def dangling_link_subjects(reader: GraphReader) -> list[str]:

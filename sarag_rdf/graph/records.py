@@ -30,7 +30,7 @@ from sarag_rdf.base.vocab import (
     text_of,
 )
 
-_Kind = OneOf["text", "iri", "integer", "decimal", "date", "term"]
+_Kind = OneOf["text", "iri", "integer", "decimal", "date", "dateTime", "term"]
 """How a value is stored; a term is an IRI or literal in N-Triples notation."""
 _Record = TypeVar("_Record")
 NO_MAPPING = SSSOM.NoMapping.value
@@ -46,12 +46,8 @@ def stored(
 
 def _stored(record: Any) -> list[tuple[Field[Any], NamedNode, _Kind, bool]]:
     """The stored fields of a record, as in `stored`."""
-    declared = []
-    for own in fields(record):
-        if "stored" in own.metadata:
-            predicate, kind, many = own.metadata["stored"]
-            declared.append((own, predicate, kind, many))
-    return declared
+    declared = (own for own in fields(record) if "stored" in own.metadata)
+    return [(own, *own.metadata["stored"]) for own in declared]
 
 
 def decimal(value: float) -> Literal:
@@ -95,11 +91,7 @@ def record_quads(record: Any, node: NamedNode, graph: str, *classes: NamedNode) 
 
 
 def record_of(record: type[_Record], quads: Iterable[Quad], **others: Any) -> _Record:
-    """The record in the quads of its node; `others` are the fields that are not stored.
-
-    Of several values of a field that has one, the least counts; one without a default that is
-    missing is empty.
-    """
+    """The record in the quads of its node; the least of several values, empty without one."""
     terms: defaultdict[str, list[Term]] = defaultdict(list)
     for quad in quads:
         terms[quad.predicate.value].append(iri_or_literal(quad.object))
@@ -125,7 +117,7 @@ class Match:
     """A mapping of SSSOM. Subject, predicate, object and `justification` (SEMAPV) are IRIs.
 
     `confidence` is in [0, 1], or None; `date` is an ISO 8601 date or empty. Of candidates and rows
-    of tables only, `similarity` is that of the names, by `measure`, and `line` that in a file.
+    of tables only, `similarity` is that of the names, by `measure`, and `row` that in a file.
     """
 
     subject: str = stored(OWL.annotatedSource, "iri")
@@ -145,7 +137,7 @@ class Match:
     similarity: float | None = None
     measure: str = ""
     negated: bool = False
-    line: int = field(default=0, compare=False)
+    row: int = field(default=0, compare=False)
     accepted: bool = True
     """False for a row of a review table that has not been accepted."""
 

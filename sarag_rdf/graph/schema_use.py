@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
@@ -11,6 +10,7 @@ from urllib.parse import unquote
 
 from pyoxigraph import Literal
 
+from sarag_rdf.base.iris import plain_words
 from sarag_rdf.base.types import ClassUse, PropertyUse, SchemaUse, TermCount
 from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBASE_SCHEMA
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
@@ -34,7 +34,6 @@ _NO_PROPERTIES: Final = frozenset(
         *("exactMatch", "closeMatch", "definition", "note", "notation"),
     )
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
 
 
 def schema_use(
@@ -45,10 +44,7 @@ def schema_use(
     *,
     with_ends: bool = True,
 ) -> SchemaUse:
-    """The use of these classes and properties in a named graph, or of all that it has.
-
-    Domains and ranges take most of the time; without `with_ends` they are left empty.
-    """
+    """The use of these classes and properties in a named graph, by default of all it has."""
     part = Part(DOCUMENTS, _KIND, {"kg": graph}, reader.store)
     source = GraphReader(reader.store, reader.minter, (part,))
     instances = {row[0].value: int(row[1].value) for row in source.rows("class-counts")}
@@ -57,36 +53,22 @@ def schema_use(
     names = properties
     if names is None:
         names = [row[0].value for row in source.rows("properties-used")]
-    return SchemaUse(
-        tuple(
-            sorted(
-                (ClassUse(iri, count) for iri, count in instances.items()),
-                key=lambda use: (-use.instances, use.iri),
-            )
-        ),
-        tuple(
-            sorted(
-                _properties(source, names, with_ends=with_ends),
-                key=lambda use: (-use.statements, use.iri),
-            )
-        ),
-    )
-
-
-def _properties(
-    source: GraphReader, iris: Collection[str], *, with_ends: bool
-) -> list[PropertyUse]:
     counts = {
-        property_.value: (int(statements.value), int(subjects.value), int(objects.value))
-        for property_, statements, subjects, objects in source.rows_for("property-counts", iris)
+        property_.value: [int(number.value) for number in numbers]
+        for property_, *numbers in source.rows_for("property-counts", names)
     }
     used = counts if with_ends else ()
     domains = _term_counts(source, used, "subject-classes")
     ranges = _term_counts(source, used, "object-classes", "object-datatypes")
-    return [
+    classes_used = (ClassUse(iri, count) for iri, count in instances.items())
+    properties_used = (
         PropertyUse(iri, *counts.get(iri, (0, 0, 0)), domains.get(iri, ()), ranges.get(iri, ()))
-        for iri in iris
-    ]
+        for iri in names
+    )
+    return SchemaUse(
+        tuple(sorted(classes_used, key=lambda use: (-use.instances, use.iri))),
+        tuple(sorted(properties_used, key=lambda use: (-use.statements, use.iri))),
+    )
 
 
 def _term_counts(
@@ -105,10 +87,7 @@ def _term_counts(
 
 
 def used_terms(reader: GraphReader, part: Part, ontology: Schema) -> SchemaUse:
-    """The used classes and properties of a part, without those that say how it is made.
-
-    Of the graph of the documents, only those of the ontology. Domains and ranges are left empty.
-    """
+    """The used terms of a part, of the documents those of the ontology, without their ends."""
     is_own = part.name == DOCUMENTS
     use = schema_use(
         reader,
@@ -149,12 +128,6 @@ def labelled_terms(reader: GraphReader, labels: Iterable[Literal]) -> dict[str, 
     }
 
 
-def plain_words(word: str) -> str:
-    """Words of an identifier: without prefix, camel case and underscores."""
-    bare = re.split(r"[#/:]", word.rstrip("#/:"))[-1]
-    return " ".join(_CAMEL.sub(" ", bare).split())
-
-
 def local_words(iri: str) -> str:
     """The words of the local name of an IRI, in lower case but for abbreviations."""
     words = plain_words(unquote(iri.rstrip("#/:"))).split()
@@ -162,10 +135,7 @@ def local_words(iri: str) -> str:
 
 
 class SchemaInUse:
-    """What queries in the terms of a schema need of a graph: its parts, its ontology, and names.
-
-    `parts` are those that one query can read together: all in the reader's store but links.
-    """
+    """What queries need of a schema: the parts to read together, the ontology, and names."""
 
     def __init__(self, reader: GraphReader) -> None:
         self.reader = reader

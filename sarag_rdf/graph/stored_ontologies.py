@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode, Quad, Triple
 
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDFS, SARAG, VOID, iri, iri_or_literal
+from sarag_rdf.base.vocab import DCTERMS, OWL, RDFS, SARAG, VOID, iri, iri_or_literal
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads
 from sarag_rdf.graph.records import by_subject, record_of, record_quads, stored
@@ -16,11 +16,7 @@ from sarag_rdf.graph.records import by_subject, record_of, record_quads, stored
 
 @dataclass(frozen=True, slots=True)
 class StoredOntology:
-    """An ontology of a graph: the IRI of its named graph, and where it came from.
-
-    `source` is the IRI of the file, `sha256` its digest, `triples` their number, `added` the time
-    at which it was added (ISO 8601), or empty if that is not recorded.
-    """
+    """An ontology: its named graph, and the IRI, digest and time (or empty) of its file."""
 
     name: str = stored(DCTERMS.identifier)
     graph: str = ""
@@ -60,7 +56,7 @@ def ontology_added(
     """The quads of an ontology, and the change of metadata that storing them implies."""
     graph = NamedNode(ontology.graph)
     content = [Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples]
-    run = run_quads(reader, "ontology added", now(), [(PROV.generated, graph)])
+    run = run_quads(reader, "ontology added", now(), added=[graph.value])
     metadata = record_quads(ontology, graph, reader.minter.meta_graph, VOID.Dataset)
     return content, Change((), tuple(_stored_metadata(reader, graph)), (*metadata, *run))
 
@@ -68,7 +64,7 @@ def ontology_added(
 def ontology_removed(reader: GraphReader, ontology: StoredOntology) -> Change:
     """The change of metadata when an ontology is removed."""
     graph = NamedNode(ontology.graph)
-    run = run_quads(reader, "ontology removed", now(), [(PROV.invalidated, graph)])
+    run = run_quads(reader, "ontology removed", now(), removed=[graph.value])
     return Change((), tuple(_stored_metadata(reader, graph)), tuple(run))
 
 

@@ -16,7 +16,6 @@ MAX_PAGE_RELATIONSHIPS = 50
 """Relationships on a page, the first in the order of their texts."""
 MAX_PAGE_VALUES = 20
 """Literals on a page, such as dates and numbers, the first in the order of their texts."""
-_NO_TITLE = Literal("")
 _TYPES: dict[str, EntityType] = {
     node.value: cast("EntityType", name) for name, node in TYPE_CLASSES.items()
 }
@@ -74,23 +73,14 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     return {
         iri: _page(iri, document_rows, relationships[iri], values[iri])
         if iri in pages
-        else _document(*min(document_rows, key=lambda row: by_language(row[2] or _NO_TITLE)))
+        else _document(*min(document_rows, key=lambda row: by_language(row[2] or Literal(""))))
         for iri, document_rows in rows.items()
     }
 
 
-def _document(
-    iri: Any, source: Any, title: Any, text: Any, begin: Any, end: Any, language: Any
-) -> Document:
-    return Document(
-        iri.value,
-        source.value,
-        title.value if title else "",
-        text.value,
-        int(begin.value),
-        int(end.value),
-        language.value,
-    )
+def _document(*row: Any) -> Document:
+    iri, source, title, text, begin, end, language = (cell.value if cell else "" for cell in row)
+    return Document(iri, source, title, text, int(begin), int(end), language)
 
 
 def _page(
@@ -126,10 +116,7 @@ Items = list[tuple[str, str]]
 
 
 def texts_of(reader: GraphReader, kind: Kind) -> Items:
-    """The texts of all nodes of a kind; of several languages the first by `by_language`.
-
-    The text of a document starts with its title, or else the name of its topic.
-    """
+    """The texts of all nodes of a kind; that of a document starts with its title, or its topic."""
     rows = reader.rows(f"{kind}-texts")
     if kind == "document":
         values = _grouped(reader.imported.rows("value-texts"))
@@ -176,11 +163,8 @@ def _titled_texts(
 
 def _relationships_by_subject(reader: GraphReader) -> dict[str, list[str]]:
     """Entity -> texts of the relationships of which it is the subject."""
-    texts = dict(texts_of(reader, "relationship"))
-    by_subject: defaultdict[str, list[str]] = defaultdict(list)
-    for relationship, subject, _ in reader.rows("relationship-ends"):
-        by_subject[subject.value].append(texts[relationship.value])
-    return by_subject
+    texts = {iri: Literal(text) for iri, text in texts_of(reader, "relationship")}
+    return _grouped((s, texts[link.value]) for link, s, _ in reader.rows("relationship-ends"))
 
 
 def statements_from(

@@ -12,24 +12,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import TypeGuard
+from operator import attrgetter
 
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter, sha256_hex
-from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Selection, Step, Usage
+from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.kg.registry import prompts_with
 
-StepKey = tuple[int, str, str, str]
-"""Round, origin, target and relationship of a step."""
+_key = attrgetter("round", "origin", "target", "relationship")
+"""What identifies a step."""
 
 
 def activation_trig(result: Retrieved | Answer, minter: Minter) -> bytes:
     """A search, or all that led to an answer, as TriG: one named graph, in a fixed order."""
-    digest = _digest(result)
+    # whether replies were cached does not matter
+    content = replace(result, usage=Usage()) if isinstance(result, Answer) else result
+    digest = sha256_hex(json.dumps(asdict(content), sort_keys=True, default=str))
     graph = NamedNode(minter.activation_graph(digest))
     writer = _Writer()
     node = minter.search(digest)
@@ -38,22 +40,13 @@ def activation_trig(result: Retrieved | Answer, minter: Minter) -> bytes:
     else:
         writer.search(node, result)
     quads = [Quad(*triple, graph) for triple in sorted(writer.triples, key=_order)]
-    iris = {term.value for triple in writer.triples for term in triple if _is_iri(term)}
+    terms = {term for triple in writer.triples for term in triple}
+    iris = tuple(term.value for term in terms if isinstance(term, NamedNode))
     known = {**prefixes_under(minter.base), "search": f"{minter.base}search/"}
     prefixes = {
         name: base for name, base in known.items() if any(iri.startswith(base) for iri in iris)
     }
     return ox.serialize(quads, format=ox.RdfFormat.TRIG, prefixes=prefixes) or b""
-
-
-def _digest(result: Retrieved | Answer) -> str:
-    """A digest of everything that is written; whether replies were cached does not matter."""
-    result = replace(result, usage=Usage()) if isinstance(result, Answer) else result
-    return sha256_hex(json.dumps(asdict(result), sort_keys=True, ensure_ascii=True, default=str))
-
-
-def _is_iri(term: Term) -> TypeGuard[NamedNode]:
-    return isinstance(term, NamedNode)
 
 
 def _order(triple: tuple[NamedNode, NamedNode, Term]) -> tuple[str, bool, str, str]:
@@ -191,13 +184,28 @@ class _Writer:
         names = {seed.node: seed.name for seed in activation.seeds}
         for selection in activation.selections:
             resource = NamedNode(f"{node.value}-step-{selection.order}")
-            self._selected(resource, selection)
-            self._add(resource, (PROV.wasGeneratedBy, calls[selection.call]))
+            self._add(
+                resource,
+                (RDF.type, SARAG.ActivationStep),
+                (SARAG.origin, NamedNode(selection.start)),
+                (SARAG.target, NamedNode(selection.end)),
+                (SARAG.via, NamedNode(selection.statement.iri)),
+                (SARAG.round, Literal(selection.round)),
+                (SARAG.order, Literal(selection.order)),
+                (PROV.wasGeneratedBy, calls[selection.call]),
+            )
             self._add(node, (PROV.wasInformedBy, calls[selection.call]))
             if selection.start in origins:
                 self._add(resource, (PROV.wasDerivedFrom, origins[selection.start]))
             origins.setdefault(selection.end, resource)
             statement = selection.statement
+            self._add(
+                NamedNode(statement.iri),
+                (RDF.type, RDF.Statement),
+                (RDF.subject, NamedNode(statement.subject)),
+                (RDF.object, NamedNode(statement.object)),
+                *([(RDF.predicate, NamedNode(statement.predicate))] if statement.predicate else ()),
+            )
             names[statement.subject] = statement.subject_name
             names[statement.object] = statement.object_name
             names[statement.iri] = statement.text
@@ -218,26 +226,3 @@ class _Writer:
                 (PROV.wasGeneratedBy, node),
             )
         return resources
-
-    def _selected(self, resource: NamedNode, selection: Selection) -> None:
-        statement = selection.statement
-        self._add(
-            resource,
-            (RDF.type, SARAG.ActivationStep),
-            (SARAG.origin, NamedNode(selection.start)),
-            (SARAG.target, NamedNode(selection.end)),
-            (SARAG.via, NamedNode(statement.iri)),
-            (SARAG.round, Literal(selection.round)),
-            (SARAG.order, Literal(selection.order)),
-        )
-        self._add(
-            NamedNode(statement.iri),
-            (RDF.type, RDF.Statement),
-            (RDF.subject, NamedNode(statement.subject)),
-            (RDF.object, NamedNode(statement.object)),
-            *([(RDF.predicate, NamedNode(statement.predicate))] if statement.predicate else ()),
-        )
-
-
-def _key(step: Step) -> StepKey:
-    return step.round, step.origin, step.target, step.relationship

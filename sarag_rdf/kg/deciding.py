@@ -6,19 +6,20 @@ decision also holds for documents that are indexed later, and can be undone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyoxigraph import NamedNode
-
+from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.ports import Progress, silent
+from sarag_rdf.base.tabular import TableRow
 from sarag_rdf.base.vocab import PROV, SARAG, iri
 from sarag_rdf.building import decision_records as stored
-from sarag_rdf.building.decision_records import SUBJECTS, PhraseSignature, read_decisions
+from sarag_rdf.building.decision_records import SUBJECTS, read_decisions
 from sarag_rdf.building.decision_records import Decision as Decision
 from sarag_rdf.building.decision_records import Subject as Subject
 from sarag_rdf.building.incremental import refresh
@@ -109,8 +110,8 @@ class Decisions:
     ) -> Decision:
         """Decide that a name refers to another entity in some sources, named with `qualifier`.
 
-        Adds to the sources of an earlier split with the same qualifier. Raises `UsageError` for a
-        name that no document mentions, and for sources with another qualifier.
+        Raises `UsageError` for a name that no document mentions, and for sources in which it has
+        another qualifier.
         """
         normalized = normalize_name(name)
         if not normalized or not qualifier.strip() or not sources:
@@ -143,10 +144,9 @@ class Decisions:
     def retype(self, name: str, *classes: str, note: str = "") -> Sequence[Decision]:
         """Decide the classes of an entity, instead of those that follow from the documents.
 
-        The entity is named by its IRI or a name. Each class is one of `ENTITY_TYPES`, or the IRI,
-        prefixed name or label of a class of the stored ontologies. Earlier decisions about the
-        classes of the same name are replaced. Raises `UsageError` for an unknown entity or class,
-        and for several entity types.
+        The entity is given by its IRI or a name, each class as one of `ENTITY_TYPES`, or by the
+        IRI, prefixed name or label in the ontologies. They replace those decided earlier. Raises
+        `UsageError` for an unknown entity or class, and for several entity types.
         """
         if not classes:
             raise UsageError("give the class of the entity: see sarag ontology show")
@@ -159,7 +159,7 @@ class Decisions:
             decisions = [
                 Decision("class", normalized, iri, date=today(), note=note) for iri in iris
             ]
-            _record_classes(reader, decisions)
+            _replace_decisions(reader, decisions, "classes")
             return decisions
 
     # By review
@@ -169,10 +169,9 @@ class Decisions:
     ) -> Sequence[Match]:
         """Merges that a rule proposes: a row's subject would be merged into its object.
 
-        `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least`
-        is the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their
-        own names, not by those of entities that were merged into them. With `curate`, a language
-        model remarks on each row. Raises `UsageError` for an unknown rule.
+        `rule` is a plug-in of the group ``merge_rules``; `least` is the cosine for ``near`` and
+        ``cluster``, in [-1, 1]. Earlier merges do not count. With `curate`, a language model
+        remarks on each row. Raises `UsageError` for an unknown rule.
         """
         llm = self._session.models.llm() if curate else None
         with self._session.read() as snapshot:
@@ -184,9 +183,9 @@ class Decisions:
     ) -> Sequence[ClassProposal]:
         """Classes that a rule proposes for entities.
 
-        The rule ``class-in-name`` proposes the class whose label is the head of the name of an
-        entity ("Lund University"); with ``by-model`` a language model chooses among the classes of
-        the ontologies. Raises `UsageError` for an unknown rule, and the errors of the endpoint.
+        By ``class-in-name`` it is the class whose label is the head of a name ("Lund University");
+        with ``by-model`` a language model chooses one of the ontologies. Raises `UsageError` for an
+        unknown rule, and the errors of the endpoint.
         """
         if rule not in (CLASS_IN_NAME, BY_MODEL):
             raise UsageError(f"unknown rule '{rule}': choose from {CLASS_IN_NAME}, {BY_MODEL}")
@@ -204,7 +203,7 @@ class Decisions:
         """
         with self._session.read() as snapshot:
             own = snapshot.own
-            embedder = self._session.models.embedder(recorded_model(own))
+            embedder = self._session.models.embedders(recorded_model(own)).texts
             return proposing.propose_phrases(
                 own, phrase_schema(own), embedder, most=most, all_=all_
             )
@@ -231,36 +230,28 @@ class Decisions:
     def accept(self, table: Path | Sequence[Match], about: Subject = "identity") -> Accepted:
         """Decide the accepted rows of a reviewed table, or merge pairs.
 
-        A merge takes the subject of a row into its object, unless they were merged before. For
-        phrases all rows with a property count but those that are rejected; a phrase with the
-        property ``none`` states nothing. Earlier decisions about the classes of the same names, or
-        about the same phrases, are replaced. Raises `InputError` with the row and column of each
-        error, and what `merge` raises, and then decides nothing.
+        A merge takes the subject of a row into its object, unless they were merged before. Of
+        phrases all rows with a property count but rejected ones; one with the property ``none``
+        states nothing. Earlier decisions about the same names or phrases are replaced. Raises
+        `InputError` with the row and column of each error, and what `merge` raises, and then
+        decides nothing.
         """
         if about == "identity":
             return self._accept_merges(read_table(table) if isinstance(table, Path) else table)
         if not isinstance(table, Path):
             raise UsageError(f"decisions about {about} are accepted in a table: give its path")
         with self._session.write(create=False) as reader:
+            decide: Callable[[TableRow], Decision | None]
             if about == "classes":
-                schema = schema_in_force(reader)
-                decisions, skipped = proposing.accepted_rows(
-                    table, about, lambda row: proposing.class_decision(reader, schema, row)
-                )
-                _record_classes(reader, decisions)
-                return Accepted(tuple(decisions), skipped)
-            schema = phrase_schema(reader)
-            earlier: dict[PhraseSignature, Decision] = {}
-            decisions, skipped = proposing.accepted_rows(
-                table, about, lambda row: proposing.phrase_decision(row, schema, earlier)
-            )
-            replaced = [
-                d
-                for d in read_decisions(reader)
-                if d.kind in SUBJECTS["phrases"] and PhraseSignature(d.name, *d.ends) in earlier
-            ]
+                decide = partial(proposing.class_decision, reader, schema_in_force(reader))
+            else:
+                decide = partial(proposing.phrase_decision, {}, phrase_schema(reader))
+            rows = tabular.read_table(table, proposing.REQUIRED[about])
+            parsed = tabular.parse_rows(table, rows, decide)
+            decisions = dict.fromkeys(decision for decision in parsed if decision is not None)
             before = _stating(reader)
-            record_decisions(reader, decisions, replaced)
+            _replace_decisions(reader, list(decisions), about)
+            skipped = len(rows) - len(decisions)
             return Accepted(tuple(decisions), skipped, before, _stating(reader))
 
     def _accept_merges(self, rows: Sequence[Match]) -> Accepted:
@@ -273,15 +264,21 @@ class Decisions:
                 if row.is_link and row.predicate == EXACT
                 if (pair := (mention(row.subject), mention(row.object))) not in merged
             }
-            decisions = _merges(reader, [(r.object, r.subject, _of_row(r)) for r in new.values()])
+            merges = []
+            for row in new.values():
+                decision = Decision(
+                    "merged", "", justification=row.justification, rule=row.tool, date=row.date,
+                    note=row.comment,
+                )  # fmt: skip
+                merges.append((row.object, row.subject, decision))
+            decisions = _merges(reader, merges)
             record_decisions(reader, decisions)
         return Accepted(tuple(decisions), sum(not row.is_link for row in rows))
 
     def undo(self, what: str | None, about: Subject = "identity") -> Sequence[Decision]:
         """Undo decisions: one by its IRI, those of a run or a rule, or about a name; None for all.
 
-        Only decisions about `about` are undone, by default merges and splits. Raises `UsageError`
-        if there are none.
+        Raises `UsageError` if there are none about `about`, by default merges and splits.
         """
         with self._session.write(create=False) as reader:
             return undo_decisions(reader, what, about)
@@ -301,11 +298,11 @@ def _stating(reader: GraphReader) -> int:
     return sum(quad.predicate in STATING for quad in quads)
 
 
-def _record_classes(reader: GraphReader, decisions: Sequence[Decision]) -> None:
-    """Record decisions about classes, instead of earlier ones about the same names."""
-    names = {decision.name for decision in decisions}
-    replaced = [d for d in read_decisions(reader) if d.kind == "class" and d.name in names]
-    record_decisions(reader, decisions, replaced)
+def _replace_decisions(reader: GraphReader, decisions: Sequence[Decision], about: Subject) -> None:
+    """Record decisions about classes or phrases, instead of earlier ones about the same."""
+    decided = {(decision.name, decision.ends) for decision in decisions}
+    earlier = (d for d in read_decisions(reader) if d.kind in SUBJECTS[about])
+    record_decisions(reader, decisions, [d for d in earlier if (d.name, d.ends) in decided])
 
 
 def record_decisions(
@@ -326,10 +323,8 @@ def record_decisions(
     if quads == old:
         return
     change = refresh(reader, (), (), decisions=stored.Decisions.of(decisions, minter))
-    provenance = [(PROV.invalidated, NamedNode(node)) for node in sorted(removed - new.keys())]
-    provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
     what = "decisions added" if new else "decisions undone"
-    run = run_quads(reader, what, started, provenance)
+    run = run_quads(reader, what, started, removed=removed - new.keys(), added=new)
     unlinked, linked = following_links(reader, change)
     change = replace(
         change,
@@ -395,13 +390,6 @@ def _merges(reader: GraphReader, merges: Iterable[tuple[str, str, Decision]]) ->
         date = decision.date or today()
         decisions.append(replace(decision, name=name, other=target, date=date))
     return decisions
-
-
-def _of_row(row: Match) -> Decision:
-    return Decision(
-        "merged", "", justification=row.justification, rule=row.tool, date=row.date,
-        note=row.comment,
-    )  # fmt: skip
 
 
 def _normalized(reader: GraphReader, mention: str) -> str:

@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyoxigraph as ox
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import (
     EntailmentError,
@@ -23,7 +23,7 @@ from sarag_rdf.base.errors import (
     StoreError,
     shown_path,
 )
-from sarag_rdf.base.ports import Change, Progress, VectorIndex, VectorStore
+from sarag_rdf.base.ports import Change, Progress
 from sarag_rdf.base.resources import ontology_path, query_file
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG
 from sarag_rdf.building.commit import repair as complete_change
@@ -38,7 +38,8 @@ from sarag_rdf.graph.store.shacl import validate as validate_data
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
-from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore
+from sarag_rdf.graph.vectors.search_indexes import VectorIndex
+from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore, VectorStore
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
@@ -85,13 +86,8 @@ class FsckReport:
         return not self.findings
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _GraphSize:
-    """A named graph, its number of quads, and the number of quads with blank nodes."""
-
-    graph: str
-    quads: int
-    blank: int
+_GraphSize = tuple[str, int, int]
+"""A named graph, its number of quads, and the number of quads with blank nodes."""
 
 
 def check(session: Session, progress: Progress) -> FsckReport:
@@ -116,10 +112,7 @@ def check(session: Session, progress: Progress) -> FsckReport:
 
 
 def repair(session: Session, progress: Progress) -> FsckReport:
-    """Rebuild derived data that is inconsistent; the report has what cannot be repaired.
-
-    Evidence and links are never deleted.
-    """
+    """Rebuild derived data that is inconsistent; evidence and links are never deleted."""
     with session.write(create=False, repair=False) as reader:
         before = _check(session, reader, progress)
         repaired = [] if before.in_order else _repair(session, reader)
@@ -161,11 +154,11 @@ def _subclass_axioms() -> tuple[ox.Triple, ...]:
 def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckReport:
     advance = progress("checking", 6)
     rows = reader.select_provenance("graph-sizes")
-    graphs = sorted(_GraphSize(g.value, int(n.value), int(blank.value)) for g, n, blank in rows)
+    graphs = sorted((g.value, int(n.value), int(blank.value)) for g, n, blank in rows)
     findings = [*_check_revision(reader, graphs), *_check_terms(reader, graphs)]
     advance(1)
     quarantined = read_quarantine(reader)
-    findings += _check_parts(reader, {size.graph for size in graphs}, quarantined)
+    findings += _check_parts(reader, {graph for graph, *_ in graphs}, quarantined)
     findings += _check_quarantine(reader, quarantined)
     advance(1)
     findings += _check_derived(reader)
@@ -215,13 +208,10 @@ def _check_revision(reader: GraphReader, graphs: Collection[_GraphSize]) -> Iter
 
 def _check_terms(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[Finding]:
     """Check that there are no blank nodes, and that the default graph is empty."""
-    for size in graphs:
-        if size.blank and size.graph.startswith(reader.minter.graphs):
-            yield Finding(
-                "blank nodes",
-                f"{_count(size.blank, 'quad')} in <{size.graph}>",
-                REPAIR if size.graph == reader.minter.kg_graph else _drop_command(size.graph),
-            )
+    for graph, _, blank in graphs:
+        if blank and graph.startswith(reader.minter.graphs):
+            remedy = REPAIR if graph == reader.minter.kg_graph else _drop_command(graph)
+            yield Finding("blank nodes", f"{_count(blank, 'quad')} in <{graph}>", remedy)
     if reader.store.is_shared:
         return
     table = reader.store.select("SELECT (COUNT(*) AS ?count) WHERE { ?s ?p ?o }", "count")
@@ -286,12 +276,9 @@ def _source_remedy(reader: GraphReader, graph: str) -> str:
     """The remedy for a source graph without its source, which its documents may refer to."""
     named = f"SELECT ?source WHERE {{ GRAPH {NamedNode(graph)} {{ ?d {SARAG.source} ?source }} }}"
     rows = reader.store.select(f"{named} GROUP BY ?source", "source").rows
-    keys = [key for row in rows if (key := reader.minter.key_of_source(_value(row[0])))]
-    return f"sarag index the file of {keys[0]} again" if keys else _drop_command(graph)
-
-
-def _value(term: Any) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""
+    names = (getattr(source, "value", "") for (source,) in rows)
+    keys = filter(None, map(reader.minter.key_of_source, names))
+    return next((f"sarag index the file of {key} again" for key in keys), _drop_command(graph))
 
 
 def _drop_command(graph: str) -> str:
@@ -320,10 +307,9 @@ def _check_derived(reader: GraphReader) -> Iterator[Finding]:
         return
     stored = set(reader.store.quads(reader.minter.kg_graph))
     missing, extra = derived - stored, stored - derived
-    entities = sum(quad.predicate == RDF.type and quad.object == SARAG.Entity for quad in extra)
-    if entities:
-        text = "1 entity" if entities == 1 else f"{entities} entities"
-        yield Finding("orphans", f"{text} without evidence", REPAIR)
+    if entities := sum(q.predicate == RDF.type and q.object == SARAG.Entity for q in extra):
+        noun = "entity" if entities == 1 else "entities"
+        yield Finding("orphans", f"{entities} {noun} without evidence", REPAIR)
     if missing or extra:
         text = f"{_count(len(missing), 'quad')} missing, {len(extra)} extra"
         yield Finding(DERIVED, f"the traversed graph differs from its evidence: {text}", REPAIR)
@@ -345,22 +331,17 @@ def _check_entailment(reader: GraphReader) -> Iterator[Finding]:
 def _foreign(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[str]:
     """Notes on graphs that sarag does not use; on an endpoint, only on those below its base IRI."""
     minter = reader.minter
-    for size in graphs:
-        if minter.kind_of(size.graph) is None and (
-            size.graph.startswith(minter.graphs) or not reader.store.is_shared
-        ):
-            yield f"<{size.graph}> is not used by sarag: {_count(size.quads, 'quad')}"
+    for graph, quads, _ in graphs:
+        is_ours = graph.startswith(minter.graphs) or not reader.store.is_shared
+        if is_ours and minter.kind_of(graph) is None:
+            yield f"<{graph}> is not used by sarag: {_count(quads, 'quad')}"
 
 
 # Caches
 
 
 def _check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[Finding]:
-    """Findings about caches, with the names of the broken ones.
-
-    With `deep`, arrays are also compared with arrays that are rebuilt from the graph, which must be
-    consistent then.
-    """
+    """Findings about caches; with `deep`, arrays are compared with those of a consistent graph."""
     meta = read_meta(reader.store) or Meta("")
     broken = [_invalid(path.name, fault) for path, fault in _broken_databases(session).items()]
     for scope in session.vectors.scopes(reader) if meta.revision else ():
@@ -399,10 +380,7 @@ def _invalid(name: str, reason: str) -> Finding:
 def _broken_vectors(
     session: Session, reader: GraphReader, meta: Meta, *, deep: bool
 ) -> list[Finding]:
-    """Invalid indexes and arrays of this revision; the content of sound arrays with `deep`.
-
-    Those of other revisions are not used, and a writer may replace some while they are checked.
-    """
+    """Invalid indexes and arrays of this revision, which a writer may replace meanwhile."""
     store = session.vectors.store(reader)
     broken: list[Finding] = []
     for name in store.names():

@@ -2,19 +2,16 @@
 
 The gate reports violations, or puts the statements into quarantine. The shapes are validated over
 the traversed graph, with the axioms of the stored ontologies, so that ``sh:class`` sees derived
-classes and subclasses. They are not applied to sources: one wrong statement does not keep a
-document out of the graph.
+classes and subclasses.
 
-A violation is mapped to statements by its focus node, path and value. If it has no value, as for
-``sh:maxCount``, it is mapped to all statements with that subject and property, since nothing says
-which one is wrong. Not mapped are violations that further statements would remedy
-(``sh:minCount``), those of paths that are not single properties, and those of the focus node
-itself; they are only reported.
+A violation is mapped to statements by its focus node, path and value; without a value, as for
+``sh:maxCount``, to all statements with that subject and property. Only reported are violations that
+further statements would remedy (``sh:minCount``), those of paths that are not single properties,
+and those of the focus node itself.
 
 A statement in quarantine is a decision: its relationship remains, without a property, and the
 statement is not derived, until the decision is undone. Since classes may follow from a statement,
-the shapes are validated again until no further statement is found. The set of statements in
-quarantine only grows meanwhile, so that this ends.
+the shapes are validated again until no further statement is found.
 """
 
 from __future__ import annotations
@@ -103,21 +100,6 @@ def validate_statements(
     return validate(shapes, quads, ontology_triples(reader), engine)
 
 
-def quarantine_statements(
-    reader: GraphReader, shapes: Shapes, engine: ShaclEngine | None = None
-) -> GateReport:
-    """Put the statements that violate shapes into quarantine."""
-    first = report = validate_statements(reader, shapes, engine)
-    quarantined: list[Decision] = []
-    while violating := violating_statements(
-        reader.store.quads(reader.minter.kg_graph), report.violations
-    ):
-        record_decisions(reader, violating)
-        quarantined += violating
-        report = validate_statements(reader, shapes, engine)
-    return GateReport(first, tuple(quarantined), report.violations)
-
-
 def violating_statements(quads: Iterable[Quad], violations: Sequence[Violation]) -> list[Decision]:
     """The decisions that put statements of a traversed graph into quarantine, in a fixed order."""
     statements: defaultdict[tuple[str, str], list[Quad]] = defaultdict(list)
@@ -174,10 +156,11 @@ class Quarantine:
             return retried
 
     def drop(self, sources: Sequence[str] = ()) -> tuple[str, ...]:
-        """Delete the content of sources (all by default); returns their IRIs."""
+        """Delete the records of sources (all by default); returns their IRIs."""
         with self._session.write(create=False) as reader:
             iris = _named(reader, sources)
-            drop(reader, iris)
+            if iris:
+                Writer(reader).release([*map(reader.minter.quarantine_graph, iris)])
             return tuple(iris)
 
     def apply_shapes(self, *files: str | Path, engine: ShaclEngine | None = None) -> GateReport:
@@ -187,7 +170,15 @@ class Quarantine:
         """
         shapes = read_shapes_files(files)
         with self._session.write(create=False) as reader:
-            return quarantine_statements(reader, shapes, engine)
+            first = report = validate_statements(reader, shapes, engine)
+            quarantined: list[Decision] = []
+            while violating := violating_statements(
+                reader.store.quads(reader.minter.kg_graph), report.violations
+            ):
+                record_decisions(reader, violating)
+                quarantined += violating
+                report = validate_statements(reader, shapes, engine)
+            return GateReport(first, tuple(quarantined), report.violations)
 
 
 def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:
@@ -249,10 +240,3 @@ def retry(reader: GraphReader, sources: Iterable[str]) -> RetryResult:
     elif quarantine:
         writer.release(replaced, quarantine)
     return RetryResult(tuple(admitted), tuple(rejected))
-
-
-def drop(reader: GraphReader, sources: Iterable[str]) -> None:
-    """Delete the quarantine records of these sources, so that they are indexed again."""
-    graphs = [reader.minter.quarantine_graph(source) for source in sources]
-    if graphs:
-        Writer(reader).release(graphs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from sarag_rdf.answering.conversation import FollowedLLM
 from sarag_rdf.base.errors import UsageError
@@ -25,9 +26,9 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.base.types import Answer, OnEvent, Query, Retrieved, graph_html
+from sarag_rdf.base.types import Answer, Evidence, OnEvent, Query, Retrieved, graph_html
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.metadata import Meta, read_meta
+from sarag_rdf.graph.metadata import DatasetMetadata, Meta, read_meta, write_dataset_metadata
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.fsck import FsckReport
@@ -49,8 +50,9 @@ if TYPE_CHECKING:
 
     from sarag_rdf.building.graph_import import ImportReport
     from sarag_rdf.building.index_run import IndexReport
-    from sarag_rdf.building.plan import Inputs, Mode, Plan
-    from sarag_rdf.graph.exporter import Exporter, ExportReport
+    from sarag_rdf.building.plan import Inputs, Plan
+    from sarag_rdf.building.plan import Mode as Mode
+    from sarag_rdf.graph.exporter import ExportedGraph, Exporter, ExportReport
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
     from sarag_rdf.kg.deciding import Decisions
@@ -61,9 +63,6 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.session import Session
 
 # Modules that a search does without are imported where they are used.
-
-How = Literal["index", "update", "sync"]
-_MODES: Mapping[How, Mode] = {"index": "add", "update": "update", "sync": "mirror"}
 
 log = logging.getLogger(__name__)
 
@@ -147,10 +146,10 @@ class KnowledgeGraph:
     ) -> IndexReport:
         """Index files, folders, or `Source` values; changed sources are replaced.
 
-        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object; `reading` are
-        `ReadOptions` such as `words`, `root` and `language`. The report's `problems` list files
-        that cannot be read. A run that is interrupted keeps what it has committed. A source whose
-        evidence does not conform to the shapes is a problem too; it goes into the `quarantine`.
+        `extractor` is a name such as ``spacy`` or ``llm``, or an object; `reading` are
+        `ReadOptions`. The report's `problems` are files that cannot be read, and sources in
+        `quarantine` since their evidence does not conform to the shapes. A run that is interrupted
+        keeps what it has committed.
         """
         return self._change("index", inputs, extractor, progress, reading)
 
@@ -159,7 +158,7 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        how: How = "index",
+        how: Mode = "index",
         **options: Any,
     ) -> Plan:
         """What `index`, `update` or `sync` would do; nothing is written and no model is called.
@@ -168,7 +167,7 @@ class KnowledgeGraph:
         """
         from sarag_rdf.building.plan import Request, plan
 
-        request = Request.of(inputs, _MODES[how], **options)
+        request = Request.of(inputs, how, **options)
         method, creates = self.extractor(extractor).method, how != "update"
         with self.session.read(missing_ok=creates, latest=True) as snapshot:
             return plan(snapshot.reader if creates else snapshot.own, request, method)
@@ -181,12 +180,10 @@ class KnowledgeGraph:
         progress: Progress = silent,
         **options: Any,
     ) -> IndexReport:
-        """Index again the inputs that the graph holds and that have changed; add no others.
+        """Index again the files in the graph that have changed, with their new and missing records.
 
-        The unit is the file: new records in it are added, changed ones replaced, and missing ones
-        deleted. `options` are those of `index`, and `yes`. Raises `NotAGraphError` without a graph,
-        and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
-        confirms it.
+        `options` are those of `index`, and `yes`. Raises `NotAGraphError` without a graph, and
+        `InputError` if more than a third of the files' sources would be deleted, unless `yes`.
         """
         return self._change("update", inputs, extractor, progress, options)
 
@@ -202,14 +199,13 @@ class KnowledgeGraph:
 
         These are all sources that have a path; with `root`, those below the folder's place in it. A
         file that cannot be read keeps its older version. `options` are those of `index`, and `yes`.
-        Raises `InputError`, before anything is written, if more than a third of these sources would
-        be deleted, unless `yes` confirms it.
+        Raises `InputError` if more than a third of these sources would be deleted, unless `yes`.
         """
         return self._change("sync", folder, extractor, progress, options)
 
     def _change(
         self,
-        how: How,
+        how: Mode,
         inputs: Inputs | Iterable[Inputs],
         extractor: str | Extractor,
         progress: Progress,
@@ -217,7 +213,7 @@ class KnowledgeGraph:
     ) -> IndexReport:
         from sarag_rdf.building.plan import Request
 
-        request = Request.of(inputs, _MODES[how], **options)
+        request = Request.of(inputs, how, **options)
         return self.session.carry_out(request, self.extractor(extractor), progress)
 
     def delete(
@@ -229,7 +225,7 @@ class KnowledgeGraph:
         ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
         deleted.
         """
-        from sarag_rdf.building.commit import remove
+        from sarag_rdf.building.commit import Writer, remove
         from sarag_rdf.building.plan import IndexedSources
 
         with self.session.write(create=False) as reader:
@@ -238,7 +234,9 @@ class KnowledgeGraph:
                 iris = indexed.resolve(_names(sources))
             except UsageError as error:
                 raise UsageError(f"nothing was deleted: {error}") from error
-            remove(reader, iris, progress)
+            writer = Writer(reader)
+            remove(writer, iris, progress)
+            writer.finish()
             failure = self.session.vectors.try_build(reader, progress)
             if failure is not None:
                 log.warning("vectors not updated; the next search updates them: %s", failure)
@@ -280,15 +278,13 @@ class KnowledgeGraph:
         progress: Progress = silent,
         **options: Any,
     ) -> ImportReport:
-        """Import a file or URL as a read-only graph beside the documents.
+        """Import a file, URL or folder as a read-only graph beside the documents.
 
-        `kind` is ``wikibase``, ``skos``, ``rdf``, ``table``, or ``wikidata5m`` for the folder of
-        its files. `name` is that of the graph, by default made from the file name; `replace`
-        permits replacing a graph of that name. `options` are those of the importer (`ImportOptions`
-        and its own). With `embed` the vectors are computed at once, else by the first search.
+        `kind` is that of an importer, such as ``rdf`` or ``table``, and `options` are its
+        `ImportOptions`. `name` is by default made from the file name; `replace` permits replacing a
+        graph of that name. With `embed` vectors are computed at once, else by the first search.
         """
-        from sarag_rdf.building.graph_import import run_import
-        from sarag_rdf.building.importer import importer_of
+        from sarag_rdf.building.graph_import import importer_of, run_import
 
         chosen = importer_of(kind).options.of(options, kind=kind)
         with self.session.write() as reader:
@@ -306,7 +302,7 @@ class KnowledgeGraph:
         Without ontologies in the graph, it follows the packaged one. The text has comments, and
         should be checked by a person. Raises `UsageError` for a kind without mappings.
         """
-        from sarag_rdf.building.importer import importer_of
+        from sarag_rdf.building.graph_import import importer_of
         from sarag_rdf.graph.store.input_files import input_file
         from sarag_rdf.kg.schemas import phrase_schema
 
@@ -370,10 +366,9 @@ class KnowledgeGraph:
         `retriever` is a name, ``name:key=value:key=value``, or an options object such as
         `Sarag`; keyword arguments are options of the retriever, too, and take precedence.
         Without a `limit`, 10 documents are returned; ``limit=None`` returns all that are ranked,
-        which takes seconds on large graphs. `weights` are activation weights in [0, 4] of
-        properties and classes, by IRI, prefixed name or label; they take the place of the graph's
-        annotations. Raises `UsageError` for an unknown name, and for weights of a retriever without
-        activation.
+        which takes seconds on large graphs. `weights` in [0, 4] of properties and classes, by IRI,
+        prefixed name or label, take the place of the graph's annotations. Raises `UsageError` for
+        an unknown name, and for weights of a retriever without activation.
         """
         query = self._query(question, weights, retriever)
         with self.session.read() as snapshot:
@@ -415,11 +410,10 @@ class KnowledgeGraph:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
         `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
-        objects; keyword arguments are options of the retriever, too, and take precedence; `limit`
-        and `weights` are those of `search`. `budget` is the maximum size of a context that names
-        none, in tokens; `tokenizer` (a folder or the name of a model) counts them, by default
-        approximately. `on_event` is called with what happens on the way: searches, calls, and the
-        words of the answer, which come one by one where the last call of the reasoner writes them.
+        objects; `options`, `limit` and `weights` are those of `search`. `budget` is the maximum
+        size of a context that names none, in tokens; `tokenizer` (a folder or the name of a model)
+        counts them, by default approximately. `on_event` is called with searches, calls, and the
+        words of the answer.
         """
         query = replace(self._query(question, weights, retriever), budget=budget)
         strategy = registry.options_of("reasoner", reasoner)
@@ -447,14 +441,23 @@ class KnowledgeGraph:
         """Retrieval and context as one step, for many questions; see `ask`."""
         with self.session.read() as snapshot:
             view = snapshot.view
-        retrieve = registry.make_retriever(retriever, view, options)
-        counter = registry.make_counter(tokenizer)
-        return registry.make_gather(retrieve, registry.make_context(context, view, counter, budget))
+        retrieve = registry.make_retriever(retriever, view, options).retrieve
+        chosen = registry.context_options(context, budget)
+        builder = registry.GraphContext(chosen, view, registry.make_counter(tokenizer))
+
+        def gather(query: Query) -> Evidence:
+            retrieved = retrieve(query)
+            if query.limit is not None:
+                retrieved = replace(retrieved, documents=retrieved.documents[: query.limit])
+            return Evidence(retrieved, builder.build(retrieved))
+
+        return gather
 
     def reasoner(self, reasoner: str | Options, gather: Gather, llm: LLM | None = None) -> Reasoner:
         """A reasoner with a language model, by default that of the endpoint; see `ask`."""
         with self.session.read() as snapshot:
-            return registry.make_reasoner(reasoner, gather, llm or self.llm(), snapshot.view)
+            strategy = registry.options_of("reasoner", reasoner)
+            return registry.GraphReasoner(strategy, gather, llm or self.llm(), snapshot.view)
 
     def query(
         self,
@@ -467,14 +470,12 @@ class KnowledgeGraph:
     ) -> Table | Triples | bool:
         """Run SPARQL over the parts in `over`, or over the data set that the query names.
 
-        `over` names ``documents``, imported graphs, or ``all``; the default is the parts that the
-        graph was opened with, or the documents. Their union is the default graph of the query;
-        GRAPH reaches every named graph. The prefixes of `prefixes` are declared, unless that is
-        turned off. With a `timeout` in seconds (0: none) the query of a graph in a folder runs in
-        a child process on the current state of the folder, and an interrupt ends it at once; an
-        endpoint has a time limit of its own. Raises `UsageError` for an unknown name, `QueryError`
-        for a query that does not parse or uses SERVICE without `allow_service`,
-        `QueryTimeoutError`.
+        `over` names ``documents``, imported graphs, or ``all``, by default what the graph was
+        opened with, or the documents; their union is the default graph, and GRAPH reaches every
+        named graph. With `prefixes` those of `KnowledgeGraph.prefixes` are declared. With a
+        `timeout` in seconds (0: none) the query of a graph in a folder runs in a child process,
+        which an interrupt ends at once. Raises `UsageError` for an unknown name, `QueryError` for a
+        query that does not parse or uses SERVICE without `allow_service`, `QueryTimeoutError`.
         """
         from sarag_rdf.kg.queries import run_query
 
@@ -532,11 +533,11 @@ class KnowledgeGraph:
             return to_networkx(snapshot.searched, names, hops=hops, limit=limit)
 
     def rdflib(self) -> rdflib.Dataset:
-        """The graph as it is now, as an `rdflib.Dataset` over the same store, without a copy.
+        """The graph as it is now, as a read-only `rdflib.Dataset` over the same store.
 
-        Its default graph is the union of the named graphs. It is read-only, and valid until the
-        graph is closed or changed: then call this method again. Needs the extra ``rdflib``; raises
-        `MissingDependencyError` without it, `UsageError` for the graph of a SPARQL endpoint.
+        Its default graph is the union of the named graphs. It is valid until the graph is closed or
+        changed. Raises `MissingDependencyError` without the extra ``rdflib``, `UsageError` for the
+        graph of a SPARQL endpoint.
         """
         from sarag_rdf.kg.queries import read_only_dataset
 
@@ -549,7 +550,7 @@ class KnowledgeGraph:
         """The model that embeds questions, with the graph's cache or without."""
         with self.session.read() as snapshot:
             embedder = snapshot.view.vectors.embedder
-        return embedder if cached else self.session.models.uncached_embedder(embedder.name)
+        return embedder if cached else self.session.models.embedders(embedder.name).model
 
     def llm(self) -> LLM:
         """The language model that answers and extracts."""
@@ -573,7 +574,7 @@ class KnowledgeGraph:
             models.llm,
             concurrency=models.concurrency,
             schema=self.ontologies.own_schema() if schema is None else schema,
-            embedder=lambda: models.embedder(recorded),
+            embedder=lambda: models.embedders(recorded).texts,
         )
 
     # Export and description
@@ -584,30 +585,24 @@ class KnowledgeGraph:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml, or by a plug-in.
 
         `options` are those of `ExportParts`; by default, everything but imported graphs. With
-        `rdf12`, relationships are reifiers of the links that they state. Other formats have
-        options of their own, and may return a report. Those of ``wikibase``, ``wikibase-json`` and
-        ``quickstatements`` are `over`, `typed`, `namespace` and, for QuickStatements, `table`, a
-        file or a mapping of own ids to those of the target; new numbers are written to the graph.
-        ``articles`` writes a text about each entity of the parts in `over`, to be indexed, with
-        `rewrite` by the language model; its report counts statements in articles.
+        `rdf12`, relationships are reifiers of the links that they state. Exporters of plug-ins have
+        options of their own, and may return a report; those for a Wikibase write new numbers of
+        entities to the graph.
         """
+        exporter: Exporter = load("exporters", format_)
+        return exporter.write(self._exported(progress), output, exporter.options.of(options))
+
+    def _exported(self, progress: Progress) -> ExportedGraph:
         from sarag_rdf.graph.exporter import ExportedGraph
 
-        exporter: Exporter = load("exporters", format_)
-        graph = ExportedGraph(
-            self.session.own_parts,
-            self.session.parts,
-            self.session.write,
-            self.session.models.llm,
-            progress,
-        )
-        return exporter.write(graph, output, exporter.options.of(options))
+        read, read_any = self.session.own_parts, self.session.parts
+        llm = self.session.models.llm
+        return ExportedGraph(read, read_any, self.session.write, llm, progress)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
-        """How activation found documents, or an answer, as TriG: a named graph of its own.
+        """How activation found documents, or an answer, in PROV-O: a named graph as TriG.
 
-        Seeds, steps, results, searches and calls are described in PROV-O. The same search gives
-        the same bytes; ``ontology/activation-shapes.ttl`` says what they must contain.
+        The same search gives the same bytes; its shapes are ``ontology/activation-shapes.ttl``.
         """
         from sarag_rdf.kg.activation_export import activation_trig
 
@@ -619,21 +614,19 @@ class KnowledgeGraph:
 
         Values in `description` are stored first, as `say` does.
         """
-        from sarag_rdf.kg import dataset_description as void
-
-        files = list(map(void.dump_of, dumps))
+        exporter: Exporter = load("exporters", "void")
+        chosen = exporter.options.of({"dumps": tuple(dumps), "endpoint": endpoint})
         if description:
             self.say(**description)
-        with self.session.read() as snapshot:
-            return void.describe(snapshot.reader, files, endpoint)
+        buffer = io.BytesIO()
+        exporter.write(self._exported(silent), buffer, chosen)
+        return buffer.getvalue()
 
     def say(self, **description: Any) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
-        from sarag_rdf.kg import dataset_description as void
-
-        metadata = void.DatasetMetadata.of(description)
+        metadata = DatasetMetadata.of(description)
         with self.session.write(create=False) as reader:
-            void.write_dataset_metadata(reader, metadata)
+            write_dataset_metadata(reader, metadata)
             self.session.vectors.carry_over(reader)
 
     # Checks

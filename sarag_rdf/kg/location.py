@@ -119,7 +119,10 @@ class FolderLocation(Location):
 
     def __init__(self, folder: Path) -> None:
         """Raises `UsageError` for a path that cannot be resolved."""
-        self._folder = _absolute(folder)
+        try:
+            self._folder = folder.expanduser().absolute()
+        except (OSError, RuntimeError) as error:  # no working folder any more, or no such user
+            raise UsageError(f"{folder} cannot be found ({error}): give another path") from error
 
     def __str__(self) -> str:
         return f"in {self._folder}"
@@ -234,10 +237,3 @@ class EndpointLocation(Location):
         from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 
         return SparqlStore(self.endpoint, writable=writable)
-
-
-def _absolute(folder: Path) -> Path:
-    try:
-        return folder.expanduser().absolute()
-    except (OSError, RuntimeError) as error:  # no working folder any more, or no such user
-        raise UsageError(f"{folder} cannot be found ({error}): give another path") from error

@@ -31,8 +31,7 @@ class EntityDescription:
     """What a graph says about an entity.
 
     `classes` are IRIs of an ontology. `documents` describe the entity, in the order of their IRIs.
-    `statements` start or end at the entity; of more than were asked for, `more_statements` is the
-    number that was left out.
+    `statements` start or end at the entity; `more_statements` is the number that was left out.
     """
 
     iri: str
@@ -99,8 +98,7 @@ def _split_entities(reader: GraphReader, entity: str) -> list[str]:
 def decided_entity(reader: GraphReader, name: str) -> str:
     """The IRI of the entity that decisions about this name or IRI are about.
 
-    Unlike in `find_entity`, a name is what documents mention: an alias that another entity has too
-    is not ambiguous. Raises `UsageError` for an unknown one.
+    Unlike in `find_entity`, a name is what documents mention. Raises `UsageError` if unknown.
     """
     if name.startswith(f"{reader.minter.base}entity/"):
         if next(reader.select_provenance_for("entity-mentions", [name]), None) is not None:
@@ -111,11 +109,10 @@ def decided_entity(reader: GraphReader, name: str) -> str:
 
 
 def find_entity(reader: GraphReader, name: str) -> str:
-    """The IRI of the entity with this IRI or name.
+    """The IRI of the entity with this IRI or name, also a former one of an entity that was merged.
 
     A name is looked up as it is spelled, and for the graph of documents also in its normalized
-    form; an entity that was merged is found by its former names and IRI. Raises `UsageError` if no
-    entity has it, or if several have it, also after a split and in whatever case it is spelled.
+    form. Raises `UsageError` if no entity has it, or if several have it, also after a split.
     """
     if is_iri(name):
         return _entity_of_iri(reader, name)

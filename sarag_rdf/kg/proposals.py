@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import LLM, Embedder, Progress, silent
-from sarag_rdf.base.tabular import DECISION, TableRow, raise_for_rows, read_table, write_table
+from sarag_rdf.base.tabular import DECISION, TableRow, write_table
 from sarag_rdf.base.types import ENTITY_TYPES
 from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES, iri, text_of
-from sarag_rdf.building.curation import Member, curated, relabelled, remarks
+from sarag_rdf.building.curation import Member, relabelled, remarks
 from sarag_rdf.building.decision_records import (
     ANY_TYPE,
     NO_PROPERTY,
@@ -33,7 +32,7 @@ from sarag_rdf.building.decision_records import (
     PhraseSignature,
     read_decisions,
 )
-from sarag_rdf.building.link_records import Match
+from sarag_rdf.building.link_records import Match, samples_of
 from sarag_rdf.building.merge_rules import MergeRule, propose
 from sarag_rdf.building.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.extraction.phrases import PhraseMatcher
@@ -50,8 +49,6 @@ log = logging.getLogger(__name__)
 
 _NEAREST = 50
 """Nearest entities that the rules ``near`` and ``cluster`` look at first."""
-_TEXT = 300
-"""Characters of the description of an entity that a model is shown."""
 
 
 # Merges
@@ -86,13 +83,11 @@ def with_remarks(
     for row in rows:
         by_centre[row.object].append(row)
     advance = progress("curating clusters", len(by_centre))
-    comments: dict[tuple[str, str], str] = {}
+    comments: dict[str, dict[str, str]] = {}
     for centre, several in by_centre.items():
-        verdicts = curated(members[centre], [members[row.subject] for row in several], llm)
-        for member, remark in remarks(verdicts, llm.model).items():
-            comments[member, centre] = remark
+        comments[centre] = remarks(members[centre], [members[r.subject] for r in several], llm)
         advance(1)
-    return [replace(row, comment=comments[row.pair]) for row in rows]
+    return [replace(row, comment=comments[row.object][row.subject]) for row in rows]
 
 
 def _nearest(snapshot: Snapshot, entity: str, least: float) -> list[tuple[str, float]]:
@@ -107,15 +102,13 @@ def _nearest(snapshot: Snapshot, entity: str, least: float) -> list[tuple[str, f
     return [(other, cosine) for other, cosine in nearest if other != entity and cosine >= least]
 
 
-def _members(reader: GraphReader, entities: Collection[str]) -> dict[str, Member]:
-    """Entities with names, types, and the longest of their descriptions that are short."""
-    texts: defaultdict[str, set[str]] = defaultdict(set)
-    for entity, text in select_parts(reader).rows_for("entity-descriptions", entities):
-        texts[entity.value].add(" ".join(text.value.split()))
+def _members(
+    reader: GraphReader, entities: Collection[str], *, texts: bool = True
+) -> dict[str, Member]:
+    """Entities with names and types, and with `texts` one of their descriptions."""
+    samples = samples_of(select_parts(reader), entities) if texts else {}
     return {
-        iri: Member(
-            iri, name, type_, max(texts[iri], key=lambda t: (len(t), t), default="")[:_TEXT]
-        )
+        iri: Member(iri, name, type_, samples.get(iri, ""))
         for iri, (name, type_) in entity_labels(reader, entities).items()
     }
 
@@ -156,13 +149,8 @@ def propose_classes(
     """
     entities, classes = _undecided(reader)
     documents = documents_of(reader, entities)
-    if llm is None:
-        labels = entity_labels(reader, entities)
-        members = {iri: Member(iri, name, type_) for iri, (name, type_) in labels.items()}
-    else:
-        members = _members(reader, entities)
-    order = sorted(members, key=lambda entity: (-len(documents.get(entity, ())), entity))
-    listed = [members[entity] for entity in order]
+    members = _members(reader, entities, texts=llm is not None).values()
+    listed = sorted(members, key=lambda each: (-len(documents.get(each.iri, ())), each.iri))
     named: Iterable[tuple[Member, str | None]]
     if llm is None:
         class_of_name = PhraseMatcher(schema).class_of_name
@@ -348,12 +336,12 @@ def _cells(proposal: PhraseProposal, names: TermNames) -> dict[str, object]:
 
 
 def phrase_decision(
-    row: TableRow, schema: Schema, earlier: dict[PhraseSignature, Decision]
+    earlier: dict[PhraseSignature, Decision], schema: Schema, row: TableRow
 ) -> Decision | None:
     """The decision in a row, unless it has no property or was rejected.
 
-    Raises `ValueError` with the column of an error, also for a phrase for which an `earlier` row,
-    to which this one is added, has another property.
+    Raises `ValueError` with the column of an error, also for a phrase for which an `earlier` row
+    has another property; the row is added to these.
     """
     if row.decision() is False or not row[_PROPERTY]:
         return None
@@ -426,25 +414,3 @@ def _object_type(schema: Schema, property_: str, type_: str, *, is_inverse: bool
 
 REQUIRED = {"classes": (DECISION, "name", "class"), "phrases": (_PHRASE, _PROPERTY)}
 """Columns that a table about a subject must have."""
-
-
-def accepted_rows(
-    path: Path, about: str, decide: Callable[[TableRow], Decision | None]
-) -> tuple[list[Decision], int]:
-    """The distinct decisions in the rows of a table, and the number of rows without one.
-
-    Raises `InputError` with the row and column of each error that `decide` raises.
-    """
-    rows = read_table(path, REQUIRED[about])
-    decisions: dict[Decision, None] = {}
-    errors: list[str] = []
-    for row in rows:
-        try:
-            decision = decide(row)
-        except ValueError as error:
-            errors.append(f"row {row.number}, {error}")
-            continue
-        if decision is not None:
-            decisions[decision] = None
-    raise_for_rows(path, errors)
-    return list(decisions), len(rows) - len(decisions)

@@ -103,10 +103,9 @@ def _runner(
 class PatternCount:
     """A triple pattern with prefixed names, and the number of triples that match it.
 
-    Of a path of any length (``+``, ``*``) one step is counted, and `is_step` is set. `triples` is
-    None for a pattern in a SERVICE; it is `MOST_COUNTED` if there are more, and then `has_more`.
-    `graph` is the term of the GRAPH around the pattern, or empty. `is_required` unless
-    the pattern is in an OPTIONAL, UNION, MINUS, FILTER or subquery.
+    Of a path of any length one step is counted, and `is_step` is set. `triples` is None for a
+    pattern in a SERVICE, and `MOST_COUNTED` if it `has_more`. `graph` is the term of the GRAPH
+    around it, or empty. `is_required` unless it is in OPTIONAL, UNION, MINUS, FILTER or a subquery.
     """
 
     pattern: str
@@ -145,20 +144,15 @@ def explain_query(
 
     `declared` are the prefixes as in `run_query`, `known` the declared classes and properties.
     """
-    prologue = prologue_for(text, declared) if declared else ""
-    with _columns_after(prologue):
-        return _explained(session, prologue + text, over, known)
-
-
-def _explained(
-    session: Session, text: str, over: Sequence[str], known: Vocabulary
-) -> QueryExplanation:
     from sarag_rdf.graph.store import query_outline
     from sarag_rdf.graph.store.sparql_syntax import undeclared_prefixes
 
-    undeclared = tuple(undeclared_prefixes(text))
-    declared = "".join(f"PREFIX {p}: <{query_outline.UNDECLARED}{p}:> " for p in undeclared)
-    outline = query_outline.outline_of(declared + text)
+    prologue = prologue_for(text, declared) if declared else ""
+    text = prologue + text
+    with _columns_after(prologue):
+        undeclared = tuple(undeclared_prefixes(text))
+        prefixes = "".join(f"PREFIX {p}: <{query_outline.UNDECLARED}{p}:> " for p in undeclared)
+        outline = query_outline.outline_of(prefixes + text)
     names_dataset = bool(outline.default_graphs or outline.named_graphs)
     with session.read() as snapshot:
         parts = over or session.over or (DOCUMENTS,)

@@ -223,17 +223,24 @@ def _exporter(format_: str) -> Exporter:
 
 
 def write_parts(reader: GraphReader, format_: str, output: IO[bytes], parts: ExportParts) -> None:
-    """Write parts of a graph to a binary stream.
+    """Write parts of a graph to a binary stream, with the prefixes that are used.
 
     The blank nodes of ontologies, which are stored as IRIs, are written as blank nodes again, since
-    OWL 2 requires them for class expressions and lists. Only prefixes that are used are declared.
-    With `rdf12`, relationships are also written as reifiers. Raises `UsageError` for unknown graphs
-    and unsuitable formats, and for a predicate that RDF/XML cannot express.
+    OWL 2 requires them for class expressions and lists. Raises `UsageError` for unknown graphs and
+    unsuitable formats, and for a predicate that RDF/XML cannot express.
     """
     store, minter = reader.store, reader.minter
     selection = select_graphs(store, minter, parts)
-    if parts.rdf12:
-        check_rdf12(format_, traversed=minter.kg_graph in selection.names)
+    if parts.rdf12 and format_ not in RDF12_FORMATS:
+        raise UsageError(
+            f"{format_} does not support RDF 1.2: use one of {', '.join(RDF12_FORMATS)}, or omit "
+            "--rdf12"
+        )
+    if parts.rdf12 and minter.kg_graph not in selection.names:
+        raise UsageError(
+            "RDF 1.2 adds reifiers of links between entities, which are not in the selected "
+            "parts: add --entities, or omit --rdf12"
+        )
     is_dataset = format_ in DATASET_FORMATS
     prefixes: dict[str, str] = {}
     if format_ in PREFIX_FORMATS:
@@ -276,7 +283,13 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
     """The graphs of parts, without quarantine; raises `UsageError` for an unknown graph."""
     kinds = {name: minter.kind_of(name) for name in graph_names(store, minter.graphs)}
     names = [name for name, kind in kinds.items() if kind != "quarantine"]
-    requested = set(_check_names(parts.graphs, names))
+    for name in parts.graphs:
+        if name not in names:
+            matches = get_close_matches(name, names, cutoff=0.0)
+            closest = ", ".join(f"<{match}>" for match in matches)
+            hint = f"did you mean one of {closest}?" if closest else "the store has no graphs"
+            raise UsageError(f"no such graph: <{name}>; {hint}")
+    requested = set(parts.graphs)
     whole = not (parts.documents or parts.entities or parts.ontologies or parts.graphs)
     for name in names:
         kind = kinds[name]
@@ -292,37 +305,10 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
     return GraphSelection(tuple(sorted(requested)), entity_graph)
 
 
-def _check_names(requested: Iterable[str], names: Sequence[str]) -> Iterable[str]:
-    for name in requested:
-        if name not in names:
-            matches = get_close_matches(name, names, cutoff=0.0)
-            closest = ", ".join(f"<{match}>" for match in matches)
-            hint = f"did you mean one of {closest}?" if closest else "the store has no graphs"
-            raise UsageError(f"no such graph: <{name}>; {hint}")
-        yield name
-
-
 def _entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
     """The triples about entities; `triples` must contain all statements about their subjects."""
     entities = {t.subject for t in triples if t.predicate == RDF.type and t.object == SARAG.Entity}
     return [triple for triple in triples if triple.subject in entities]
-
-
-def check_rdf12(format_: str, *, traversed: bool) -> None:
-    """Raise `UsageError` for a format without triple terms, or without the `traversed` graph.
-
-    The traversed graph has the reified triples.
-    """
-    if format_ not in RDF12_FORMATS:
-        raise UsageError(
-            f"{format_} does not support RDF 1.2: use one of {', '.join(RDF12_FORMATS)}, or omit "
-            "--rdf12"
-        )
-    if not traversed:
-        raise UsageError(
-            "RDF 1.2 adds reifiers of links between entities, which are not in the selected "
-            "parts: add --entities, or omit --rdf12"
-        )
 
 
 _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{
@@ -338,9 +324,8 @@ def _relationship_values(store: GraphStore) -> Values:
 def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Triple]:
     """``<relationship> rdf:reifies <<( subject property object )>>`` for each relationship.
 
-    The property is sarag:relatedTo; a typed relationship also reifies its statement, with a value
-    or an entity as object. `triples` must contain all statements about their subjects, and `values`
-    the values of relationships.
+    The property is sarag:relatedTo; a typed relationship also reifies its statement. `triples` must
+    contain all statements about their subjects, and `values` the values of relationships.
     """
     parts: defaultdict[Any, dict[Any, Any]] = defaultdict(dict)
     for triple in triples:

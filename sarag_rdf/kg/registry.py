@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,16 +17,14 @@ from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.options import Options, RetrieverOptions, Spec, declared_options
 from sarag_rdf.base.ports import (
     LLM,
-    ContextBuilder,
     CountTokens,
     Embedder,
     Extractor,
     Gather,
-    Reasoner,
     Retriever,
 )
 from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
-from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved
+from sarag_rdf.base.types import Answer, Context, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.embedding_names import ModelName, effective_prompts
@@ -38,12 +36,7 @@ if TYPE_CHECKING:
     from sarag_rdf.retrieval.retriever import RetrieverStrategy
     from sarag_rdf.retrieval.view import GraphView
 
-GROUPS: Final = {
-    "retriever": "retrievers",
-    "context": "contexts",
-    "reasoner": "reasoners",
-    "extractor": "extractors",
-}
+GROUPS: Final = {kind: f"{kind}s" for kind in ("retriever", "context", "reasoner", "extractor")}
 """Kind of strategy -> group of entry points."""
 _METHODS: Final = {"retriever": "retrieve", "context": "build", "reasoner": "answer"}
 """Kind of strategy -> its method, where a strategy is its options."""
@@ -160,7 +153,7 @@ class ExtractionServices:
     embedder: Callable[[], Embedder | None]
 
     def extractor(self, chosen: str | Options) -> Extractor:
-        """An extractor with these services."""
+        """An extractor with these services; see `make_extractor`."""
         options = options_of("extractor", chosen)
         extractor: Extractor = plugins.load("extractors", options.name).build(options, self)
         return extractor
@@ -172,16 +165,15 @@ def make_extractor(
     *,
     concurrency: int = 4,
     schema: Schema | None = None,
-    embedder: Callable[[], Embedder] | None = None,
+    embedder: Callable[[], Embedder | None] = lambda: None,
 ) -> Extractor:
-    """An extractor by ``name:key=value`` or its options; openie as ``openie:FILE``.
+    """An extractor by ``name:key=value`` or its options.
 
     It follows a `schema` that has classes or properties. Raises `UsageError` for an unknown name
     or option, a bad value, or options that do not fit the graph.
     """
     schema = schema if schema and (schema.classes or schema.properties) else None
-    services = ExtractionServices(llm, concurrency, schema, embedder or (lambda: None))
-    return services.extractor(chosen)
+    return ExtractionServices(llm, concurrency, schema, embedder).extractor(chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,25 +239,6 @@ class GraphContext:
         return self.strategy.build(self.view, retrieved, self.count)
 
 
-def make_context(
-    chosen: str | Options, view: GraphView, count: CountTokens, budget: int | None = None
-) -> ContextBuilder:
-    """A context builder by ``name:key=value`` or its options; see `context_options`."""
-    return GraphContext(context_options(chosen, budget), view, count)
-
-
-def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
-    """Retrieval and context as one step."""
-
-    def gather(query: Query) -> Evidence:
-        retrieved = retriever.retrieve(query)
-        if query.limit is not None:
-            retrieved = replace(retrieved, documents=retrieved.documents[: query.limit])
-        return Evidence(retrieved, builder.build(retrieved))
-
-    return gather
-
-
 @dataclass(frozen=True, slots=True)
 class GraphReasoner:
     """A reasoner with a model, for the questions to one revision of a graph."""
@@ -278,9 +251,8 @@ class GraphReasoner:
     def answer(self, query: Query) -> Answer:
         from sarag_rdf.answering.conversation import Conversation
 
-        strategy = self.strategy
-        talk = Conversation(query, self.gather, self.llm, self.view, strategy.prompts)
-        return strategy.answer(talk)
+        prompts = self.strategy.prompts
+        return self.strategy.answer(Conversation(query, self.gather, self.llm, self.view, prompts))
 
 
 def prompts_with(name: str) -> Prompts:
@@ -290,8 +262,3 @@ def prompts_with(name: str) -> Prompts:
         if prompts is not None and prompts.has(name):
             return prompts
     return CORE_PROMPTS
-
-
-def make_reasoner(chosen: str | Options, gather: Gather, llm: LLM, view: GraphView) -> Reasoner:
-    """A reasoner by ``name:key=value`` or its options."""
-    return GraphReasoner(options_of("reasoner", chosen), gather, llm, view)

@@ -173,22 +173,17 @@ def key_sentences_of(retrieved: Retrieved, names: Mapping[str, str]) -> list[str
 
     `names` are the names of nodes by IRI, as `names_of` gives them.
     """
-    onward = _names_that_lead_on(retrieved.documents, names)
-    documents = [ranked.document for ranked in retrieved.documents]
-    spans = key_sentences(documents, retrieved.query.text, onward)
-    return [
-        document.text[begin:end] for document, (begin, end) in zip(documents, spans, strict=True)
-    ]
-
-
-def _names_that_lead_on(documents: Sequence[RankedDocument], names: Mapping[str, str]) -> list[str]:
-    """For each document the names through which activation went on from it to other documents."""
-    onward: dict[str, list[str]] = {ranked.document.iri: [] for ranked in documents}
-    for ranked in documents:
+    onward: dict[str, list[str]] = {ranked.document.iri: [] for ranked in retrieved.documents}
+    for ranked in retrieved.documents:
         for step in ranked.chain:
             if step.origin in onward and step.origin_type == "document":
                 onward[step.origin].append(names.get(step.target, ""))
-    return [" ".join(onward[ranked.document.iri]) for ranked in documents]
+    documents = [ranked.document for ranked in retrieved.documents]
+    leading_on = [" ".join(onward[document.iri]) for document in documents]
+    spans = key_sentences(documents, retrieved.query.text, leading_on)
+    return [
+        document.text[begin:end] for document, (begin, end) in zip(documents, spans, strict=True)
+    ]
 
 
 def key_sentences(

@@ -70,8 +70,7 @@ PACKAGED = "common"
 class OntologyReport:
     """An ontology that was added; `already` if the graph had the same file under this name.
 
-    `sources` is the number of sources that were indexed before, which are extracted again when
-    they are indexed next.
+    `sources` were indexed before, and are extracted again when they are indexed next.
     """
 
     name: str
@@ -90,10 +89,6 @@ class EntailmentStatus:
 
     over: tuple[str, ...] = ()
     triples: int = 0
-
-    @property
-    def is_on(self) -> bool:
-        return bool(self.over)
 
 
 MOST_INDUCED = 2000
@@ -116,12 +111,11 @@ class Ontologies:
     ) -> OntologyReport:
         """Add the ontology in a file or at a URL; a graph that does not exist is created.
 
-        The location ``common`` is the packaged ontology. `options` are those of `RdfReadOptions`.
-
-        `name` is by default made from the file name. Blank nodes are stored as IRIs. The report
-        has the findings of `check_file`, which do not prevent that the ontology is added. Raises
-        `InputError` for a file that cannot be read or has no class, property or activation weight,
-        and `UsageError` for a name that is in use, unless it is to be replaced.
+        The location ``common`` is the packaged ontology. `name` is by default made from the file
+        name; `options` are those of `RdfReadOptions`. Blank nodes are stored as IRIs. The report
+        has the findings of `check_file`. Raises `InputError` for a file that cannot be read or has
+        no class, property or activation weight, and `UsageError` for a name that is in use, unless
+        it is to be replaced.
         """
         chosen = RdfReadOptions.of(options)
         with self._session.write() as reader:
@@ -170,7 +164,8 @@ class Ontologies:
 
         The packaged one is in no named graph: its `graph` is empty.
         """
-        return self.list() or (_packaged(),)
+        packaged = read_ontology(str(ontology_path("common.ttl")))
+        return self.list() or (_described(packaged, PACKAGED, ""),)
 
     def prefixes(self) -> dict[str, str]:
         """Prefix -> namespace of the packaged ontology and of those that are stored.
@@ -214,11 +209,10 @@ class Ontologies:
             return schema_of(ontology_triples(own, names)) if names else None
 
     def use(self, *names: str, over: str = DOCUMENTS) -> SchemaUse:
-        """How the classes and properties of these ontologies, or of all, are used in the graph.
+        """How the classes and properties of these ontologies, or of all in force, are used.
 
-        Without a stored ontology they are those of the packaged one. With the name of an imported
-        graph in `over`, all classes and properties of that graph. Raises `UsageError` for an
-        unknown name.
+        With the name of an imported graph in `over`, all classes and properties of that graph.
+        Raises `UsageError` for an unknown name.
         """
         with self._session.read() as snapshot:
             reader = snapshot.own
@@ -235,36 +229,33 @@ class Ontologies:
             )
 
     def vocabulary(self) -> dict[str, tuple[str, tuple[str, ...]]]:
-        """IRI -> kind (class or property) and names of the terms that queries may use.
+        """IRI -> kind (class or property) and names of the terms of the ontologies in force.
 
-        They are those of the stored ontologies, or of the packaged one if none is stored. It is
-        empty for a graph that sarag did not write.
+        It is empty for a graph that sarag did not write.
         """
         with self._session.read() as snapshot:
             if snapshot.reader.over is not None:
                 return {}
         schema = self.schema()
-        classes = {
-            class_.iri: ("class", (class_.label, *class_.alternatives))
-            for class_ in schema.classes.values()
+        return {
+            **{c.iri: ("class", (c.label, *c.alternatives)) for c in schema.classes.values()},
+            **{
+                p.iri: ("property", (p.label, *p.alternatives, *p.phrases))
+                for p in schema.properties.values()
+            },
         }
-        properties = {
-            own.iri: ("property", (own.label, *own.alternatives, *own.phrases))
-            for own in schema.properties.values()
-        }
-        return classes | properties
 
     def induce(self, *, namespace: str = "", least: int = 2) -> str:
         """An ontology proposed from the corpus itself, as Turtle to be edited.
 
-        It has one property for each cluster of phrases with at least `least` relationships, with
-        the phrases, and examples of sentences that state it. Its terms are in `namespace`, by
-        default ``ontology/`` below the base of the graph. Raises `UsageError` for an invalid
-        namespace, and if no phrase is frequent enough.
+        Each cluster of phrases with at least `least` relationships is a property, with examples of
+        sentences that state it. Its terms are in `namespace`, by default ``ontology/`` below the
+        base of the graph. Raises `UsageError` for an invalid namespace, and if no phrase is
+        frequent enough.
         """
         with self._session.read() as snapshot:
             reader = snapshot.own
-            embedder = self._session.models.embedder(recorded_model(reader))
+            embedder = self._session.models.embedders(recorded_model(reader)).texts
             phrases = [
                 CountedPhrase(*summary.signature, summary.count, summary.examples)
                 for summary in summarize_phrases(reader)[:MOST_INDUCED]
@@ -287,12 +278,11 @@ class Ontologies:
             return _status(snapshot.own)
 
     def entail(self, over: Sequence[str] = (DOCUMENTS,)) -> EntailmentStatus:
-        """Materialise what follows from some parts now and after each write; none to stop.
+        """Materialise what follows from some parts now and after each write; from none to stop.
 
-        `over` names ``documents`` and imported graphs. Without any, the entailed triples are
-        deleted. Raises `UsageError` for an unknown name and for a graph without an ontology,
-        `MissingDependencyError` without the extra ``entailment``, and `EntailmentError` beyond a
-        limit.
+        `over` names ``documents`` and imported graphs. Raises `UsageError` for an unknown name and
+        for a graph without an ontology, `MissingDependencyError` without the extra ``entailment``,
+        and `EntailmentError` beyond a limit.
         """
         with self._session.write(create=False) as reader:
             graphs = _graphs_of(reader, over)
@@ -346,10 +336,6 @@ def _described(file: OntologyFile, name: str, graph: str) -> StoredOntology:
     return StoredOntology(
         name, graph, file.origin, file.sha256, header.title, header.version, len(file.triples)
     )
-
-
-def _packaged() -> StoredOntology:
-    return _described(read_ontology(str(ontology_path("common.ttl"))), PACKAGED, "")
 
 
 def _is_stored(
@@ -429,9 +415,8 @@ def with_weights(
 ) -> Query:
     """The question with activation weights, whose terms are IRIs, prefixed names or labels.
 
-    Labels are those of the ontologies, or else those that the searched graphs give to classes and
-    properties. Raises `UsageError` for an unknown term, a weight outside [0, 4], and a retriever
-    without activation.
+    Labels are those of the ontologies, or else of the searched graphs. Raises `UsageError` for an
+    unknown term, a weight outside [0, 4], and a retriever without activation.
     """
     options = registry.options_of("retriever", retriever)
     if not options.is_steered:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.base.errors import DiskFullError, InputError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
-from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Extractor, Progress, silent
+from sarag_rdf.base.ports import LLM, Embedder, Extractor, Progress, silent
 from sarag_rdf.graph.graph_reader import GraphReader, Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
-from sarag_rdf.kg.vectors import Models, Vectors, recorded_model
+from sarag_rdf.kg.vectors import ChooseVectors, Models, Vectors, recorded_model
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 if TYPE_CHECKING:
@@ -25,28 +26,21 @@ if TYPE_CHECKING:
     from sarag_rdf.building.plan import Request
 
 
+@dataclass(eq=False)
 class Snapshot:
-    """One state of a graph, and everything that is computed from that state when first needed."""
+    """One state of a graph, and everything that is computed from that state when first needed.
 
-    def __init__(
-        self,
-        reader: GraphReader,
-        over: Sequence[str],
-        vectors: Vectors,
-        facts: Callable[[GraphReader], GraphView] | None = None,
-        facts_part: str = "",
-    ) -> None:
-        """`over` names the parts that are searched; none means all but `facts_part`.
+    `over` names the parts that are searched; none means all but `facts_part`. `facts` gives the
+    view of the graph whose statements are activated, if it is another one.
+    """
 
-        `facts` gives the view of the graph whose statements are activated, if it is another one.
-        """
-        self.reader = reader
-        self._over = over
-        self._vectors = vectors
-        self._facts = facts
-        self._facts_part = facts_part
-        self._view: GraphView | None = None
-        self._lock = threading.Lock()
+    reader: GraphReader
+    over: Sequence[str]
+    vectors: Vectors
+    facts: Callable[[GraphReader], GraphView] | None = None
+    facts_part: str = ""
+    _view: GraphView | None = field(init=False, default=None)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     @property
     def own(self) -> GraphReader:
@@ -62,7 +56,7 @@ class Snapshot:
         """The reader of the parts that are searched; raises `UsageError` for an unknown part."""
         if self.reader.over is not None:
             return self.reader
-        return select_parts(self.reader, self._over, without=self._facts_part)
+        return select_parts(self.reader, self.over, without=self.facts_part)
 
     @property
     def view(self) -> GraphView:
@@ -72,8 +66,8 @@ class Snapshot:
         """
         with self._lock:
             if self._view is None:
-                facts = self._facts(self.reader) if self._facts is not None else None
-                self._view = self._vectors.view(self.searched, facts)
+                facts = self.facts(self.reader) if self.facts is not None else None
+                self._view = self.vectors.view(self.searched, facts)
             return self._view
 
 
@@ -137,12 +131,11 @@ class Session:
     def write(self, *, create: bool = True, repair: bool = True) -> Iterator[GraphReader]:
         """A block that reads and writes the graph, locked for one writer.
 
-        The reader notes all changes in its journal, and its store extends each by that of the
-        entailed graph. A graph that does not exist is created, unless `create` is off. With
-        `repair`, a change that was interrupted is completed first. Other threads read the state
-        before the write until the block ends. Raises `StoreLockedError`, `DiskFullError`,
-        `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`. Changes raise what
-        `EntailingStore.apply` raises.
+        The reader notes all changes in its journal; its store is an `EntailingStore`. A graph that
+        does not exist is created, unless `create` is off. With `repair`, a change that was
+        interrupted is completed first. Other threads read the state before the write until the
+        block ends. Raises `StoreLockedError`, `DiskFullError`, `StoreError`; without `create`,
+        `NotAGraphError` and `EmptyGraphError`.
         """
         # a session that only reads does without these
         from sarag_rdf.building.commit import repair as repair_graph
@@ -234,10 +227,7 @@ class Session:
             return snapshot
 
     def _facts_view(self, reader: GraphReader) -> GraphView:
-        """What is read of the graph of facts, with the embedding model of the graph of `reader`.
-
-        Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
-        """
+        """What is read of the graph of facts, with the embedding model of the graph of `reader`."""
         model, facts = recorded_model(reader), self._facts
         if isinstance(facts, str):
             if reader.over is not None:

@@ -20,13 +20,13 @@ from sarag_rdf.base.errors import (
     UsageError,
     VectorStoreError,
 )
-from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Matrix, Progress, VectorStore, silent
+from sarag_rdf.base.ports import LLM, Embedder, Matrix, Progress, silent
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import EmbedTexts, GraphVectors, carry_over, in_blocks
-from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
 from sarag_rdf.models.embedding_names import ModelName
@@ -40,12 +40,27 @@ REPLY_CACHE = "replies.sqlite"
 DATABASES = (EMBEDDING_CACHE, REPLY_CACHE)
 """Caches whose keys are digests of their content: valid for any revision of a graph."""
 
+ChooseVectors = Callable[[str, VectorStore], VectorStore]
+"""Takes a name for the parts that are searched, and the default store; returns the store to use."""
+
 
 def _is_same_model(named: str, recorded: str) -> bool:
     """Whether a model was named without prompts that is recorded with them."""
     given, known = ModelName.parse(named), ModelName.parse(recorded)
     model = given.model.removeprefix("sentence-transformers/")
     return model == known.model and known.prompts.are_given and not given.prompts.are_given
+
+
+@dataclass(frozen=True, slots=True)
+class Embedders:
+    """One model for the texts of a graph and for questions, which a faster engine may encode.
+
+    `model` is that of questions, without its cache.
+    """
+
+    texts: CachedEmbedder
+    questions: CachedEmbedder
+    model: Embedder
 
 
 class Models:
@@ -62,17 +77,14 @@ class Models:
     ) -> None:
         """`cache` gives the path of a cache by its name; None keeps it in memory.
 
-        Without `writable_cache` the vectors of questions are not written to the cache; those of
-        the graph's own texts always are.
+        Without `writable_cache` the vectors of questions are not written to it.
         """
         self._cache = cache
         self._named = embedder
         self._endpoint = endpoint
         self._llm = llm
         self._writable_cache = writable_cache
-        self._model: Embedder | None = None
-        self._embedder: CachedEmbedder | None = None
-        self._question_embedder: CachedEmbedder | None = None
+        self._loaded: Embedders | None = None
         self._lock = threading.RLock()
 
     @property
@@ -85,39 +97,27 @@ class Models:
         """The number of concurrent calls of the language model."""
         return self._endpoint.concurrency if self._endpoint else 4
 
-    def embedder(self, recorded: str) -> CachedEmbedder:
-        """The embedder that was named; else the `recorded` one of the graph; else the default.
+    def embedders(self, recorded: str) -> Embedders:
+        """The model that was named; else the `recorded` one of the graph; else the default.
 
-        Loaded once: later calls return the same one. Raises `ModelError`, `UsageError`.
+        Loaded once: later calls return the same. Raises `ModelError`, `UsageError`.
         """
         with self._lock:
-            if self._embedder is None:
+            if self._loaded is None:
                 model = self._load(recorded)
                 path, keep = self._cache(EMBEDDING_CACHE), self._writable_cache
-                self._embedder = CachedEmbedder(model, path)
-                questions = self._embedder if keep else CachedEmbedder(model, path, keep=False)
-                self._model, self._question_embedder = model, questions
+                texts = CachedEmbedder(model, path)
+                questions = texts if keep else CachedEmbedder(model, path, keep=False)
                 if isinstance(model, SentenceTransformerEmbedder):
-                    self._model = QuestionEmbedder(model, questions)
-                    self._question_embedder = CachedEmbedder(self._model, path, keep=keep)
-            return self._embedder
-
-    def question_embedder(self, recorded: str) -> CachedEmbedder:
-        """The same model for questions, which may be encoded by a faster engine."""
-        self.embedder(recorded)
-        assert self._question_embedder is not None  # noqa: S101 - loaded with the embedder
-        return self._question_embedder
-
-    def uncached_embedder(self, recorded: str) -> Embedder:
-        """The embedder of questions without its cache."""
-        self.embedder(recorded)
-        assert self._model is not None  # noqa: S101 - loaded with its cache
-        return self._model
+                    model = QuestionEmbedder(model, questions)
+                    questions = CachedEmbedder(model, path, keep=keep)
+                self._loaded = Embedders(texts, questions, model)
+            return self._loaded
 
     def prepare_questions(self) -> None:
         """Check the engine for questions against the model; later processes need not load it."""
-        if isinstance(self._model, QuestionEmbedder):
-            self._model.prepare()
+        if self._loaded and isinstance(self._loaded.model, QuestionEmbedder):
+            self._loaded.model.prepare()
 
     def _load(self, recorded: str) -> Embedder:
         if self._named is not None and not isinstance(self._named, str):
@@ -136,9 +136,9 @@ class Models:
     def close(self) -> None:
         """Close the file of the embedding cache; the next use opens it again."""
         with self._lock:
-            for embedder in (self._embedder, self._question_embedder):
-                if embedder is not None:
-                    embedder.close()
+            if self._loaded is not None:
+                self._loaded.texts.close()
+                self._loaded.questions.close()
 
 
 class Vectors:
@@ -155,10 +155,7 @@ class Vectors:
         choose: ChooseVectors | None = None,
         progress: Progress = silent,
     ) -> None:
-        """`cache` and `models` as in `Models`; the rest as in `sarag_rdf.open`.
-
-        `progress` is that of searches, which embed what they need and the graph does not have.
-        """
+        """As in `Models` and `sarag_rdf.open`; `progress` is that of searches, which may embed."""
         if engine not in get_args(Engine):
             raise UsageError(
                 f"unknown engine '{engine}': choose one of {', '.join(get_args(Engine))}"
@@ -175,9 +172,9 @@ class Vectors:
     ) -> GraphView:
         """Everything that retrievers read of the parts that `reader` reads.
 
-        `facts` is the view of the graph that statements are selected from, by default the same.
-        `model` names the embedding model if this is a graph of such facts, by default that of the
-        graph. Raises `EmptyGraphError`, `ModelMismatchError`, `ModelError`, `VectorStoreError`.
+        `facts` is the view of the graph that statements are selected from, by default the same; of
+        such a graph, `model` names the embedding model. Raises `EmptyGraphError`,
+        `ModelMismatchError`, `ModelError`, `VectorStoreError`.
         """
         meta = read_meta(reader.store)
         if meta is None and reader.over is None and model is None:
@@ -185,7 +182,8 @@ class Vectors:
         meta = meta or Meta("")
         recorded = meta.embedding_model if model is None else model
         with self._lock:
-            embedder = self._models.embedder(recorded)
+            embedders = self._models.embedders(recorded)
+            embedder = embedders.texts
             if model is None and recorded and embedder.name != recorded:
                 raise ModelMismatchError(
                     f"the graph was embedded with '{recorded}', not with '{embedder.name}': omit "
@@ -197,7 +195,7 @@ class Vectors:
                 embedder,
                 self.store(reader),
                 meta.revision,
-                questions=self._models.question_embedder(recorded),
+                questions=embedders.questions,
                 embed=_with_progress(embedder, self._progress),
             )
             if model is None and not len(vectors.nodes("document")):
@@ -214,7 +212,7 @@ class Vectors:
         Raises `ModelError`, `EndpointError`, `StoreError`.
         """
         recorded = recorded_model(reader)
-        embedder = self._models.embedder(recorded)
+        embedder = self._models.embedders(recorded).texts
         if tries and embedder.name != recorded:
             embedder.embed(["one two three"])
         from sarag_rdf.building.commit import Writer  # a search does without
@@ -223,20 +221,19 @@ class Vectors:
 
     def prefetcher(self, reader: GraphReader) -> EmbeddingPrefetcher:
         """Embeds texts while the graph is being written; `build` takes them from the cache."""
-        return EmbeddingPrefetcher(self._models.embedder(recorded_model(reader)).embed)
+        return EmbeddingPrefetcher(self._models.embedders(recorded_model(reader)).texts.embed)
 
     def build(self, writer: GraphReader, progress: Progress) -> None:
         """Embed new texts, and build or update everything that the default retriever reads.
 
-        Of other kinds of texts only those follow that a retriever needed before. `writer` is the
-        reader of the write that changed the graph. What was stored for the revision before it is
-        updated; without that everything is built from the graph.
+        Other kinds of texts follow if a retriever needed them before. `writer` is the reader of the
+        write that changed the graph.
         """
         reader = select_parts(writer)
         meta = read_meta(reader.store)
         if meta is None:
             return
-        embedder = self._models.embedder(meta.embedding_model)
+        embedder = self._models.embedders(meta.embedding_model).texts
         delta = _delta(reader, meta)
         if delta is not None and not is_disjoint_from_imports(reader, delta):
             delta = None
@@ -249,10 +246,7 @@ class Vectors:
         self._models.prepare_questions()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
-        """The same; returns an error of a model or an engine, after which the next search builds.
-
-        For writes that are complete without vectors.
-        """
+        """The same, for writes that are complete without vectors; returns an error of a model."""
         try:
             self.build(writer, progress)
         except (EndpointError, ModelError, UsageError, VectorStoreError) as error:
@@ -265,20 +259,16 @@ class Vectors:
         delta = _delta(writer, meta) if meta else None
         if meta is None or delta is None:
             return
+        model = RecordedModel(meta.embedding_model)
         for reader in self.scopes(writer):
+            store = self.store(reader)
             try:
-                self._carry_over(reader, meta, delta)
+                carry_over(store, meta.embedding_model, delta)
+                vectors = GraphVectors(reader, model, store, meta.revision, delta)
+                if delta.links and vectors.is_cached():
+                    _ = make_view(reader, vectors, "memory").network
             except VectorStoreError as error:
                 log.warning("vectors not updated; the next search updates them: %s", error)
-
-    def _carry_over(self, reader: GraphReader, meta: Meta, delta: Delta) -> None:
-        store = self.store(reader)
-        carry_over(store, meta.embedding_model, delta)
-        if delta.links:
-            model = RecordedModel(meta.embedding_model)
-            vectors = GraphVectors(reader, model, store, meta.revision, delta)
-            if vectors.is_cached():
-                _ = make_view(reader, vectors, "memory").network
 
     def rebuild_arrays(self, reader: GraphReader, meta: Meta, store: VectorStore) -> None:
         """Build the arrays of a revision into `store`, from the graph; nothing is embedded."""
@@ -295,9 +285,7 @@ class Vectors:
         """Where the indexes and arrays of the parts that `reader` reads are stored."""
         scope = "" if reader.over is None else reader.scope[:16]
         folder = self._cache("vectors")
-        store: VectorStore = MemoryVectors()
-        if folder is not None:
-            store = FolderVectors(folder / scope)
+        store = VectorStore() if folder is None else FolderVectors(folder / scope)
         return store if self._choose is None else self._choose(scope or "documents", store)
 
 

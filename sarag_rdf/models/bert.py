@@ -29,10 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def token_counter(name: str) -> CountTokens:
-    """The tokenizer in a folder, or of a model by name, which may be downloaded.
-
-    Raises `ModelError` if it cannot be loaded.
-    """
+    """The tokenizer in a folder, or of a model by name; raises `ModelError`."""
     from transformers import AutoTokenizer
 
     try:
@@ -65,10 +62,7 @@ _SQRT_HALF: Final = np.float32(np.sqrt(0.5))
 
 
 class BertEncoder:
-    """A BERT model with mean or [CLS] pooling, from a folder of the sentence-transformers format.
-
-    Each text is encoded by itself, on one core: its vector does not depend on other texts.
-    """
+    """A BERT model with mean or [CLS] pooling; each text is encoded by itself, on one core."""
 
     def __init__(self, folder: Path, prompts: Prompts = Prompts()) -> None:  # noqa: B008 - frozen
         """Raises `ModelError` for another architecture, and for files that cannot be read."""

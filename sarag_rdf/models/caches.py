@@ -11,11 +11,11 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import astuple, replace
 from functools import partial
 from hashlib import sha256
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -50,7 +50,7 @@ LATEST = 4096
 
 
 class CachedEmbedder:
-    """A QueryEmbedder in front of an Embedder; its cache can be deleted at any time.
+    """A cache in front of an Embedder, which can be deleted at any time.
 
     The key of a vector is the SHA-256 of the model's name and the text, and of the prompt if there
     is one, so that a text has one vector as query and another as passage.
@@ -64,10 +64,7 @@ class CachedEmbedder:
         slice_size: int | None = None,
         keep: bool = True,
     ) -> None:
-        """Vectors are stored after each slice of texts, by default a batch of the embedder.
-
-        Unless `keep`, the file is only read, and the latest `LATEST` vectors are held in memory.
-        """
+        """Vectors are stored slice by slice; unless `keep`, the latest ones stay in memory."""
         self._embedder = embedder
         self._cache = SqliteCache(path or ":memory:", what="embedding cache", writable=keep)
         self._latest: OrderedDict[bytes, bytes] | None = None if keep else OrderedDict()
@@ -157,11 +154,7 @@ _AT_ONCE = 128
 
 
 class EmbeddingPrefetcher:
-    """One thread that calls `embed`, whose results are cached, before they are needed.
-
-    Nothing depends on it: texts that remain when it is closed, or that cannot be embedded, are
-    embedded where they are needed.
-    """
+    """A thread that embeds texts before they are needed; nothing depends on it."""
 
     def __init__(self, embed: Callable[[Sequence[str]], object]) -> None:
         self._embed = embed
@@ -198,28 +191,16 @@ class CachedLLM:
 
     The key of a reply is the SHA-256 of endpoint, model, settings (temperature, seed), call name,
     prompt, schema and max_tokens; its value is the reply, without secrets that the model repeats,
-    and the usage of the call. Errors are not stored. The usage of a cached reply is
-    ``Usage(cached_calls=1)``.
+    and the usage of the call. Errors are not stored.
     """
 
     def __init__(self, llm: LLM, path: Path | str) -> None:
-        self._llm = llm
-        self._cache = SqliteCache(path, what="reply cache")
-        self._identity = (
-            str(getattr(llm, "base_url", "")),
-            llm.model,
-            json.dumps(dict(self.settings), sort_keys=True),
-        )
-
-    @property
-    def model(self) -> str:
-        return self._llm.model
-
-    @property
-    def settings(self) -> Mapping[str, str]:
+        self._llm, self.model = llm, llm.model
+        self.settings: Mapping[str, str] = getattr(llm, "settings", {})
         """The settings of the model; empty if it has none."""
-        settings: Mapping[str, str] = getattr(self._llm, "settings", {})
-        return settings
+        self._cache = SqliteCache(path, what="reply cache")
+        settings = json.dumps(dict(self.settings), sort_keys=True)
+        self._identity = str(getattr(llm, "base_url", "")), llm.model, settings
 
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
@@ -262,9 +243,8 @@ class CachedLLM:
 
     def _look_up(self, key: bytes) -> Reply | None:
         """The stored reply; None without one that can be read."""
-        value = self._cache.get_many([key]).get(key)
         try:
-            entry = json.loads(value) if value is not None else None
+            entry = json.loads(self._cache.get_many([key]).get(key, b"null"))
             if not isinstance(entry, dict):
                 return None
             if entry.keys() != {"data", "usage", "seconds"}:  # an earlier version stored the data
@@ -288,10 +268,7 @@ _SUM: Final = 4
 
 
 def fault_of(path: Path) -> str:
-    """The fault of a cache file, by SQLite's integrity check and the checksums; empty if none.
-
-    A file that is locked, or may not be read, counts as sound.
-    """
+    """The fault of a cache file; empty if there is none, or if it is locked or not readable."""
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where it may not look
         return "is not a file" if os.path.exists(path) else ""  # noqa: PTH110
     try:
@@ -302,29 +279,33 @@ def fault_of(path: Path) -> str:
                 spoiled = sum(not _is_whole(key, value) for key, value in rows)
                 row = (f"{spoiled} values do not match their checksums" if spoiled else "ok",)
     except sqlite3.DatabaseError as error:
-        return str(error) if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED else ""
+        return str(error) if _is_damage(error) else ""
     return "" if row == ("ok",) else str(row[0]).replace("\n", " ")
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether an error is due to the content of the file."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return not isinstance(error, sqlite3.Error)
+    return code in _DAMAGED or code & 0xFF in _DAMAGED
 
 
 class SqliteCache:
     """Keys and values are bytes; threads and processes may share the file.
 
-    A damaged file is set aside with a warning, also while in use; a file that cannot be used (no
-    permission to write, disk full) is not used, with one warning. Neither is an error, because
-    cached values can be computed again. SQLite does not notice a changed byte of a value, so each
-    value has a checksum, and a value that does not match it counts as absent. The path
+    A damaged file is set aside with a warning, also while in use; one that cannot be used (no
+    permission to write, disk full) is not used, with one warning. SQLite does not notice a changed
+    byte of a value, so a value that does not match its checksum counts as absent. The path
     ``:memory:`` stores nothing beyond `close`.
     """
 
     def __init__(self, path: Path | str, *, what: str, writable: bool = True) -> None:
-        """`what` names the cache in warnings: "reply cache".
-
-        Unless `writable`, the file is only read, and need not exist.
-        """
+        """`what` names the cache in warnings; one that is not `writable` need not exist."""
         self._writable = writable
         self._path = Path(path)
         self._what = what
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._warned = False
 
@@ -349,20 +330,12 @@ class SqliteCache:
             rows = [(key, value + _sum(key, value)) for key, value in entries.items()]
             self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
 
-    def set_aside(self) -> None:
-        """Rename the file, which is damaged; the next use creates a new one."""
-        with self._lock:
-            self._set_aside()
-
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         with self._lock:
-            self._disconnect()
-
-    def _disconnect(self) -> None:
-        if self._database is not None:
-            self._database.close()
-        self._database = None
+            if self._database is not None:
+                self._database.close()
+            self._database = None
 
     def _run(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
         """Run a statement for each row of values; on a damaged file, once more on a new one."""
@@ -370,22 +343,15 @@ class SqliteCache:
             try:
                 return self._execute(text, rows)
             except (sqlite3.Error, sqlite3.Warning, TypeError, ValueError) as error:
-                if not self._writable or not self._is_damaged(error):
+                if not self._writable or not _is_damage(error):
                     raise
-                self._set_aside()
+                self.set_aside()
                 return self._execute(text, rows)
         except (sqlite3.Error, OSError) as error:
             if not self._warned:
                 warn_unwritable(self._path, error)
             self._warned = True
             return []
-
-    def _is_damaged(self, error: Exception) -> bool:
-        """Whether an error is due to the content of the file."""
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is None:
-            return not isinstance(error, sqlite3.Error)
-        return code in _DAMAGED or code & 0xFF in _DAMAGED
 
     def _execute(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
         if self._database is None:
@@ -414,21 +380,21 @@ class SqliteCache:
             raise
         return database
 
-    def _set_aside(self) -> None:
-        self._disconnect()
-        number = 1
-        while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
-            number += 1
-        self._path.replace(aside)
-        for suffix in ("-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                self._path.with_name(self._path.name + suffix).unlink()
-        log.warning(
-            "the %s %s is damaged: it was renamed to %s, and a new one is created",
-            self._what,
-            shown_path(self._path),
-            aside.name,
-        )
+    def set_aside(self) -> None:
+        """Rename the file, which is damaged; the next use creates a new one."""
+        with self._lock:
+            self.close()
+            names = (self._path.with_name(f"{self._path.name}.damaged-{n}") for n in count(1))
+            aside = next(name for name in names if not name.exists())
+            self._path.replace(aside)
+            for suffix in ("-wal", "-shm"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            log.warning(
+                "the %s %s is damaged: it was renamed to %s, and a new one is created",
+                self._what,
+                shown_path(self._path),
+                aside.name,
+            )
 
 
 def _sum(key: bytes, value: bytes) -> bytes:

@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import openai
 
-from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, is_http_url
+from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, check_url
 from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
@@ -38,9 +38,6 @@ from sarag_rdf.base.http_client import (
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.redaction import (
     MASK,
-    holds_password,
-    masked,
-    public_origin,
     redacted_data,
     redacted_remark,
     remember,
@@ -51,6 +48,8 @@ from sarag_rdf.models.embedding_names import ModelName, Prompts
 _LOG = logging.getLogger(__name__)
 _DEADLINE: Final = 1.5
 """Deadline of a reply, in multiples of the timeout of each wait."""
+_LISTING: Final = 30.0
+"""Time limit in seconds of a list of models."""
 _LONGEST_PAUSE: Final = 1.0
 _SHORTEST_PAUSE: Final = 0.05
 """Seconds between two requests to a server that is loading, unless it says Retry-After."""
@@ -68,24 +67,6 @@ def endpoint_key(given: str | None = None) -> str:
     return key
 
 
-def check_base_url(base_url: str) -> None:
-    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password."""
-    if holds_password(base_url):
-        raise UsageError(
-            "the URL of an endpoint must not contain a password: set SARAG_API_KEY in the "
-            "environment, or OPENAI_API_KEY"
-        )
-    if not is_http_url(base_url):
-        raise _no_base_url(base_url)
-
-
-def _no_base_url(text: str) -> UsageError:
-    return UsageError(
-        f"'{public_origin(masked(text))}' cannot be the base URL of an endpoint: give one that "
-        "begins with http:// or https://, for example http://127.0.0.1:8080/v1"
-    )
-
-
 def endpoint_client(
     base_url: str,
     key: str,
@@ -98,19 +79,21 @@ def endpoint_client(
 
     `timeout` and `loading_wait` are in seconds, `max_reply` in bytes. The key becomes a secret.
     """
-    check_base_url(base_url)
+    is_valid = True
+    try:
+        httpx.URL(base_url)
+    except (httpx.InvalidURL, ValueError):
+        is_valid = False
+    check_url(base_url, "SARAG_API_KEY or OPENAI_API_KEY", is_valid=is_valid)
     remember(key)
     remember_url(base_url)
-    try:
-        return openai.OpenAI(
-            base_url=base_url,
-            api_key=key,
-            timeout=timeout,
-            max_retries=max_retries,
-            http_client=cast("Any", _ModelClient(timeout, max_reply, loading_wait)),
-        )
-    except Exception as error:
-        raise _no_base_url(base_url) from error  # the package has no error of its own for these
+    return openai.OpenAI(
+        base_url=base_url,
+        api_key=key,
+        timeout=timeout,
+        max_retries=max_retries,
+        http_client=cast("Any", _ModelClient(timeout, max_reply, loading_wait)),
+    )
 
 
 def check_model(name: str) -> None:
@@ -123,20 +106,12 @@ def check_model(name: str) -> None:
 
 
 def endpoint_model(
-    base_url: str,
-    *,
-    api_key: str | None = None,
-    timeout: float = 30.0,
-    loading_wait: float = LOADING_WAIT,
+    base_url: str, *, api_key: str | None = None, loading_wait: float = LOADING_WAIT
 ) -> str:
-    """The name of the only model that the endpoint serves.
-
-    Raises `UsageError` if there are several models or none, and `EndpointError` if the endpoint
-    does not list them, or if the name contains a secret.
-    """
+    """The name of the only model of an endpoint; raises `UsageError`, `EndpointError`."""
     key = endpoint_key(api_key)
     try:
-        client = endpoint_client(base_url, key, timeout, 1, loading_wait=loading_wait)
+        client = endpoint_client(base_url, key, _LISTING, 1, loading_wait=loading_wait)
         names = sorted(model.id for model in client.models.list().data or [])
     except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
         raise typed_error(error, base_url) from None
@@ -170,17 +145,24 @@ class _ModelClient(BoundedClient):
         time in Retry-After or else a short pause, for at most `loading_wait` seconds.
         """
         until = time.monotonic() + self._loading_wait
-        while (response := self._send_once(request, options)).status_code == 503:
-            if not is_loading(503, response.text):
-                break
+        while True:
+            response = self._send_once(request, options)
+            if response.status_code != 503 or not is_loading(503, response.text):
+                self._is_waiting = False
+                return response
             left = until - time.monotonic()
             if left <= 0:
                 response.headers["x-should-retry"] = "false"  # a header of the `openai` package
                 return response
-            self._warn()
-            time.sleep(min(left, self._pause(response.headers.get("retry-after", ""))))
-        self._is_waiting = False
-        return response
+            with self._lock:  # the first thread that waits for the server says so
+                if not self._is_waiting:
+                    wait = self._loading_wait
+                    _LOG.warning("the model server is still loading; waiting up to %g s", wait)
+                self._is_waiting = True
+            pause = retry_after(response.headers.get("retry-after", ""))
+            if pause is None:
+                pause = min(self._loading_wait / 20, _LONGEST_PAUSE)
+            time.sleep(min(left, max(pause, _SHORTEST_PAUSE)))
 
     def _send_once(self, request: httpx.Request, options: dict[str, Any]) -> httpx.Response:
         """Send; for late and large replies, raises errors that the `openai` package passes on."""
@@ -190,21 +172,6 @@ class _ModelClient(BoundedClient):
             raise openai.APITimeoutError(request=cast("Any", request)) from error
         except ReplySizeError as error:
             raise ModelReplySizeError(str(error)) from error
-
-    def _warn(self) -> None:
-        """Log once, in the first thread that waits for the server."""
-        with self._lock:
-            if not self._is_waiting:
-                _LOG.warning(
-                    "the model server is still loading; waiting up to %g s", self._loading_wait
-                )
-            self._is_waiting = True
-
-    def _pause(self, header: str) -> float:
-        seconds = retry_after(header)
-        if seconds is None:
-            return min(max(self._loading_wait / 20, _SHORTEST_PAUSE), _LONGEST_PAUSE)
-        return max(seconds, _SHORTEST_PAUSE)
 
 
 _CONTEXT: Final = re.compile(
@@ -373,10 +340,7 @@ def _words(error: openai.APIStatusError) -> str:
 
 
 class OpenAIEmbedder:
-    """Embeds with ``POST /embeddings``; the arguments are those of `OpenAILLM`.
-
-    Prompts are put before the texts here, because the endpoint has no parameter for them.
-    """
+    """Embeds with ``POST /embeddings``; prompts are put before the texts here."""
 
     def __init__(
         self,
@@ -390,47 +354,33 @@ class OpenAIEmbedder:
         loading_wait: float = LOADING_WAIT,
         prompts: Prompts = Prompts(),  # noqa: B008 - frozen
     ) -> None:
-        self._base_url = base_url
-        self._model = model
-        self._prompts = prompts
-        self._batch_size = batch_size
+        self._base_url, self._model = base_url, model
+        self.model = f"openai:{model}"
+        """The model's name without prompts."""
+        self.prompts, self.batch_size = prompts, batch_size
         self._client = endpoint_client(
             base_url, endpoint_key(), timeout, max_retries, max_reply, loading_wait
         )
         check_model(model)
 
     @property
-    def batch_size(self) -> int:
-        """The number of texts in a request."""
-        return self._batch_size
-
-    @property
     def name(self) -> str:
-        return str(ModelName(self.model, self._prompts))
-
-    @property
-    def model(self) -> str:
-        """The model's name without prompts."""
-        return f"openai:{self._model}"
-
-    @property
-    def prompts(self) -> Prompts:
-        return self._prompts
+        return str(ModelName(self.model, self.prompts))
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises an `EndpointError`, or `ModelError` for a reply of another shape."""
-        return self._embed(texts, self._prompts.passage or "")
+        return self._embed(texts, self.prompts.passage or "")
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """The same for queries."""
-        return self._embed(texts, self._prompts.query or "")
+        return self._embed(texts, self.prompts.query or "")
 
     def _embed(self, texts: Sequence[str], prompt: str) -> Matrix:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         rows: list[Sequence[float]] = []
-        for start in range(0, len(texts), self._batch_size):
-            batch = [prompt + text for text in texts[start : start + self._batch_size]]
+        for start in range(0, len(texts), self.batch_size):
+            batch = [prompt + text for text in texts[start : start + self.batch_size]]
             try:
                 reply = self._client.embeddings.create(
                     model=self._model, input=batch, encoding_format="float"
@@ -456,19 +406,17 @@ class OpenAIEmbedder:
                 f"the endpoint gave {number} embeddings for {count} texts: "
                 f"is '{self._model}' an embedding model?"
             )
-        positions = [getattr(item, "index", None) for item in data]
-        vectors = [getattr(item, "embedding", None) for item in data]
-        sizes = {len(v) if isinstance(v, list) and all(map(_is_number, v)) else 0 for v in vectors}
-        if (
-            0 in sizes
-            or len(sizes) != 1
-            or sorted(map(str, positions)) != sorted(map(str, range(count)))
-        ):
+        vectors = {str(getattr(e, "index", None)): getattr(e, "embedding", None) for e in data}
+        sizes = {
+            len(v) if isinstance(v, list) and all(map(_is_number, v)) else 0
+            for v in vectors.values()
+        }
+        if 0 in sizes or len(sizes) != 1 or vectors.keys() != set(map(str, range(count))):
             raise ModelError(
                 f"the endpoint gave embeddings of '{self._model}' that are no vectors of one "
                 "length, one for each text: is it an embedding model?"
             )
-        return [vectors[positions.index(position)] for position in range(count)]  # type: ignore[misc]
+        return [vectors[str(position)] for position in range(count)]
 
 
 def _is_number(value: object) -> bool:

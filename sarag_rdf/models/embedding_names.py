@@ -30,10 +30,7 @@ _PASSAGE: Final = ("document", "passage", "corpus")
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prompts of queries and of passages; None is the default of the model.
-
-    An empty text means no prompt, even if the model has one by default.
-    """
+    """The prompts of queries and passages; None is the model's default, an empty text none."""
 
     query: str | None = None
     passage: str | None = None
@@ -79,10 +76,7 @@ def _escaped(text: str) -> str:
 
 
 def effective_prompts(given: Prompts, config: Mapping[str, Any]) -> Prompts:
-    """The prompts of a model: those that were `given`, else its own, else None.
-
-    `config` is the configuration that sentence-transformers stores with the model.
-    """
+    """The prompts `given`, else those in the model's own configuration, else None."""
     own = config.get("prompts") or {}
     default = own.get(config.get("default_prompt_name")) or ""
     query, passage = (

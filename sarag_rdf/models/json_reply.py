@@ -26,7 +26,10 @@ def parse_reply(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     tokens that were defused in the prompt are restored. Raises ValueError with one line of at most
     some 400 characters, from which a model can correct its reply.
     """
-    data: dict[str, Any] = restored(_without_surrogates(_object(_THOUGHTS.sub("", text))))
+    text = json.dumps(_object(_THOUGHTS.sub("", text)), ensure_ascii=False)
+    # UTF-8 cannot encode unpaired surrogates.
+    clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    data: dict[str, Any] = restored(json.loads(clean))
     problem = schema_problem(data, schema)
     if problem:
         raise ValueError(problem)
@@ -67,13 +70,3 @@ def _repaired(text: str) -> object:
     except (ValueError, RecursionError) as error:
         raise ValueError("it is not JSON") from error
     return value
-
-
-def _without_surrogates(data: dict[str, Any]) -> dict[str, Any]:
-    """Replace unpaired surrogates, which UTF-8 cannot encode, by U+FFFD."""
-    text = json.dumps(data, ensure_ascii=False)
-    if not re.search("[\ud800-\udfff]", text):
-        return data
-    clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    result: dict[str, Any] = json.loads(clean)
-    return result

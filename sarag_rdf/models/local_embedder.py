@@ -1,15 +1,10 @@
 """Embedding models on this machine: any of sentence-transformers, by name or path.
 
 Importing PyTorch and sentence-transformers takes seconds, encoding a question some milliseconds, so
-questions are encoded by `BertEncoder` alone where its vectors are those of the model: the vector of
-one text, `WITNESS`, as passage (and as query, where queries have a prompt), is in the graph's
-cache, as sentence-transformers computed it, and each process compares it before it relies on the
-encoder. A cache that was deleted, was damaged or belongs to other model files is thereby noticed,
-and sentence-transformers is used instead.
-
-The vectors of the two engines agree to within `TOLERANCE` (by measurement, 3e-7), and the first
-one of a question is cached. So the scores of a question stay the same to the last digit as long as
-its cache is kept; without it they may differ from the seventh digit on.
+questions are encoded by `BertEncoder` alone where its vectors are those of the model: each process
+first compares the vector of one text, `WITNESS`, with that in the graph's cache, which
+sentence-transformers computed. The engines agree to within `TOLERANCE` (by measurement, 3e-7), and
+the first vector of a question is cached: its scores stay the same as long as the cache is kept.
 """
 
 from __future__ import annotations
@@ -19,7 +14,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -68,23 +63,19 @@ class SentenceTransformerEmbedder:
         own_prompts: bool = True,
     ) -> None:
         """`prompts` go before those of the model, which are used if `own_prompts`."""
-        self._name = name.removeprefix("sentence-transformers/")
+        self.model = name.removeprefix("sentence-transformers/")
+        """The model's name without prompts."""
         self._prompts = prompts
         self._own_prompts = own_prompts
         self._may_download = may_download
         self._batch_size = batch_size
-        self._model: Any = None
+        self._loaded: Any = None
         self._turn = threading.Lock()
 
     @property
     def name(self) -> str:
         """The model with its prompts, if it has any; raises `ModelError` if they are not known."""
-        return str(ModelName(self._name, self.prompts))
-
-    @property
-    def model(self) -> str:
-        """The model's name without prompts."""
-        return self._name
+        return str(ModelName(self.model, self.prompts))
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -96,8 +87,8 @@ class SentenceTransformerEmbedder:
     @property
     def folder(self) -> Path | None:
         """The folder of the model; None for a model of a hub."""
-        path = Path(self._name).expanduser()
-        return path if path.is_dir() else _packaged_path(self._name)
+        path = Path(self.model).expanduser()
+        return path if path.is_dir() else _packaged_path(self.model)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         return self._embed(texts, self.prompts.passage)
@@ -107,12 +98,12 @@ class SentenceTransformerEmbedder:
 
     def _embed(self, texts: Sequence[str], prompt: str | None) -> Matrix:
         with self._turn:
-            if self._model is None:
-                self._model = self._load()
+            if self._loaded is None:
+                self._loaded = self._load()
             if not texts:
-                width = self._model.get_embedding_dimension()
+                width = self._loaded.get_embedding_dimension()
                 return np.zeros((0, int(width or 0)), dtype=np.float32)
-            vectors = self._model.encode(
+            vectors = self._loaded.encode(
                 list(texts),
                 batch_size=self._batch_size,
                 normalize_embeddings=True,
@@ -124,7 +115,7 @@ class SentenceTransformerEmbedder:
 
     def _config(self) -> Mapping[str, Any]:
         """The configuration of sentence-transformers for the model; empty if there is none."""
-        if self._name == DEFAULT_MODEL:
+        if self.model == DEFAULT_MODEL:
             return {}
         path = self.folder / CONFIG if self.folder else self._config_of_hub()
         if path is None or not path.is_file():
@@ -139,14 +130,13 @@ class SentenceTransformerEmbedder:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-        name = self._name if "/" in self._name else f"sentence-transformers/{self._name}"
+        name = self.model if "/" in self.model else f"sentence-transformers/{self.model}"
         try:
             return Path(hf_hub_download(name, CONFIG, local_files_only=not self._may_download))
-        except LocalEntryNotFoundError as error:
-            raise ModelError(self._missing()) from error
-        except EntryNotFoundError:
-            return None
         except Exception as error:
+            is_local = isinstance(error, LocalEntryNotFoundError)
+            if isinstance(error, EntryNotFoundError) and not is_local:
+                return None
             raise ModelError(self._missing()) from error
 
     def _load(self) -> Any:
@@ -154,37 +144,32 @@ class SentenceTransformerEmbedder:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
         logging.getLogger("transformers").setLevel(logging.ERROR)
+        import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
 
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        has_gpu = torch.cuda.is_available() or torch.backends.mps.is_available()
         try:
             return SentenceTransformer(
-                str(local or self._name),
-                device=None if _has_accelerator() else "cpu",
+                str(local or self.model),
+                device=None if has_gpu else "cpu",
                 local_files_only=local is not None or not self._may_download,
             )
         except Exception as error:
             raise ModelError(self._missing()) from error
 
     def _missing(self) -> str:
-        if self._name == DEFAULT_MODEL and not self._may_download:
+        if self.model == DEFAULT_MODEL and not self._may_download:
             return (
                 f"the default embedding model {DEFAULT_MODEL} is not on this machine: "
                 "pip install 'sarag-rdf[models]', or name a model to download, for example "
                 f"--embedder sentence-transformers/{DEFAULT_MODEL}"
             )
         return (
-            f"the embedding model '{self._name}' cannot be loaded: give a folder that holds a "
+            f"the embedding model '{self.model}' cannot be loaded: give a folder that holds a "
             "sentence-transformers model, or the name of one on a hub that this machine reaches"
         )
-
-
-def _has_accelerator() -> bool:
-    """Whether there is a GPU, of CUDA or of Apple."""
-    import torch
-
-    return bool(torch.cuda.is_available() or torch.backends.mps.is_available())
 
 
 # ---------------------------------------------------------- Questions without PyTorch
@@ -210,15 +195,13 @@ PROBES: Final = (
 )
 """Texts on which the engines must agree; the last one is longer than the limit of a model."""
 
-Embed = Callable[[Sequence[str]], Matrix]
-
 
 class QuestionEmbedder:
     """Embeds with `BertEncoder` where its vectors are those of the model, else with the model."""
 
     def __init__(self, model: SentenceTransformerEmbedder, texts: CachedEmbedder) -> None:
         """`texts` embeds with the model, in front of which it has the graph's cache."""
-        self._model = model
+        self._model, self.model = model, model.model
         self._texts = texts
         self._turn = threading.Lock()
         self._encoder: BertEncoder | None = None
@@ -229,30 +212,23 @@ class QuestionEmbedder:
         return self._model.name
 
     @property
-    def model(self) -> str:
-        """The model's name without prompts."""
-        return self._model.model
-
-    @property
     def prompts(self) -> Prompts:
         """The prompts of queries and passages."""
         return self._model.prompts
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises `ModelError` if the model is needed and cannot be loaded."""
-        encoder = self.prepare() if len(texts) <= MOST else None
-        return (encoder or self._model).embed(texts)
+        return self._engine(texts).embed(texts)
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """The same for queries."""
-        encoder = self.prepare() if len(texts) <= MOST else None
-        return (encoder or self._model).embed_queries(texts)
+        return self._engine(texts).embed_queries(texts)
+
+    def _engine(self, texts: Sequence[str]) -> BertEncoder | SentenceTransformerEmbedder:
+        return (self.prepare() if len(texts) <= MOST else None) or self._model
 
     def prepare(self) -> BertEncoder | None:
-        """The encoder, if it may be used; at first it is compared with the model.
-
-        Raises `ModelError` if the comparison needs the model and it cannot be loaded.
-        """
+        """The encoder if it agrees with the model, which may have to be loaded: `ModelError`."""
         with self._turn:
             if not self._is_checked:
                 self._encoder = self._checked()
@@ -279,14 +255,12 @@ class QuestionEmbedder:
 
     def _agrees(self, encoder: BertEncoder) -> bool:
         """Whether the encoder agrees on passages, and on queries if they have their own prompt."""
-        prompts = self.prompts
-        roles: list[tuple[str | None, Embed, Embed, Embed]] = [
-            (prompts.passage, encoder.embed, self._model.embed, self._texts.embed)
-        ]
-        if prompts.query is not None:
-            queries = (encoder.embed_queries, self._model.embed_queries)
-            roles.append((prompts.query, *queries, self._texts.embed_queries))
-        for prompt, embed, expected, cached in roles:
+        prompts, engines = self.prompts, (encoder, self._model, self._texts)
+        roles = {"embed": prompts.passage, "embed_queries": prompts.query}
+        for method, prompt in roles.items():
+            if method == "embed_queries" and prompt is None:
+                continue
+            embed, expected, cached = (getattr(engine, method) for engine in engines)
             witness = self._texts.cached(WITNESS, prompt)
             if witness is None and _agree(embed(PROBES), expected(PROBES)):
                 witness = cached([WITNESS])[0]

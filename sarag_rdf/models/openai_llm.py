@@ -66,10 +66,10 @@ class _Call:
 class OpenAILLM:
     """An `sarag_rdf.base.ports.LLM`; safe to use from several threads. Makes no request when built.
 
-    `timeout` is in seconds a request, `loading_wait` in seconds for a server that is still loading
-    its model, `max_reply` in bytes of an answer; `price_in` and `price_out` are US dollars a
-    million tokens. `api_key` of None means the environment's
-    SARAG_API_KEY, else its OPENAI_API_KEY, else a dummy, which local servers accept.
+    `timeout` is in seconds for a request, `loading_wait` for a server that is still loading its
+    model, `max_reply` in bytes of an answer; prices are US dollars for a million tokens. Without
+    `api_key` it is SARAG_API_KEY or OPENAI_API_KEY of the environment, else a dummy, which local
+    servers accept.
     """
 
     def __init__(
@@ -92,20 +92,10 @@ class OpenAILLM:
             base_url, endpoint_key(api_key), timeout, max_retries, max_reply, loading_wait
         )
         check_model(model)
-        self._url = base_url
-        self._model = model
-        self._temperature = temperature
-        self._top_p = top_p
-        self._seed = seed
+        self._url, self.model = base_url, model
+        self._sampling = {"temperature": temperature, "seed": seed, "top_p": top_p}
         self._prices = (price_in, price_out)
         self._refused: frozenset[str] = frozenset()
-
-    def __repr__(self) -> str:
-        return f"OpenAILLM(base_url={self.base_url!r}, model={self._model!r})"
-
-    @property
-    def model(self) -> str:
-        return self._model
 
     @property
     def base_url(self) -> str:
@@ -115,8 +105,8 @@ class OpenAILLM:
     @property
     def settings(self) -> Mapping[str, str]:
         """What replies depend on besides model, prompt and schema."""
-        settings = {"temperature": str(self._temperature), "seed": str(self._seed)}
-        return settings if self._top_p == 1.0 else {**settings, "top_p": str(self._top_p)}
+        sampling = self._sampling.items()
+        return {name: str(value) for name, value in sampling if (name, value) != ("top_p", 1.0)}
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """US dollars for so many tokens."""
@@ -125,10 +115,7 @@ class OpenAILLM:
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
-        """Answer with an object that satisfies `schema`, in which secrets are masked.
-
-        The usage counts all completions (see the module). Raises `EndpointError`.
-        """
+        """Answer with an object that satisfies `schema`, secrets masked; raises `EndpointError`."""
         return self._complete(prompt, _Call(schema, name, max_tokens))
 
     def stream(
@@ -139,29 +126,28 @@ class OpenAILLM:
 
     def _complete(self, prompt: str, call: _Call) -> Reply:
         messages: list[_Message] = [{"role": "user", "content": prompt}]
-        text, usage = self._text(messages, call)
-        try:
-            return Reply(redacted_data(parse_reply(text, call.schema)), usage)
-        except ValueError as error:
-            problem = str(error)
-        _LOG.info("%s: asking for a valid reply: %s", call.name, problem)
-        messages += [
-            {"role": "assistant", "content": text or "{}"},
-            {
-                "role": "user",
-                "content": f"This reply is not valid: {problem}. Give the whole answer again, "
-                "corrected, as one JSON object and nothing else.",
-            },
-        ]
-        try:
-            text, more = self._text(messages, call)
-            return Reply(redacted_data(parse_reply(text, call.schema)), usage + more)
-        except ContextTooLongError:
-            pass
-        except ValueError as error:
-            problem = str(error)
+        usage, problem = Usage(), ""
+        for _ in range(2):
+            try:
+                text, more = self._text(messages, call)
+            except ContextTooLongError:
+                if problem:
+                    break
+                raise
+            usage += more
+            try:
+                return Reply(redacted_data(parse_reply(text, call.schema)), usage)
+            except ValueError as error:
+                problem = str(error)
+            _LOG.info("%s: the reply is not valid: %s", call.name, problem)
+            remark = (
+                f"This reply is not valid: {problem}. Give the whole answer again, corrected, as "
+                "one JSON object and nothing else."
+            )
+            messages.append({"role": "assistant", "content": text or "{}"})
+            messages.append({"role": "user", "content": remark})
         raise UnparsableReplyError(
-            f"{self._model} at {self.base_url} gave no valid reply to '{call.name}', even when "
+            f"{self.model} at {self.base_url} gave no valid reply to '{call.name}', even when "
             f"told what was wrong ({problem}): use a larger model, or a server that enforces "
             "json_schema"
         )
@@ -173,7 +159,7 @@ class OpenAILLM:
         if completion.choices[0].finish_reason == "length":
             longer = replace(call, max_tokens=2 * call.max_tokens)
             cut = TruncatedReplyError(
-                f"{self._model} at {self.base_url} did not finish its reply to '{call.name}' "
+                f"{self.model} at {self.base_url} did not finish its reply to '{call.name}' "
                 f"within {longer.max_tokens} tokens: allow more tokens, use smaller chunks, or "
                 "serve the model with a larger context"
             )
@@ -189,7 +175,7 @@ class OpenAILLM:
         message = completion.choices[0].message
         if message.content is None and message.refusal:
             raise UnparsableReplyError(
-                f"{self._model} at {self.base_url} refused to answer '{call.name}': "
+                f"{self.model} at {self.base_url} refused to answer '{call.name}': "
                 f"{redacted_remark(message.refusal)[:200]}"
             )
         return message.content or "", usage
@@ -220,10 +206,7 @@ class OpenAILLM:
                 return self._checked(completion)
 
     def _streamed(self, request: dict[str, Any], seen: Seen) -> ChatCompletion:
-        """The completion of a stream, seen as it grows; errors are those of the `openai` package.
-
-        An endpoint that sends the whole completion although it was asked for a stream may do so.
-        """
+        """The completion of a stream, or the whole one if the endpoint sends that."""
         seen("")
         response = self._client.chat.completions.with_raw_response.create(**request)
         try:
@@ -252,13 +235,8 @@ class OpenAILLM:
         self, messages: list[_Message], call: _Call, refused: frozenset[str]
     ) -> dict[str, Any]:
         room = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
-        request: dict[str, Any] = {"model": self._model, room: call.max_tokens}
-        if "temperature" not in refused:
-            request["temperature"] = self._temperature
-        if self._top_p != 1.0 and "top_p" not in refused:
-            request["top_p"] = self._top_p
-        if "seed" not in refused:
-            request["seed"] = self._seed
+        request: dict[str, Any] = {"model": self.model, room: call.max_tokens}
+        request |= {name: self._sampling[name] for name in self.settings if name not in refused}
         if "json_schema" in refused:
             request["response_format"] = {"type": "json_object"}
             request["messages"] = _defused([_with_schema(messages[0], call.schema), *messages[1:]])
@@ -273,18 +251,13 @@ class OpenAILLM:
         return request
 
     def _usage(self, completion: ChatCompletion) -> Usage:
-        counted = completion.usage
-        tokens_in = (counted.prompt_tokens or 0) if counted else 0
-        tokens_out = (counted.completion_tokens or 0) if counted else 0
+        counts = ("prompt_tokens", "completion_tokens")
+        tokens_in, tokens_out = (getattr(completion.usage, name, 0) or 0 for name in counts)
         return Usage(1, 0, tokens_in, tokens_out, self.cost(tokens_in, tokens_out))
 
 
 def collected(stream: Iterable[ChatCompletionChunk], seen: Seen) -> ChatCompletion:
-    """The completion whose chunks these are; `seen` is called with its text as it grows.
-
-    Raises `CutReplyError` if the stream ends before the reply does, `openai.APIError` for an error
-    among the chunks.
-    """
+    """The completion of these chunks; raises `CutReplyError` if they end before the reply."""
     text, refusal, finish = "", "", ""
     last: ChatCompletionChunk | None = None
     usage = None
@@ -292,23 +265,16 @@ def collected(stream: Iterable[ChatCompletionChunk], seen: Seen) -> ChatCompleti
         last, usage = chunk, getattr(chunk, "usage", None) or usage
         for choice in (chunk.choices or [])[:1]:
             finish = choice.finish_reason or finish
-            refusal += choice.delta.refusal or "" if choice.delta else ""
-            piece = (choice.delta.content or "") if choice.delta else ""
-            if piece:
+            refusal += getattr(choice.delta, "refusal", None) or ""
+            if piece := getattr(choice.delta, "content", None):
                 text += piece
                 seen(text)
     if last is None or not finish:
         raise CutReplyError("it ended before the reply did")
     message = {"role": "assistant", "content": text or None, "refusal": refusal or None}
-    choice_ = {"index": 0, "finish_reason": finish, "message": message, "logprobs": None}
-    return ChatCompletion.construct(
-        id=last.id,
-        object="chat.completion",
-        created=last.created,
-        model=last.model,
-        choices=[choice_],
-        usage=usage,
-    )
+    choices = [{"index": 0, "finish_reason": finish, "message": message, "logprobs": None}]
+    whole = {"id": last.id, "created": last.created, "model": last.model, "usage": usage}
+    return ChatCompletion.construct(object="chat.completion", choices=choices, **whole)
 
 
 def _defused(messages: list[_Message]) -> list[_Message]:
@@ -326,10 +292,7 @@ def _with_schema(message: _Message, schema: Mapping[str, Any]) -> _Message:
 
 
 def _without_bounds(value: Any) -> Any:
-    """The schema without limits of length and number; replies are still checked against them.
-
-    A property that has the name of a limit keeps its schema.
-    """
+    """The schema without limits of length and number, against which replies are still checked."""
     if isinstance(value, list):
         return [_without_bounds(item) for item in value]
     if not isinstance(value, Mapping):

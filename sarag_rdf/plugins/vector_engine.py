@@ -12,9 +12,9 @@ import numpy as np
 
 from sarag_rdf.base.arrays import IriList, Merge, Rows, find_all
 from sarag_rdf.base.errors import VectorStoreError
-from sarag_rdf.base.ports import Arrays, Matrix, Vector, VectorStore
-from sarag_rdf.graph.vectors.search_indexes import ROUNDING, AnyIndex
-from sarag_rdf.graph.vectors.vector_store import iri_list
+from sarag_rdf.base.ports import Arrays, Matrix, Vector
+from sarag_rdf.graph.vectors.search_indexes import ROUNDING, VectorIndex
+from sarag_rdf.graph.vectors.vector_store import VectorStore
 
 BATCH = 512
 """Vectors per request to send, fetch or delete them."""
@@ -58,7 +58,7 @@ class VectorEngine(Protocol):
         """The at most k IRIs with the highest dot products with a vector, highest first."""
 
 
-class EngineIndex(AnyIndex):
+class EngineIndex(VectorIndex):
     """An index whose engine finds candidates, which are ranked here by their exact vectors."""
 
     def __init__(self, engine: VectorEngine, collection: str, iris: IriList, width: int) -> None:
@@ -91,7 +91,7 @@ class EngineIndex(AnyIndex):
         return rows
 
 
-class EngineVectors:
+class EngineVectors(VectorStore):
     """A `VectorStore` with vectors in an engine, and IRIs in a local store.
 
     A collection is marked with the key of its index only while it is complete; after an
@@ -137,7 +137,7 @@ class EngineVectors:
         rest = iter(blocks)
         first = next(rest)
         index = EngineIndex(
-            self._engine, f"{self._name}-{kind}-{uuid4().hex}", iri_list(iris), first.shape[1]
+            self._engine, f"{self._name}-{kind}-{uuid4().hex}", IriList.packed(iris), first.shape[1]
         )
         self._engine.create(index.collection, max(1, index.width))
         self._put(index.collection, iris, chain([first], rest))
@@ -165,7 +165,7 @@ class EngineVectors:
             for begin in range(0, len(removed), BATCH):
                 self._engine.delete(old.collection, removed[begin : begin + BATCH])
             self._put(old.collection, inserted, blocks)
-        names = merge.iris(old.iris, iri_list(inserted))
+        names = merge.iris(old.iris, IriList.packed(inserted))
         new = EngineIndex(self._engine, old.collection, names, old.width)
         self._commit(kind, after, new)
         return new

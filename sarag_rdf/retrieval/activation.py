@@ -187,10 +187,7 @@ class Spreading:
     steering: Steering | None = None
 
     def rounds(self, sources: Activation, seeds: Activation, count: int, beam: int) -> list[Round]:
-        """Rounds, the first from these documents and entities.
-
-        Every further round starts from the `beam` documents that the one before activated most.
-        """
+        """Rounds; each further one starts from the `beam` documents activated most before."""
         rounds: list[Round] = []
         for _ in range(count):
             rounds.append(self.round(sources, seeds))
@@ -237,11 +234,7 @@ class Spreading:
         return Pass.over(np.tile(kind, 2)[best], edges, active, weight, factor[best])
 
     def _passing(self, kind: EdgeKind, active: Activation) -> tuple[Edges, Floats, Floats]:
-        """The edges of active entities that pass activation for the question.
-
-        For each edge, in both directions, the factor of the activation weights, and the share of
-        activation that passes: shape (m, 2).
-        """
+        """Edges that pass activation, with factors and shares in both directions: shape (m, 2)."""
         edges = self.network.incident(kind, active.rows)
         weight = np.full(len(edges), kind.weight)
         if kind.has_statements:
@@ -295,9 +288,7 @@ _FED_BY = ((), (0,), (0, 1), (2,), (0, 1, 2, 3))
 """Pass -> those that brought the activation of its sources; seeds are with the first."""
 _ENDS: tuple[tuple[NodeType, NodeType], ...] = (
     ("document", "entity"),
-    ("entity", "entity"),
-    ("entity", "entity"),
-    ("entity", "entity"),
+    *((("entity", "entity"),) * 3),
     ("entity", "document"),
 )
 _STAGE = (1, 2, 2, 2, 3)
@@ -321,10 +312,7 @@ class Chains:
         return self.to(entity, int(np.argmax(amounts)), _FED_BY[4])
 
     def to(self, node: int, number: int, passes: Sequence[int], without: int = -1) -> Chain:
-        """The chain over one of these passes of a round, of equal amounts over the earlier.
-
-        What the document `without` passed does not count: to that document it is an echo.
-        """
+        """The chain over one of these passes; what the document `without` passed is its echo."""
         round_, best = self.rounds[number], (-1, -1)
         amount = round_.seeds.of_node(node) if 0 in passes else 0.0
         for place in passes:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sarag_rdf.base.arrays import Floats
+from sarag_rdf.base.arrays import Scale
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
-from sarag_rdf.base.ports import CountTokens, Embedder, embed_queries
+from sarag_rdf.base.ports import CountTokens, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, Document, Excerpt, Retrieved, Section
 from sarag_rdf.retrieval.view import GraphView
@@ -20,10 +20,7 @@ from sarag_rdf.retrieval.view import GraphView
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStrategy(Options, ABC):
-    """Selects the part of what was retrieved that a model reads; its fields are its options.
-
-    Subclasses are found by the entry points ``sarag_rdf.contexts``.
-    """
+    """Selects what a model reads; subclasses are entry points of ``sarag_rdf.contexts``."""
 
     @abstractmethod
     def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:
@@ -134,12 +131,13 @@ class Selected(ContextStrategy):
             return Context((), 0, "selected")
         texts = [_shown(documents[rank].document, span) for rank, span in places]
         scores = np.array([documents[rank].score for rank, _ in places])
-        total = (
-            _z(_cosines(view.vectors.embedder, retrieved.query.text, texts))
-            + _z(scores)
-            + OPENING * np.array([span[0] == 0 for _, span in places])
-            + WORDS * _z(view.word_index(texts).scores(retrieved.query.text).astype(np.float64))
-        )
+        question, embedder = retrieved.query.text, view.vectors.embedder
+        query = embed_queries(embedder, [question])[0].astype(np.float64)
+        cosines = embedder.embed(texts).astype(np.float64) @ query
+        words = view.word_index(texts).scores(question).astype(np.float64)
+        cosine_z, score_z, words_z = (Scale.of(v).z(v) for v in (cosines, scores, words))
+        is_opening = np.array([span[0] == 0 for _, span in places])
+        total = cosine_z + score_z + OPENING * is_opening + WORDS * words_z
         budget = Budget(count, self.budget)
         excerpt_at: dict[int, Excerpt] = {}
         for place in np.argsort(-total, kind="stable"):
@@ -156,18 +154,6 @@ class Selected(ContextStrategy):
         return Context(sections, budget.used, "selected")
 
 
-def _cosines(embedder: Embedder, question: str, texts: Sequence[str]) -> Floats:
-    query = embed_queries(embedder, [question])[0].astype(np.float64)
-    vectors = embedder.embed(texts).astype(np.float64)
-    return np.asarray(vectors @ query, dtype=np.float64)
-
-
 def _shown(document: Document, span: tuple[int, int]) -> str:
     text = document.text[slice(*span)]
     return f"{document.title}: {text}" if document.title else text
-
-
-def _z(values: Floats) -> Floats:
-    """The z-scores; 0 if all values are equal."""
-    deviation = values.std()
-    return (values - values.mean()) / deviation if deviation > 0.0 else np.zeros(len(values))

@@ -20,19 +20,9 @@ from sarag_rdf.base.types import NodeType
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
 
-Column = Literal["source", "target", "statement"]
-"""What a variable of a query result is to an edge."""
 Reload = Literal["source", "statement", "all"]
 """Which edges are read again after a change of documents: those of sources that changed, those
 of statements that changed, or all."""
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeQuery:
-    """A query file by its name, with the meaning of its result columns, in order."""
-
-    name: str
-    columns: tuple[Column, ...] = ("source", "target")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +30,10 @@ class EdgeKind:
     """One kind of edge, directed from `source` to `target`; equal only to itself.
 
     predicate: IRI of the RDF property of an edge, unless its statement stands for a triple.
-    query: reads all edges. by_source, by_target: read the edges of given nodes; a kind without
-    them is read with `query` and searched in memory, which suits kinds with few edges.
+    query: the query file that reads all edges. by_source, by_target: those that read the edges of
+    given nodes; a kind without them is read with `query` and searched in memory, which suits kinds
+    with few edges. The columns are the ends, source first, or after the statement if there is one;
+    without statements the first column of `by_target` is the target.
     subkind_of: the kind that has an edge between the same nodes wherever this one does
     (rdfs:subPropertyOf).
     is_identity: whether an edge joins two nodes for one thing. Activation then passes whole, in
@@ -56,9 +48,9 @@ class EdgeKind:
     source: NodeType
     target: NodeType
     predicate: str
-    query: EdgeQuery
-    by_source: EdgeQuery | None = None
-    by_target: EdgeQuery | None = None
+    query: str
+    by_source: str = ""
+    by_target: str = ""
     subkind_of: EdgeKind | None = None
     is_identity: bool = False
     has_statements: bool = False
@@ -76,9 +68,9 @@ DESCRIBES = EdgeKind(
     "document",
     "entity",
     SARAG.describes.value,
-    EdgeQuery("document-entities"),
-    by_source=EdgeQuery("described-by"),
-    by_target=EdgeQuery("entity-documents", ("target", "source")),
+    "document-entities",
+    by_source="described-by",
+    by_target="entity-documents",
     reload="source",
 )
 """A document describes an entity."""
@@ -88,8 +80,8 @@ ABOUT = EdgeKind(
     "document",
     "entity",
     SARAG.about.value,
-    EdgeQuery("document-topics"),
-    by_target=EdgeQuery("entity-topics", ("target", "source")),
+    "document-topics",
+    by_target="entity-topics",
     subkind_of=DESCRIBES,
     reload="source",
 )
@@ -100,9 +92,9 @@ RELATED_TO = EdgeKind(
     "entity",
     "entity",
     SARAG.relatedTo.value,
-    EdgeQuery("relationship-ends", ("statement", "source", "target")),
-    by_source=EdgeQuery("links", ("statement", "source", "target")),
-    by_target=EdgeQuery("links-to", ("statement", "source", "target")),
+    "relationship-ends",
+    by_source="links",
+    by_target="links-to",
     has_statements=True,
     reload="statement",
 )
@@ -113,7 +105,7 @@ SAME_AS = EdgeKind(
     "entity",
     "entity",
     SKOS.exactMatch.value,
-    EdgeQuery("identities"),
+    "identities",
     is_identity=True,
 )
 """Two entities, of different graphs mostly, are the same thing."""
@@ -143,11 +135,7 @@ class Iris:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
-    """Edges of one kind as columns: shape (m,) each, ascending by (statement, source, target).
-
-    source, target: rows of documents or entities, as the kind says. statement: rows of
-    relationships, or -1.
-    """
+    """Columns of shape (m,), ascending by (statement, source, target); a statement may be -1."""
 
     source: Rows
     target: Rows
@@ -208,10 +196,7 @@ class Network(ABC):
 
     @abstractmethod
     def stated(self, statements: Rows) -> Edges:
-        """The relationships among these statements that join two entities.
-
-        The object of the others is a value.
-        """
+        """The relationships among these statements that join two entities."""
 
     def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
         """The edges of one kind that start or end at these nodes."""
@@ -231,11 +216,7 @@ class Network(ABC):
         return np.union1d(edges.target[forward], edges.source[backward])
 
     def neighbourhood(self, seeds: Rows, n: int) -> dict[int, int]:
-        """Entities within n hops over relationships, both ways, with their distance from a seed.
-
-        Both ends of an identity have the same distance (SA-RAG, arXiv 2512.15922,
-        section 5.4).
-        """
+        """Entities within n hops, both ways, and their distances, the same for identical ones."""
         frontier = inside = self.with_identical(np.unique(seeds))
         hops = dict.fromkeys(frontier.tolist(), 0)
         for hop in range(1, n + 1):
@@ -330,10 +311,7 @@ def arrays_of(iris: Iris, edges: Mapping[EdgeKind, Edges]) -> dict[str, NDArray[
 
 
 class StoreNetwork(Network):
-    """The network of a graph in a store, by queries for each step, up to 500 nodes in each.
-
-    Only the edges of kinds that are read whole stay in memory.
-    """
+    """The network of a graph in a store, by queries; kinds that are read whole are kept."""
 
     def __init__(self, reader: GraphReader, iris: Iris) -> None:
         self.iris, self._reader = iris, reader
@@ -342,12 +320,13 @@ class StoreNetwork(Network):
     def edges(self, kind: EdgeKind) -> Edges:
         """All edges of one kind; raises KeyError for an edge of other nodes, unless an identity."""
         if kind not in self._whole:
-            self._whole[kind] = self._edges(kind, kind.query, self._reader.rows(kind.query.name))
+            self._whole[kind] = self._edges(kind, self._reader.rows(kind.query))
         return self._whole[kind]
 
     def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
-        if kind.by_source is not None:
-            return self._from(kind, kind.by_source, self.iris.of(kind.source), sources)
+        if kind.by_source:
+            names = map(self.iris.of(kind.source).__getitem__, sources.tolist())
+            return self._edges(kind, self._reader.rows_for(kind.by_source, names))
         if kind.subkind_of is not None:
             targets = np.unique(self.outgoing(kind.subkind_of, sources).target)
             edges = self.incoming(kind, targets)
@@ -356,8 +335,10 @@ class StoreNetwork(Network):
         return edges.take(np.isin(edges.source, sources))
 
     def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
-        if kind.by_target is not None:
-            return self._from(kind, kind.by_target, self.iris.of(kind.target), targets)
+        if kind.by_target:
+            names = map(self.iris.of(kind.target).__getitem__, targets.tolist())
+            rows = self._reader.rows_for(kind.by_target, names)
+            return self._edges(kind, rows if kind.has_statements else (row[1::-1] for row in rows))
         edges = self.edges(kind)
         return edges.take(np.isin(edges.target, targets))
 
@@ -377,29 +358,25 @@ class StoreNetwork(Network):
     def extracted(self, statements: Rows) -> Edges:
         """The edges of these statements, without those of imported graphs."""
         names = [self.iris.relationships[row] for row in statements.tolist()]
-        rows = self._reader.select_provenance_for(RELATED_TO.query.name, names)
-        return self._edges(RELATED_TO, RELATED_TO.query, rows)
+        return self._edges(RELATED_TO, self._reader.select_provenance_for(RELATED_TO.query, names))
 
-    def _from(self, kind: EdgeKind, query: EdgeQuery, iris: Sequence[str], rows: Rows) -> Edges:
-        names = [iris[row] for row in rows.tolist()]
-        return self._edges(kind, query, self._reader.rows_for(query.name, names))
-
-    def _edges(self, kind: EdgeKind, query: EdgeQuery, rows: Iterable[tuple[Any, ...]]) -> Edges:
+    def _edges(self, kind: EdgeKind, rows: Iterable[tuple[Any, ...]]) -> Edges:
         """Edges from the rows of a query; a row with an unbound variable is not an edge."""
         values = [[term.value for term in row] for row in rows if None not in row]
         if not values:
             return Edges.of([], [])
-        columns = dict(zip(query.columns, map(list, zip(*values, strict=True)), strict=False))
+        columns = [*map(list, zip(*values, strict=True))]
+        statements = columns.pop(0) if kind.has_statements else []
         find = find_all if kind.is_identity else rows_of
-        source = find(self.iris.of(kind.source), columns["source"])
-        target = find(self.iris.of(kind.target), columns["target"])
+        source = find(self.iris.of(kind.source), columns[0])
+        target = find(self.iris.of(kind.target), columns[1])
         if kind.is_identity:
             inside = (source >= 0) & (target >= 0) & (source != target)
             source, target = source[inside], target[inside]
             return Edges.of(np.minimum(source, target), np.maximum(source, target))
         if not kind.has_statements:
             return Edges.of(source, target)
-        return Edges.of(source, target, rows_of(self.iris.relationships, columns["statement"]))
+        return Edges.of(source, target, rows_of(self.iris.relationships, statements))
 
 
 def network_arrays(reader: GraphReader, iris: Iris) -> dict[str, NDArray[Any]]:

@@ -41,10 +41,7 @@ THING: Final = "thing"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hop:
-    """A property, from its subject to its object, or the other way if it is inverse.
-
-    The ends of a property are strings: + (its subject) or - (its object), and its IRI.
-    """
+    """A property, or its inverse; its ends are + (subject) or - (object), and its IRI."""
 
     predicate: str
     is_inverse: bool = False
@@ -249,11 +246,7 @@ _TEMPLATES: Final = {
 
 @dataclass(frozen=True)
 class PathModel:
-    """The templates of phrases, the words of questions, and the weights of `FEATURES`.
-
-    `question_words` stand for a kind of thing (``who``: ``person``), `asking_words` stand before
-    one (``which``).
-    """
+    """Templates of phrases, words of questions (``who``: ``person``), weights of `FEATURES`."""
 
     version: str
     fitted: str
@@ -331,16 +324,10 @@ class PathModel:
     def _of_label(self, label: str, kinds: str, *, is_inverse: bool) -> str:
         bare = label.removeprefix("has ").removeprefix("is ") or label
         *role, last = bare.split()
-        if last == "of" and role:
-            name = "inverse_role" if is_inverse else "forward_role"
-            values = {"label": bare, "kinds": kinds, "role": " ".join(role)}
-        elif is_inverse:
-            name = "inverse_verb" if last in self.prepositions else "inverse"
-            values = {"label": bare, "kinds": kinds}
-        else:
-            name = "forward_verb" if last in self.prepositions else "forward"
-            values = {"label": bare, "kinds": kinds}
-        return self.templates[name].format(**values)
+        suffix = "_verb" if last in self.prepositions else ""
+        suffix = "_role" if last == "of" and role else suffix
+        template = self.templates[("inverse" if is_inverse else "forward") + suffix]
+        return template.format(label=bare, kinds=kinds, role=" ".join(role))
 
     def texts(self, schema: PathSchema, path: HopSequence) -> tuple[str, ...]:
         """A path in words: with the first phrases, then with another phrase for one of the hops."""

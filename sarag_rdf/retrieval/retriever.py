@@ -91,10 +91,7 @@ NOT_EXPLAINED = Explanation()
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverStrategy(RetrieverOptions, ABC):
-    """Ranks documents for a question; its fields are its options.
-
-    Subclasses are found by the entry points ``sarag_rdf.retrievers``.
-    """
+    """Ranks documents for a question; an entry point of ``sarag_rdf.retrievers``."""
 
     @abstractmethod
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
@@ -205,11 +202,7 @@ def _described_seeds(
 def best_documents(
     view: GraphView, scores: Floats, limit: int | None, *, similarities: Floats | None = None
 ) -> list[RankedDocument]:
-    """Documents by falling score, ties by IRI, at most `limit` of them; see `scored`.
-
-    `scores`, shape (documents,), is -inf for a document that was not found; `similarities`, of
-    the same shape, are 0 by default.
-    """
+    """Documents by falling score, ties by IRI; `scores`, (documents,), are -inf if not found."""
     order = np.argsort(-scores, kind="stable")[: np.count_nonzero(np.isfinite(scores))][:limit]
     cosines = np.zeros(len(scores)) if similarities is None else similarities
     return [
@@ -224,10 +217,7 @@ def document_cosines(view: GraphView, question: Vector) -> Floats:
 
 
 def most_active(view: GraphView, activation: Mapping[str, float]) -> dict[int, str]:
-    """Document, by row -> the most active of these entities that it describes, ties by IRI.
-
-    Entities that are not in the graph are left out.
-    """
+    """Document, by row -> the most active of these entities that it describes, ties by IRI."""
     names = sorted(activation)
     rows = find_all(view.iris.entities, names).tolist()
     entities = {row: name for row, name in zip(rows, names, strict=True) if row >= 0}

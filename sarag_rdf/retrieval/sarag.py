@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, Rows, rows_of
+from sarag_rdf.base.arrays import Floats, Rows, Scale, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import ActivatedEntity, Link, Query, RankedDocument, Retrieved, Seed
@@ -254,34 +254,6 @@ TOLERANCE = 1e-5
 """The error of cosines that are computed in 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The mean and standard deviation, over all documents, behind a z-score."""
-
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, values: Floats) -> Scale:
-        """The scale of some values; 0 without any."""
-        return cls(float(values.mean()), float(values.std())) if len(values) else cls(0.0, 0.0)
-
-    @classmethod
-    def of_sparse(cls, values: Floats, size: int) -> Scale:
-        """The scale of `size` values, which are 0 but for those in `values`."""
-        if not size:
-            return cls(0.0, 0.0)
-        mean = float(values.sum()) / size
-        variance = float(((values - mean) ** 2).sum() + (size - len(values)) * mean**2) / size
-        return cls(mean, variance**0.5)
-
-    def z(self, values: Floats) -> Floats:
-        """The z-scores; 0 if all values are equal."""
-        if not self.deviation > 0.0:
-            return np.zeros(len(values))
-        return (values - self.mean) / self.deviation
-
-
 class Relevance:
     """The relevance of documents to a question without activation: cosines and BM25 scores.
 
@@ -357,11 +329,7 @@ def promising(relevance: Relevance, documents: Rows, activation: Floats, limit: 
 def calibrated(
     similarities: NDArray[np.float32], floor: float, ceiling: float
 ) -> NDArray[np.float64]:
-    """Map `floor` to 0 and `ceiling` to 1, linearly, clipped: shape (n,), in [0, 1].
-
-    If both are a quantile and the maximum of the similarities to one question, an affine change of
-    all similarities changes nothing. A ceiling not above the floor gives zeros.
-    """
+    """Map `floor` to 0 and `ceiling` to 1, linearly, clipped: shape (n,); zeros if equal."""
     values = np.asarray(similarities, dtype=np.float64)
     if not ceiling > floor:
         return np.zeros(len(values))

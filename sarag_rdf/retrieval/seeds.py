@@ -25,17 +25,13 @@ _LOOKED_AT: Final = 1000
 def nearest_seeds(
     reader: GraphReader, vectors: GraphVectors, question: Vector, k: int
 ) -> tuple[Seed, ...]:
-    """Seeds of the k nearest descriptions, nearest first, each entity with its nearest one.
-
-    Descriptions of equal text and entities, such as those of overlapping chunks, count as one of
-    the k; those of equal text and different entities are as many nodes of the graph as entities.
-    """
+    """Seeds of the k nearest descriptions; those of equal text and entities count as one."""
     index = vectors.index("description")
     requested = k + 1
     while True:
         nearest = index.nearest(question, min(requested, len(index)))
         iris = [iri for iri, _ in nearest]
-        texts = dict(zip(iris, iris, strict=True))
+        texts = {iri: iri for iri in iris}
         for iri, text, _ in sorted(reader.rows_for("description-sources", iris), key=str):
             texts[iri.value] = text.value
         described: defaultdict[str, set[str]] = defaultdict(set)
@@ -64,13 +60,7 @@ def nearest_entities(
     with_statements: bool = False,
     inverse: bool = False,
 ) -> tuple[Seed, ...]:
-    """The `count` entities with the nearest descriptions, or all if there are fewer.
-
-    `with_statements` leaves out those without a statement to another entity, or with `inverse` from
-    one. Several of the nearest descriptions may be of one entity, or of one that is left out, so
-    that more of them are looked at until the entities suffice; with statements at most
-    `_LOOKED_AT`.
-    """
+    """The `count` entities with the nearest descriptions, perhaps only those `with_statements`."""
     columns = {"links": 1, "links-to": 2} if inverse else {"links": 1}
     size, k = len(vectors.index("description")), count
     size = min(size, max(count, _LOOKED_AT)) if with_statements else size
@@ -114,10 +104,7 @@ _NO_NAMES = frozenset(
 def named_entities(
     names: Names, question: str, topics: Container[str] = frozenset()
 ) -> dict[str, float]:
-    """Entities whose name or alias is in the question, with their activation in (0, 1].
-
-    Several entities of one name share its activation; see `named_spans`.
-    """
+    """Entities whose name is in the question, with activation in (0, 1]: see `named_spans`."""
     named: dict[str, float] = {}
     for _, entities in named_spans(names, question, topics):
         named = entities | named

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -104,7 +105,8 @@ class Steering:
 
     def _of_classes(self, classes: frozenset[str]) -> tuple[float, float]:
         """The product of the weights of the most specific classes, and their lowest decay."""
-        broader = set().union(*(_closure(class_, self._broader) for class_ in classes))
+        levels = (level for class_ in classes for level in _levels(class_, self._broader))
+        broader = set(chain.from_iterable(levels))
         rules = [self._rules[class_] for class_ in sorted(classes - broader or classes)]
         decays = [rule.decay for rule in rules if rule.decay is not None]
         weight = min(MAX_WEIGHT, math.prod(rule.weight for rule in rules))
@@ -123,37 +125,27 @@ def _table(
 
 
 def _broader_terms(reader: GraphReader) -> Mapping[str, Sequence[str]]:
-    broader: defaultdict[str, set[str]] = defaultdict(set)
+    broader: defaultdict[str, list[str]] = defaultdict(list)
     for narrower, other, _ in reader.select_provenance("broader-terms"):
         if narrower != other:
-            broader[narrower.value].add(other.value)
-    return {term: sorted(others) for term, others in broader.items()}
+            broader[narrower.value].append(other.value)
+    return broader
 
 
-def _closure(term: str, broader: Mapping[str, Sequence[str]]) -> set[str]:
-    """All terms that are broader than one, without itself."""
-    terms: set[str] = set()
-    pending = list(broader.get(term, ()))
-    while pending:
-        other = pending.pop()
-        if other not in terms and other != term:
-            terms.add(other)
-            pending += broader.get(other, ())
-    return terms
+def _levels(term: str, broader: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """The terms that are broader than one, level by level, the nearest first."""
+    seen, level = {term}, [term]
+    while level := sorted({other for one in level for other in broader.get(one, ())} - seen):
+        seen.update(level)
+        yield level
 
 
 def _inherited(rules: Rules, broader: Mapping[str, Sequence[str]]) -> dict[str, ActivationRule]:
-    """The rules, and for narrower terms without one that of the nearest broader term.
-
-    Of several that are equally near, the one with the lowest weight.
-    """
+    """The rules, and for narrower terms that of the nearest broader one, of several the lowest."""
     all_rules = dict(rules)
     for term in broader:
-        seen, level = {term}, [term]
-        while level and term not in all_rules:
-            level = sorted({other for one in level for other in broader.get(one, ())} - seen)
-            seen.update(level)
-            nearest = [rules[other] for other in level if other in rules]
-            if nearest:
+        for level in () if term in rules else _levels(term, broader):
+            if nearest := [rules[other] for other in level if other in rules]:
                 all_rules[term] = min(nearest, key=lambda rule: rule.weight)
+                break
     return all_rules

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Rows, packed_lists, unpacked_list
+from sarag_rdf.base.arrays import IriList, Rows
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Arrays, Vector, WordIndex
 from sarag_rdf.base.types import Document, Query
@@ -47,11 +47,7 @@ class GraphView:
         engine: Engine = "auto",
         facts: GraphView | None = None,
     ) -> None:
-        """`engine` is where traversal takes place.
-
-        `facts` is the view of another graph whose statements are activated (KG-Infused RAG), if
-        it is not this one.
-        """
+        """`engine` is where traversal takes place, `facts` the graph whose statements are read."""
         self._facts = facts
         self.reader = reader
         self.vectors = vectors
@@ -101,10 +97,7 @@ class GraphView:
         return rules_of(row[:-1] for row in self.reader.select_provenance("activation-rules"))
 
     def rules(self, query: Query) -> Rules:
-        """The activation weights of properties and classes: annotations, and those of the query.
-
-        Raises `UsageError` for a weight that is not allowed.
-        """
+        """The activation weights of annotations and of the query; raises `UsageError`."""
         return with_weights(self._annotated, query.weights)
 
     def steering(self, query: Query) -> Steering | None:
@@ -160,11 +153,7 @@ class Names:
     def entities(
         self, names: Iterable[str], among: Container[str] | None = None
     ) -> dict[str, dict[str, float]]:
-        """Name -> its entities (of those `among`), with shares in (0, 1], for all known names.
-
-        Several entities of one name (up to `OWNERS`), of the documents or of the imported graphs,
-        share it.
-        """
+        """Name -> its entities (of those `among`), at most `OWNERS`, with shares in (0, 1]."""
         shares: defaultdict[str, dict[str, float]] = defaultdict(dict)
         requested = set(names)
         for part in (self._in_documents(requested), self._in_others(requested)):
@@ -175,10 +164,7 @@ class Names:
         return dict(shares)
 
     def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
-        """An alias that no document uses by itself names the entities that it is an alias of.
-
-        A name that a decision splits among several entities names each of them.
-        """
+        """The entities of names, or of what they are aliases of; a split name has several."""
         reader = self._reader
         if all(part.name != DOCUMENTS for part in reader.parts):
             return {}
@@ -211,7 +197,7 @@ class Names:
             return {}
         arrays = self._cached("names", self._pairs)
         known: defaultdict[str, set[str]] = defaultdict(set)
-        columns = (unpacked_list(arrays, column) for column in ("names", "entities"))
+        columns = (IriList.of_arrays(arrays, column) for column in ("names", "entities"))
         for name, entity in zip(*columns, strict=True):
             known[name].add(entity)
         return {name: entities for name, entities in known.items() if len(entities) <= OWNERS}
@@ -219,5 +205,5 @@ class Names:
     def _pairs(self) -> Arrays:
         rows = self._reader.imported.rows("names")
         pairs = sorted({(normalize_name(name.value), entity.value) for entity, name in rows})
-        names, entities = [name for name, _ in pairs], [entity for _, entity in pairs]
-        return packed_lists({"names": names, "entities": entities})
+        names, entities = (IriList.packed([pair[at] for pair in pairs]) for at in (0, 1))
+        return names.arrays("names") | entities.arrays("entities")

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
 from sarag_rdf.base.errors import SaragError
@@ -26,7 +26,15 @@ from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import graph_store
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
 from sarag_rdf.server.jobs import RequestError
-from sarag_rdf.server.openapi import Door, open_doors, openapi_document
+from sarag_rdf.server.openapi import (
+    Door,
+    Handler,
+    Operation,
+    open_doors,
+    openapi_document,
+    operations,
+    route,
+)
 from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import STORE_PATH, public_url, record_of, settings_of
@@ -36,33 +44,35 @@ from sarag_rdf.server.serve_settings import ANONYMOUS, ServeSettings, is_loopbac
 from sarag_rdf.server.sparql import sparql, update
 from sarag_rdf.server.worker import OpenGraph
 
-_STORE_METHODS = ["GET", "PUT", "POST", "DELETE"]
 STATIC = Path(__file__).parent / "static"
 
 
 def routes(doors: Sequence[Door] = ()) -> list[BaseRoute]:
     """All routes with their methods."""
+    handlers: dict[str, Handler] = {
+        "/": explorer,
+        "/sparql-editor": editor,
+        "/docs": docs,
+        "/openapi.json": openapi,
+        "/sparql": sparql,
+        "/sparql/": sparql,
+        "/update": update,
+        STORE_PATH: graph_store,
+        STORE_PATH + "/{path:path}": graph_store,
+        "/search": search,
+        "/ask": ask,
+        "/graph/neighbours": neighbours,
+        "/graph/complete": complete,
+        "/graph/prefixes": prefixes,
+        "/graph/names": names,
+        "/metrics": metrics,
+        RESOURCE_PATH: resource,
+    }
     return [
-        Route("/", explorer),
-        Route("/sparql-editor", editor),
-        Route("/docs", docs),
-        Route("/openapi.json", openapi),
         Mount("/static", StaticFiles(directory=STATIC)),
-        Route("/sparql", sparql, methods=["GET", "POST"]),
-        Route("/sparql/", sparql, methods=["GET", "POST"]),
-        Route("/update", update, methods=["POST"]),
-        Route(STORE_PATH, graph_store, methods=_STORE_METHODS),
-        Route(STORE_PATH + "/{path:path}", graph_store, methods=_STORE_METHODS),
-        Route("/search", search, methods=["GET", "POST"]),
-        Route("/ask", ask, methods=["GET", "POST"]),
-        *(route for door in doors for route in door.routes),
-        Route("/graph/neighbours", neighbours),
-        Route("/graph/complete", complete),
-        Route("/graph/prefixes", prefixes),
-        Route("/graph/names", names, methods=["POST"]),
-        Route("/metrics", metrics),
-        Route(RESOURCE_PATH, resource),
-        Route("/{path:resource}", resource_by_path),
+        *(route(path, handler) for path, handler in handlers.items()),
+        *(each for door in doors for each in door.routes),
+        route("/{path:resource}", resource_by_path),
     ]
 
 
@@ -129,11 +139,13 @@ def _page(request: Request, name: str, **data: Any) -> Response:
 
 async def openapi(request: Request) -> Response:
     """``/openapi.json``: the OpenAPI description."""
-    return JSONResponse(openapi_document(public_url(request, ""), request.app.state.doors))
+    app = request.app
+    return JSONResponse(openapi_document(public_url(request, ""), app.routes, app.state.doors))
 
 
+@operations(get=Operation(gives=["text/plain"]))
 async def metrics(request: Request) -> Response:
-    """``/metrics``: for clients on this machine, and for those with a token."""
+    """Metrics in the format of Prometheus, for clients on this machine and those with a token."""
     state, settings = request.app.state, settings_of(request)
     local = request.client is not None and is_loopback(request.client.host)
     is_named = record_of(request).access.name != ANONYMOUS

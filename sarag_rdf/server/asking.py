@@ -17,6 +17,7 @@ from sarag_rdf.kg.registry import context_options, options_of, strategy
 from sarag_rdf.kg.results import answer_to_dict, retrieved_to_dict
 from sarag_rdf.kg.schemas import parse_weights
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
+from sarag_rdf.server.openapi import Operation, operations
 from sarag_rdf.server.picture.trace import activation_frames
 from sarag_rdf.server.requests import Ask, Search, job_events, run
 from sarag_rdf.server.worker import Worker
@@ -79,15 +80,24 @@ def _progress(event: AnswerEvent) -> Progress:
     return Progress(event.kind, data)
 
 
+@operations(
+    get=Operation(Search, gives="Found"),
+    post=Operation(body=Search, gives="Found"),
+)
 async def search(request: Request) -> Response:
-    """``/search?q=...``: documents and relationships for a question."""
+    """Documents and relationships for a question, as sarag search --json prints them.
+
+    The question and its options are parameters, or a JSON object as the body.
+    """
     return await run(request, job_of(await Search.of(request)), pool="questions")
 
 
+@operations(get=Operation(Ask, gives="Answer"), post=Operation(body=Ask, gives="Answer"))
 async def ask(request: Request) -> Response:
-    """``/ask?q=...``: an answer with its evidence, or without a model the evidence alone.
+    """An answer with its evidence, as sarag ask --json prints it; without a model, the evidence.
 
-    With ``stream=true`` as events: steps, the words of the answer, and the same JSON as `result`.
+    The question and its options are parameters, or a JSON object as the body. With stream=true
+    events are sent: steps, the words of the answer, and the same JSON as the result.
     """
     job = job_of(await Ask.of(request))
     if not job.stream:

@@ -24,6 +24,7 @@ from sarag_rdf.base.iris import local_name, sha256_hex
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, Term
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
+from sarag_rdf.server.openapi import IRIS, Operation, operations
 from sarag_rdf.server.query_evaluation import QueryJob, evaluate, known_prefixes
 from sarag_rdf.server.requests import (
     MAX_NODES,
@@ -51,8 +52,12 @@ _terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
 """Classes and properties in use, for a state of the store."""
 
 
+@operations(get=Operation(Neighbours, gives="Part"))
 async def neighbours(request: Request) -> Response:
-    """``/graph/neighbours?iri=...``: the statements around a node, or the instances of a class."""
+    """The statements around a node, with their sentences, or the instances of a class.
+
+    Also how many neighbours are left out.
+    """
     parameters = await Neighbours.of(request)
     job = ExploreJob(
         "neighbours", parameters.iri, (parameters.iri, parameters.limit), parameters.over
@@ -60,15 +65,17 @@ async def neighbours(request: Request) -> Response:
     return await run(request, job)
 
 
+@operations(get=Operation(Complete, gives="Terms"))
 async def complete(request: Request) -> Response:
-    """``/graph/complete?prefix=...&kind=...``: classes, properties or entities by their names."""
+    """Classes, properties or entities of the graph whose names begin with a text."""
     parameters = await Complete.of(request)
     arguments = parameters.kind, parameters.prefix, parameters.limit
     return await run(request, ExploreJob("complete", parameters.prefix, arguments, parameters.over))
 
 
+@operations(post=Operation(Parameters, {**IRIS, "maxItems": MAX_NODES}, "Nodes"))
 async def names(request: Request) -> Response:
-    """``POST /graph/names`` with a list of IRIs: their names and classes."""
+    """Names and classes of nodes; the body is a list of IRIs."""
     iris = await json_body(request)
     if not isinstance(iris, list) or not all(isinstance(iri, str) for iri in iris):
         raise RequestError(400, "the body must be a list of IRIs")
@@ -81,8 +88,9 @@ async def names(request: Request) -> Response:
     )
 
 
+@operations(get=Operation(Parameters, gives="Prefixes"))
 async def prefixes(request: Request) -> Response:
-    """``/graph/prefixes``: prefixes of common vocabularies, of the graph, and of its ontologies."""
+    """Prefixes of common vocabularies, of the graph, and of its ontologies."""
     parameters = await Parameters.of(request)
     return await run(request, ExploreJob("prefixes", "", (), parameters.over))
 

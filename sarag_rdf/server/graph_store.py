@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.vocab import is_deep
-from sarag_rdf.graph.store.input_files import PlainXml, Unskolemizer
+from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import (
     MULTIPART,
@@ -27,6 +27,7 @@ from sarag_rdf.server.media import (
     content_type,
     negotiate,
 )
+from sarag_rdf.server.openapi import RDF, Operation, operations
 from sarag_rdf.server.query_evaluation import Limited, write_triples
 from sarag_rdf.server.requests import (
     STORE_PATH,
@@ -51,8 +52,20 @@ _ACTIONS: dict[str, Literal["replace", "merge", "drop"]]
 _ACTIONS = {"PUT": "replace", "POST": "merge", "DELETE": "drop"}
 
 
+_CHANGED = Operation("graph default", [*RDF, MULTIPART], more="201 204", writes=True)
+
+
+@operations(
+    get=Operation("graph default", gives=RDF),
+    put=_CHANGED,
+    post=_CHANGED,
+    delete=Operation("graph default", more="204", writes=True),
+)
 async def graph_store(request: Request) -> Response:
-    """GET, HEAD, PUT, POST and DELETE of a graph; POST to the service itself creates a graph."""
+    """Returns all triples of a graph, without a limit; replaces it, adds to it, or deletes it.
+
+    POST to the service itself creates a graph, whose IRI is in Location.
+    """
     is_named = bool(request.path_params.get("path") or request.scope["query_string"])
     is_new = request.method == "POST" and not is_named
     new = public_url(request, f"{STORE_PATH}/{uuid.uuid4().hex}")
@@ -129,7 +142,7 @@ class ReadGraphJob:
             triples: Any = snapshot.store.query("CONSTRUCT WHERE { ?s ?p ?o }", **dataset)
         else:
             triples = (quad.triple for quad in quads_in(snapshot.store, self.graph))
-        rows = Limited(map(Unskolemizer(snapshot.minter.base).triple, triples), 0)
+        rows = Limited(map(Skolemizer(snapshot.minter.base).restored, triples), 0)
         with worker.file() as file:
             write_triples(rows, media_type, file)
         return JobReply(200, content_type(media_type), path=file.name, rows=rows.count)

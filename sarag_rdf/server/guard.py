@@ -83,7 +83,7 @@ class Guard:
             return
         begin, status = time.monotonic(), 0
         response: Response | None = None
-        record = scope[RECORD] = RequestRecord(Access(UNKNOWN, frozenset()))
+        record = scope[RECORD] = RequestRecord(Access(frozenset(), UNKNOWN))
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -173,7 +173,7 @@ class Guard:
             record.access = access = self._access.access(authorization)
             client = scope["client"][0] if scope.get("client") else ""
             who = f"{ANONYMOUS} {client}" if access.name == ANONYMOUS else access.name
-            self._limiter.admit(who, access.per_minute)
+            self._limiter.admit(who, access.requests_per_minute)
             access.require(needed)
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
+import os
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,24 +30,24 @@ def listen(settings: ServeSettings) -> socket.socket:
     """A socket that listens on host and port; raises `UsageError` if that is not possible."""
     try:
         addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = addresses[0]
+        family, _, _, _, address = addresses[0]
     except (socket.gaierror, UnicodeError, OverflowError) as error:
         raise UsageError(
             f"--host {settings.host} is not an address of this machine: use 127.0.0.1 for local "
             "connections only, or 0.0.0.0 for all networks"
         ) from error
-    listener = socket.socket(family, kind, protocol)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(128)
+        return socket.create_server(
+            address,
+            family=family,
+            backlog=128,
+            dualstack_ipv6=family == socket.AF_INET6 and socket.has_dualstack_ipv6(),
+        )
     except OSError as error:
-        listener.close()
         raise UsageError(
-            f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; choose "
-            "another --port"
+            f"cannot listen on {settings.host} port {settings.port}: "
+            f"{os.strerror(error.errno or 0)}; choose another --port"
         ) from error
-    return listener
 
 
 def serve(
@@ -80,7 +80,7 @@ def serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=MAX_LINE + MAX_FIELDS,
+        h11_max_incomplete_event_size=MAX_HEAD,
         timeout_graceful_shutdown=_STOP_SECONDS,
         timeout_keep_alive=15,
     )
@@ -109,37 +109,10 @@ HEAD_SECONDS = 10.0
 """Time limit of a request's head, from the connection or the first byte of a further request."""
 STALL_SECONDS = 60.0
 """Seconds after which a client that reads no byte of a response is disconnected."""
-MAX_LINE, MAX_FIELDS, MAX_LINES = 1 << 20, 1 << 15, 100
-"""Limits in bytes of a request line (a query by GET may be long) and header fields; of lines."""
+MAX_HEAD = 1 << 16
+"""Bytes of a request's head that are read before it is complete."""
 MAX_CONNECTIONS = 512
 """Of all clients, unless a single one may have more; beyond it, the idlest is closed."""
-_BLANK_LINE = re.compile(rb"\n\r?\n")
-
-
-class HeadSize:
-    """Measures the head of a request while it is received."""
-
-    def __init__(self) -> None:
-        self._line = self._fields = self._lines = 0
-        self._tail = b""
-
-    @property
-    def begun(self) -> bool:
-        """Whether any byte was received."""
-        return self._line > 0
-
-    def add(self, data: bytes) -> bool:
-        """Add received data, ignoring what follows the head; False if a limit is exceeded."""
-        end = _BLANK_LINE.search(self._tail + data)
-        part = data if end is None else data[: max(0, end.end() - len(self._tail))]
-        line = 0
-        if not self._lines:
-            line = part.find(b"\n") + 1 or len(part)
-        self._line += line
-        self._fields += len(part) - line
-        self._lines += part.count(b"\n")
-        self._tail = (self._tail + part)[-2:]
-        return self._line <= MAX_LINE and self._fields <= MAX_FIELDS and self._lines <= MAX_LINES
 
 
 class BoundedProtocol(H11Protocol):
@@ -149,7 +122,6 @@ class BoundedProtocol(H11Protocol):
         """`per_client`: the maximum number of connections of one address."""
         super().__init__(*args, **options)
         self._per_client = per_client
-        self._head = HeadSize()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._idle_since = self.loop.time()
 
@@ -179,9 +151,6 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.conn.their_state is h11.IDLE and not self._head.add(data):
-            self._reject_head()
-            return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE and not self.is_idle:
             self._cancel("head")
@@ -189,15 +158,23 @@ class BoundedProtocol(H11Protocol):
             self._start("head", HEAD_SECONDS, self._expire)
 
     def on_response_complete(self) -> None:
-        self._head, self._idle_since = HeadSize(), self.loop.time()
-        pipelined, _ = self.conn.trailing_data
-        if pipelined and not self._head.add(pipelined):
-            self._reject_head()
-            return
+        self._idle_since = self.loop.time()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - replaced by our message
-        self._reject(400, "not an HTTP/1.1 request: see /docs")
+        if len(self._unread) > MAX_HEAD:
+            self._reject(
+                431,
+                f"the head of the request is larger than {MAX_HEAD >> 10} KiB: send a long query "
+                "by POST",
+            )
+        else:
+            self._reject(400, "not an HTTP/1.1 request: see /docs")
+
+    @property
+    def _unread(self) -> bytes:
+        """What was received and belongs to no request yet."""
+        return self.conn.trailing_data[0]
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -215,17 +192,10 @@ class BoundedProtocol(H11Protocol):
             self._timers.pop(timer).cancel()
 
     def _expire(self) -> None:
-        if self._head.begun:
+        if self._unread:
             self._reject(408, f"the request did not arrive within {HEAD_SECONDS:g} seconds")
         else:
             self.transport.abort()
-
-    def _reject_head(self) -> None:
-        self._reject(
-            431,
-            f"the head of the request is too large: the limits are {MAX_LINE >> 20} MiB for the "
-            f"first line, and {MAX_FIELDS >> 10} KiB and {MAX_LINES} lines for the header fields",
-        )
 
     def _reject(self, status: int, message: str) -> None:
         """Send a response of one line, unless a response has begun, and close the connection."""

@@ -7,7 +7,6 @@ import multiprocessing
 import signal
 import sys
 from bisect import insort
-from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -166,22 +165,21 @@ class WorkerPool:
         size: int,
         seconds: float,
         option: str,
-        lazy: bool = False,
         grace: float = 0.0,
     ) -> None:
         """`open_graph` must be picklable.
 
         `seconds` is the time limit of a job, and `option` the command line option that sets it.
-        A process that uses more memory than the settings permit is killed.
-        `lazy` processes are started by their first job. A job whose client has disconnected may
-        finish within `grace` seconds, which is cheaper than restarting its process.
+        A process that uses more memory than the settings permit is killed. A job whose client has
+        disconnected may finish within `grace` seconds, which is cheaper than restarting its
+        process.
         """
         self._start = partial(_WorkerProcess, folder, settings, open_graph)
         self._seconds, self._option, self._grace = seconds, option, grace
         self._max_memory = settings.worker_memory
         self._queue = FairQueue(size, settings.queue)
-        self._idle = [None if lazy else self._start() for _ in range(size)]
-        self._processes = {process for process in self._idle if process}
+        self._processes: set[_WorkerProcess] = set()
+        self._idle: list[_WorkerProcess | None] = [self._started() for _ in range(size)]
         self._endings: set[asyncio.Task[None]] = set()
 
     @property
@@ -257,8 +255,7 @@ class FairQueue:
     """A semaphore of `size` slots, with at most `limit` waiting requests and round-robin fairness.
 
     A free slot goes to the clients in turn, and to the requests of one client in order of arrival.
-    When the queue is full, a new request displaces the last request of the client with the most
-    queued requests, if its own client has fewer; so no client can fill the queue for the others.
+    A client may fill half of the queue, so that there is room for the others.
     """
 
     def __init__(self, size: int, limit: int) -> None:
@@ -278,8 +275,10 @@ class FairQueue:
             self._free -= 1
             return
         rounds = [each[0] for each in self._places if each[2] == client]
-        if self.waiting >= self._limit:
-            self._displace(len(rounds))
+        if self.waiting >= self._limit or len(rounds) >= (self._limit + 1) // 2:
+            raise RequestError(
+                503, "too many concurrent requests: try again later", Retry_After="2"
+            )
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         place = (max([self._round, *rounds]) + 1, next(self._arrivals), client, slot)
         insort(self._places, place)
@@ -289,7 +288,7 @@ class FairQueue:
         except BaseException as error:
             if place in self._places:
                 self._places.remove(place)
-            elif slot.done() and not slot.cancelled() and slot.exception() is None:
+            elif slot.done() and not slot.cancelled():
                 self.release()  # the slot was granted at the moment of the cancellation
             if isinstance(error, TimeoutError):
                 raise RequestError(
@@ -306,46 +305,28 @@ class FairQueue:
                 return
         self._free += 1
 
-    def _displace(self, own: int) -> None:
-        """Make room in the full queue for a client that has `own` requests in it.
-
-        Raises `RequestError` (503) if no client has more than one request more.
-        """
-        full = RequestError(503, "too many concurrent requests: try again later", Retry_After="2")
-        numbers = Counter(each[2] for each in self._places)
-        busiest = max(numbers, key=numbers.__getitem__, default="")
-        if numbers[busiest] <= own + 1:
-            raise full
-        last = max(place for place in self._places if place[2] == busiest)
-        self._places.remove(last)
-        if not last[3].done():
-            last[3].set_exception(full)
-
 
 class Workers:
     """The worker processes of a server and their scratch folder, from `__enter__` on.
 
     `readers` run queries, `writer` updates one after the other, and `questions` searches and
-    answers. Those of `lazy` workers are started by their first job.
+    answers.
     """
 
-    def __init__(
-        self, settings: ServeSettings, open_graph: OpenGraph, *, lazy: bool = False
-    ) -> None:
+    def __init__(self, settings: ServeSettings, open_graph: OpenGraph) -> None:
         """`open_graph` opens the graph in a process; it must be picklable."""
-        self._settings, self.open_graph, self._lazy = settings, open_graph, lazy
+        self._settings, self.open_graph = settings, open_graph
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        settings, lazy = self._settings, self._lazy
+        settings = self._settings
         self.folder = self._stack.enter_context(ScratchFolder("serve")).path
-        self.readers = self._pool("--timeout", settings.timeout, settings.workers, lazy=lazy)
+        self.readers = self._pool("--timeout", settings.timeout, settings.workers)
         self.writer = self._pool("--write-timeout", settings.write_timeout, settings.writable)
         self.questions = self._pool(
             "--question-timeout",
             settings.question_timeout,
             settings.question_workers,
-            lazy=True,
             grace=_GRACE,
         )
         return self

@@ -19,6 +19,7 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import HTML, RDF_TYPES, content_type, negotiate
+from sarag_rdf.server.openapi import RDF, Operation, operations
 from sarag_rdf.server.pages import resource_page
 from sarag_rdf.server.query_evaluation import known_prefixes, write_triples
 from sarag_rdf.server.requests import STORE_PATH, Resource, public_url, run, settings_of
@@ -68,8 +69,12 @@ class ResourcePath(StringConvertor):
 register_url_convertor("resource", ResourcePath())
 
 
+@operations(get=Operation(Resource, gives=[*RDF, HTML], more="303 304"))
 async def resource(request: Request) -> Response:
-    """``/resource?iri=IRI``: the description of a resource, as data or as a page."""
+    """The description of a resource: the statements about it and those that lead to it, or a page.
+
+    Location is that of the resource into which it was merged.
+    """
     parameters = await Resource.of(request)
     accept = ", ".join(request.headers.getlist("accept"))
     media_type = FORMATS[parameters.format] if parameters.format else negotiate(accept, MEDIA_TYPES)
@@ -84,8 +89,12 @@ async def resource(request: Request) -> Response:
     return response
 
 
+@operations(get=Operation(more="303"))
 async def resource_by_path(request: Request) -> Response:
-    """The IRI of a resource itself: leads to its description with 303 (See Other)."""
+    """A resource of the graph, such as /entity/NAME: its IRI, or what follows the base in its IRI.
+
+    Location is that of its description.
+    """
     path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
     iris = iris_of(path, request.app.state.base, public_url(request, "/"))
     if not iris:

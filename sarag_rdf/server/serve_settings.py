@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import pyoxigraph as ox
@@ -183,14 +183,20 @@ MIN_TOKEN: Final = 16
 _CHALLENGE: Final = 'Bearer realm="sarag", Basic realm="sarag", charset="UTF-8"'
 
 
+ANONYMOUS: Final = "anonymous"
+"""The name of requests without a token."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the holder of a token may do; `per_minute` requests at most, 0 for no limit."""
+    """What the holder of a token may do, and how often; 0 for no limit."""
 
-    name: str
-    scopes: frozenset[Scope] = frozenset(SCOPES)
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - in a file of tokens
+
+    scopes: frozenset[Scope]
+    name: str = ANONYMOUS
     graphs: AccessibleGraphs = field(default_factory=AccessibleGraphs)
-    per_minute: int = 0
+    requests_per_minute: Annotated[int, Field(ge=0, strict=True)] = 0
 
     def require(self, scope: Scope) -> None:
         """Raise `RequestError` (401 without a token, else 403) if the scope is missing."""
@@ -199,10 +205,6 @@ class Access:
         if self.name == ANONYMOUS:
             raise unauthorized(f"this needs a token with the scope '{scope}'")
         raise RequestError(403, f"the token '{self.name}' lacks the scope '{scope}'")
-
-
-ANONYMOUS: Final = "anonymous"
-"""The name of requests without a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +288,9 @@ def access_rules(
                 f"{TOKEN_VARIABLE} is not a token: set it to at least {MIN_TOKEN} ASCII characters "
                 "without spaces"
             )
-        tokens[_sha256(token)] = Access(TOKEN_VARIABLE)
-    everybody = frozenset[Scope](("read", "ask")) if anonymous or (is_local and not file) else ()
-    rules = AccessRules(stated or Access(ANONYMOUS, frozenset(everybody)), tokens)
+        tokens[_sha256(token)] = Access(frozenset(SCOPES), TOKEN_VARIABLE)
+    everybody: tuple[Scope, ...] = ("read", "ask") if anonymous or (is_local and not file) else ()
+    rules = AccessRules(stated or Access(frozenset(everybody)), tokens)
     if writable and not rules.may_write:
         raise UsageError(
             f"--writable needs a token: set {TOKEN_VARIABLE} to at least {MIN_TOKEN} ASCII "
@@ -303,30 +305,16 @@ def access_rules(
     return rules
 
 
-class _Rights(BaseModel):
-    """What requests without a token may do, in a file of tokens."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    scopes: frozenset[Scope]
-    graphs: AccessibleGraphs | None = None
-    requests_per_minute: int = Field(0, ge=0, strict=True)
-
-    def access(self, name: str) -> Access:
-        graphs = self.graphs or AccessibleGraphs()
-        return Access(name, self.scopes, graphs, self.requests_per_minute)
-
-
-class _Token(_Rights):
-    name: str = Field(pattern=r"\S")
-    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+@dataclass(frozen=True, slots=True)
+class _Token(Access):
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = field(kw_only=True)
 
 
 class _TokenFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     tokens: list[_Token] | None = None
-    anonymous: _Rights | None = None
+    anonymous: Access | None = None
 
 
 def _read_file(path: Path) -> tuple[Access | None, dict[str, Access]]:
@@ -342,11 +330,13 @@ def _read_file(path: Path) -> tuple[Access | None, dict[str, Access]]:
     tokens: dict[str, Access] = {}
     for token in content.tokens or ():
         names = {ANONYMOUS, *(access.name for access in tokens.values())}
-        if not token.name.isprintable() or token.name in names or token.sha256 in tokens:
+        is_named = token.name.strip() and token.name.isprintable() and token.name not in names
+        if not is_named or token.sha256 in tokens:
             raise _invalid(path, f"'{token.name}' needs a printable name and a hash of its own")
-        tokens[token.sha256] = token.access(token.name)
-    anonymous = content.anonymous
-    return (anonymous.access(ANONYMOUS) if anonymous else None), tokens
+        tokens[token.sha256] = token
+    if content.anonymous and content.anonymous.name != ANONYMOUS:
+        raise _invalid(path, "requests without a token have no name of their own")
+    return content.anonymous, tokens
 
 
 def first_problem(error: ValidationError) -> str:

@@ -24,6 +24,7 @@ from sarag_rdf.server.media import (
     content_type,
     negotiate,
 )
+from sarag_rdf.server.openapi import RDF, TABLES, Operation, operations
 from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import (
     check_iri,
@@ -45,8 +46,19 @@ Pairs = Sequence[tuple[str, str]]
 """Parameters with their names."""
 
 
+_DATASET = "over default-graph-uri named-graph-uri"
+_USING = "using-graph-uri using-named-graph-uri"
+
+
+@operations(
+    get=Operation(f"query {_DATASET}", gives=[*TABLES, *RDF]),
+    post=Operation(f"{_DATASET} {_USING}", [QUERY, UPDATE], [*TABLES, *RDF], "204"),
+)
 async def sparql(request: Request) -> Response:
-    """``/sparql``: queries, updates, and the service description of a request without either."""
+    """Runs a query, or returns the service description if there is none.
+
+    On a writable server, POST also applies updates, as /update does.
+    """
     if request.method == "POST":
         pairs = await _posted(request)
         if _has(pairs, "update"):
@@ -66,8 +78,9 @@ async def sparql(request: Request) -> Response:
     return await run(request, DescribeJob(public_url(request, "/sparql"), accept))
 
 
+@operations(post=Operation(_USING, [UPDATE], more="204", writes=True))
 async def update(request: Request) -> Response:
-    """``/update``: updates only."""
+    """Applies a SPARQL 1.1 update as one transaction."""
     require_write(request)
     pairs = await _posted(request)
     if _has(pairs, "query"):

@@ -28,7 +28,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.agents import mcp
 from sarag_rdf.plugins.agents.mcp import make_server
 from sarag_rdf.server.jobs import AccessibleGraphs
-from sarag_rdf.server.serve_settings import Access, ServeSettings, new_token
+from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings, new_token
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing
@@ -314,7 +314,7 @@ def test_no_tool_reaches_a_denied_graph(
         assert (await ask("query", sparql=QUERIES[1]))["rows"]
 
     asking(shared, reached)
-    monkeypatch.setattr(mcp, "_LOCAL", Access("alice", graphs=graphs))
+    monkeypatch.setattr(mcp, "_LOCAL", Access(frozenset(SCOPES), "alice", graphs))
     name, own = ("Public plan", "http://b.example/plan") if graphs.allow == ("public",) else (
         "Ada", ADA
     )  # fmt: skip
@@ -365,7 +365,7 @@ def test_every_tool_has_a_time_limit_and_ask_a_scope(
             assert "--question-timeout" in message
 
     asking(folder, slow, open_graph=opened_slowly, question_timeout=0.0001)
-    monkeypatch.setattr(mcp, "_LOCAL", Access("alice", frozenset({"read"})))
+    monkeypatch.setattr(mcp, "_LOCAL", Access(frozenset({"read"}), "alice"))
 
     async def refused(ask: Asked) -> None:
         assert "'alice' lacks the scope 'ask'" in await ask.error("ask", question=QUESTION)

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answering import sparql_typed, typed_graph
-from sarag_rdf.answering.sparql_typed import SparqlTyped
-from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph, within
-from sarag_rdf.answering.typed_patterns import TypedQuery
 from sarag_rdf.base.errors import QueryError, RemoteTimeoutError, TruncatedReplyError
 from sarag_rdf.base.types import Answer, Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.results import answer_to_dict
+from sarag_rdf.plugins.typed_queries import sparql_typed, typed_graph
+from sarag_rdf.plugins.typed_queries.sparql_typed import SparqlTyped
+from sarag_rdf.plugins.typed_queries.typed_graph import Solutions, TooLongError, TypedGraph, within
+from sarag_rdf.plugins.typed_queries.typed_patterns import TypedQuery
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.typed_graph import SOURCES, TypedExtractor, index_people
 

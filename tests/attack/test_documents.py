@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents.format import InputProblem
-from sarag_rdf.documents.reading import read_paths
+from tests.reading import read_paths
 
 PIECES = ["<a ", "<!--", "</a", "<![CDATA[", "<?x ", "<!x ", "<a b='", "&", "<b>", "<p><!-- "]
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import distribution
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+import sarag_rdf
 from sarag_rdf.base import plugins as module
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.plugins import GROUPS, load, loadable, plugins
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
+from tests.typed_graph import SOURCES, TypedExtractor
 
 ENTRIES = """\
 [sarag_rdf.commands]
@@ -97,3 +102,30 @@ def test_a_command_of_a_plugin_runs_and_a_broken_one_is_one_line(
     help_page = " ".join(sarag("--help").out.split())
     assert "say hello" in help_page
     assert "cannot be loaded" in help_page
+
+
+def test_the_core_works_without_the_plugins_of_this_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Indexing, search, answers, queries and export need none of them."""
+
+    def core(group: str) -> dict[str, module.Plugin]:
+        own = distribution("sarag-rdf").entry_points.select(group=f"sarag_rdf.{group}")
+        kept = sorted(e for e in own if not e.value.startswith("sarag_rdf.plugins"))
+        return {e.name: module.Plugin(group, e.name, "sarag-rdf", "", e) for e in kept}
+
+    monkeypatch.setattr(module, "_own", core)
+    for name in [name for name in sys.modules if name.startswith("sarag_rdf.plugins")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "sarag_rdf.plugins", None)
+    reply = {"reasoning": "", "sufficient": True, "final_answer": "Linz", "citations": []}
+    with sarag_rdf.open(None, embedder=HashEmbedder(), llm=QueuedLLM([reply])) as kg:
+        kg.index(SOURCES, extractor=TypedExtractor())
+        assert kg.search("Where was Ilse Brandt born?").documents
+        assert kg.ask("Where was Ilse Brandt born?").text == "Linz"
+        assert kg.query("ASK { ?person ?property ?value }") is True
+        output = BytesIO()
+        kg.export("turtle", output)
+        assert b"Ilse Brandt" in output.getvalue()
+        with pytest.raises(UsageError, match="unknown reasoner 'sparql-typed': choose from"):
+            kg.ask("Who?", reasoner="sparql-typed")

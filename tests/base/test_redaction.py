@@ -15,7 +15,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base import redaction
@@ -105,7 +105,6 @@ def test_every_encoding_is_found(form: str) -> None:
 CHARACTERS = string.ascii_letters + string.digits + "-_.~+/=%&;:@!$*()'\" \\<>éß€😀"
 
 
-@settings(deadline=None)
 @given(
     st.text(CHARACTERS, min_size=12, max_size=150).filter(is_distinctive),
     st.lists(st.sampled_from(["%", "j", "h", "q", "."]), min_size=4, max_size=4),

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tabular import delimiter_for, read_table, write_table
 from sarag_rdf.building import link_records
-from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.typed_statements import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg.gate import read_shapes_files
 from sarag_rdf.plugins.evaluation.competency import read_answers
 from sarag_rdf.plugins.evaluation.gold import read_gold
+from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.plugins.tables.mapping import MappingFile
 from sarag_rdf.retrieval.path_model import read_model
 
@@ -60,7 +60,7 @@ def test_rows_have_the_numbers_of_a_spreadsheet(tmp_path: Path) -> None:
         (b"", "has no column 'a'"),
         (b"b,c\n", "has no column 'a'"),
         (b"a\n\xff\n", "is not UTF-8 text"),
-        (b"a,b\n1,2,3\n", "row 2: 3 cells for 2 columns"),
+        (b"a,b\n1,2,3\n", "row 2, 3 cells for 2 columns"),
         (b'a,b\n"1" x,2\n', "cannot be read as a table"),
     ],
 )

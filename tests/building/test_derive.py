@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
@@ -169,7 +169,6 @@ steps = st.dictionaries(
 
 
 @pytest.mark.history
-@settings(max_examples=40, deadline=None)
 @given(st.lists(steps, max_size=12), st.randoms(use_true_random=False))
 def test_whatever_came_and_went_the_graph_is_that_of_the_sources_left(
     history: list[dict[str, Content | None]], order: random.Random

@@ -11,7 +11,7 @@ import pytest
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import option
 from sarag_rdf.base.plugins import load, plugins
-from sarag_rdf.building.importer import Importer, ImportOptions
+from sarag_rdf.building.graph_import import Importer, ImportOptions
 from sarag_rdf.building.merge_rules import MergeRule
 from sarag_rdf.documents.format import Format
 from sarag_rdf.graph.exporter import Exporter
@@ -53,7 +53,7 @@ def test_options_that_are_not_there(given: dict[str, object], message: str) -> N
         ("formats", Format, 16),
         ("importers", Importer, 5),
         ("mapping_languages", MappingLanguage, 3),
-        ("exporters", Exporter, 10),
+        ("exporters", Exporter, 11),
         ("merge_rules", MergeRule, 5),
     ],
 )

@@ -381,7 +381,7 @@ def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> Non
         (GOOD.replace("0.5", "1.5"), "confidence is '1.5', not a number from 0 to 1"),
         (GOOD.replace("0.5", "high"), "confidence is 'high', not a number from 0 to 1"),
         (GOOD + "\tmore", "7 cells for 6 columns"),
-        (GOOD, "the same link as in line 5"),
+        (GOOD, "the same link as in row 5"),
     ],
 )
 def test_what_is_wrong_in_a_review_is_told_by_line(
@@ -391,7 +391,7 @@ def test_what_is_wrong_in_a_review_is_told_by_line(
     file = tmp_path / "wrong.tsv"
     file.write_text(table(GOOD, row, head=HEAD), encoding="utf-8")
     sarag("link", "--kg", folder, "--accept", file).fails(
-        1, f"{file}: line 6: ", words, "Nothing was changed"
+        1, f"{file}: row 6, ", words, "Nothing was changed"
     )
     assert quads_of(folder) == before
 
@@ -399,7 +399,7 @@ def test_what_is_wrong_in_a_review_is_told_by_line(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it has no column subject_id, predicate_id, object_id, mapping_justification"),
+        ("", "it has no column 'subject_id', 'predicate_id', 'object_id', 'mapping_justification'"),
         ("a\tb\n1\t2\n", "is not an SSSOM table"),
         ("#curie_map: [\n" + table(GOOD), "is not YAML"),
         ("#curie_map: text\n" + table(GOOD), "is not a map of prefixes to IRIs"),

@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pyshacl
 import pytest
 import rdflib
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -25,13 +25,13 @@ from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.evidence_quarantine import QuarantinedSource, read_quarantine
 from sarag_rdf.building.index_run import IndexReport
 from sarag_rdf.building.plan import Request, plan
-from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg.fsck import validate
 from sarag_rdf.kg.gate import retry
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.testing.fakes import HashEmbedder
 
 ADA = Source("Ada met Bea.", "Ada", "people/ada.txt")
@@ -445,7 +445,6 @@ found_relations = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.builds(Extraction, found_mentions, found_relations), min_size=3, max_size=3))
 def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction]) -> None:
     class Anything:

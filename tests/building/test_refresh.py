@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
@@ -189,7 +189,6 @@ def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.Mo
     """With a low bound there is always more than is read at once."""
     monkeypatch.setattr(retained, "ROW_LIMIT", bound)
 
-    @settings(max_examples=70, deadline=None)
     @given(st.lists(steps, max_size=9), st.booleans(), st.sampled_from((OxigraphStore, Shared)))
     def check(history: list[Step], remembers: bool, kind: type[OxigraphStore]) -> None:
         reader = GraphReader(kind.in_memory(), MINTER)

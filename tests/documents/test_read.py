@@ -25,7 +25,8 @@ from sarag_rdf.documents import language
 from sarag_rdf.documents.format import Duplicate, InputProblem, clean
 from sarag_rdf.documents.language import detect
 from sarag_rdf.documents.markdown import split_title
-from sarag_rdf.documents.reading import ReadOutcome, read_paths, suffixes
+from sarag_rdf.documents.reading import ReadOutcome, suffixes
+from tests.reading import read_paths
 
 GERMAN = (
     "Die Stadt liegt am Rhein und wurde im Jahre 1288 gegr\u00fcndet; heute leben dort etwa "

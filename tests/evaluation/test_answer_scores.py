@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.plugins.evaluation.measures import (
@@ -67,7 +67,6 @@ WORDS = st.lists(
 
 
 @pytest.mark.interop
-@settings(max_examples=300, deadline=None)
 @given(WORDS, st.lists(WORDS.filter(normalize_answer), min_size=1, max_size=3))
 def test_as_others_compute_it(answer: str, known: list[str]) -> None:
     """For known answers of which something is left, as every data set has them."""
@@ -76,7 +75,6 @@ def test_as_others_compute_it(answer: str, known: list[str]) -> None:
     assert token_f1(answer, known) == pytest.approx(f1, abs=1e-6)
 
 
-@settings(max_examples=200, deadline=None)
 @given(WORDS, st.lists(WORDS, max_size=3))
 def test_how_the_figures_lie_to_each_other(answer: str, known: list[str]) -> None:
     same, f1, match = exact_match(answer, known), token_f1(answer, known), matches(answer, known)

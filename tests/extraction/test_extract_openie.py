@@ -11,7 +11,7 @@ from sarag_rdf.base.errors import ExtractionFormatError, InputError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Mention
 from sarag_rdf.extraction.names import build_descriptions, sentences_with_name
-from sarag_rdf.extraction.openie import OpenIEExtractor
+from sarag_rdf.plugins.openie import OpenIEExtractor
 
 LIGHTHOUSE = (
     "Ada Brook kept the light at Gull Rock. It was built in 1872. Gull Rock is off Porth Wen."

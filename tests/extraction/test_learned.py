@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,18 +15,24 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, load_pipeline
-from sarag_rdf.extraction.typed_statements import RANGE_KINDS, Example, ExampleStatement
+from sarag_rdf.extraction.typed_statements import Example, ExampleStatement, RangeKind
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.registry import make_extractor
-from sarag_rdf.plugins.learned import features
-from sarag_rdf.plugins.learned.arguments import KINDS, Candidate, find_candidates
+from sarag_rdf.plugins.learned import extractor, features
 from sarag_rdf.plugins.learned.extractor import (
     Classifier,
     LearnedExtractor,
-    StatementFinder,
     may_be_subjects,
 )
-from sarag_rdf.plugins.learned.features import Arguments, Samples, path_phrase, sentences_of
+from sarag_rdf.plugins.learned.features import (
+    KINDS,
+    Arguments,
+    Candidate,
+    Samples,
+    find_candidates,
+    path_phrase,
+    sentences_of,
+)
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 
 EX = "https://example.org/"
@@ -170,7 +176,7 @@ def test_paths_leave_names_out(pipeline: Language) -> None:
 
 
 def test_every_kind_of_candidate_fits_some_range() -> None:
-    assert features._ADMITTED.keys() == set(RANGE_KINDS)
+    assert features._ADMITTED.keys() == set(get_args(RangeKind))
     for kind in KINDS:
         assert any(kind in admitted for admitted in features._ADMITTED.values())
     assert "person" not in features._ADMITTED["date"]
@@ -187,12 +193,6 @@ def test_the_classifier_learns_a_limit() -> None:
     nothing = Classifier([(rows, column > 2)])
     assert nothing.predict(rows).tolist() == [0.0] * 200
     assert Classifier([]).predict(rows[:2]).tolist() == [0.0, 0.0]
-
-
-def test_scikit_learn_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(MissingDependencyError, match=r"sarag-rdf\[learned\]"):
-        Classifier([])
 
 
 def many(names: tuple[str, ...], places: tuple[str, ...]) -> list[Example]:
@@ -213,11 +213,13 @@ NAMES = ("Owen Reed", "Nia Pugh", "Ivor Lloyd", "Erik Dahl", "Mara Holt", "Tom V
 PLACES = ("Swansea", "Bangor", "Cardiff", "Leeds", "York")
 
 
-def test_statements_like_the_examples_fit_the_schema_and_the_text(pipeline: Language) -> None:
+def test_statements_like_the_examples_fit_the_schema_and_the_text(
+    pipeline: Language, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the scores: with a threshold of nearly 0 all rules hold."""
-    finder = StatementFinder(
-        SCHEMA, HashEmbedder(), many(NAMES, PLACES), pipeline.pipe, threshold=0.001
-    )
+    monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
+    finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
+    finder._spacy.pipeline = pipeline
     [statements] = finder.find([(pipeline(TEXT), "Ada Brook")])
     relations = [statement.relation for statement in statements]
     assert {r.predicate for r in relations if r} >= {f"{EX}birthPlace", f"{EX}birthDate"}
@@ -240,16 +242,18 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(pipeline: Lang
     assert relations == [statement.relation for statement in again]
 
 
-def test_documents_in_batches_have_the_statements_of_each(pipeline: Language) -> None:
-    finder = StatementFinder(
-        SCHEMA, HashEmbedder(), many(NAMES, PLACES), pipeline.pipe, threshold=0.001
-    )
+def test_documents_in_batches_have_the_statements_of_each(
+    pipeline: Language, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
+    finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
+    finder._spacy.pipeline = pipeline
     docs = [(pipeline(TEXT), "Ada Brook"), (pipeline("Owen Reed was born in Hov."), "")]
     assert list(finder.find(docs)) == [own for doc in docs for own in finder.find([doc])]
 
 
 def test_a_schema_without_properties_gives_nothing(pipeline: Language) -> None:
-    finder = StatementFinder(Schema.of([], []), HashEmbedder(), [], pipeline.pipe)
+    finder = LearnedExtractor(Schema.of([], []), HashEmbedder(), [])
     assert list(finder.find([(pipeline(TEXT), "")])) == [[]]
 
 

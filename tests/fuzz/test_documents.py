@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents.format import Duplicate, InputProblem, clean
-from sarag_rdf.documents.reading import read_paths, suffixes
+from sarag_rdf.documents.reading import suffixes
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import assert_sound, encoded, evidence, graph, is_line, mutated
+from tests.reading import read_paths
 from tests.sample_graph import CapitalExtractor
 
 SEEDS = {

@@ -73,7 +73,6 @@ def test_an_empty_text_among_others() -> None:
 text = st.lists(st.sampled_from(["ada", "Ulm", "danube", "the", "9"]), max_size=8).map(" ".join)
 
 
-@settings(deadline=None)
 @given(st.lists(text, min_size=1, max_size=8), text)
 def test_scores_are_those_of_the_formula(texts: list[str], question: str) -> None:
     if any(texts):
@@ -83,7 +82,6 @@ def test_scores_are_those_of_the_formula(texts: list[str], question: str) -> Non
         assert again.tolist() == pytest.approx(found, abs=1e-5)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.integers(0, 9), text, max_size=8),
     st.dictionaries(st.integers(0, 9), st.none() | text, max_size=8),
@@ -109,7 +107,7 @@ def test_an_index_that_follows_changes_is_as_one_made_afresh(
     assert again.scores("the danube").tolist() == fresh.scores("the danube").tolist()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(text, min_size=1, max_size=8), text)
 def test_another_implementation_gives_the_same_scores(texts: list[str], question: str) -> None:
     held = [re.findall(r"\w+", t.casefold()) for t in texts]

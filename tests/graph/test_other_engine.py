@@ -17,11 +17,12 @@ from qdrant_client import QdrantClient
 import sarag_rdf
 from examples.qdrant_vectors import Qdrant, in_qdrant
 from sarag_rdf.base.errors import VectorStoreError
-from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector, VectorStore
+from sarag_rdf.base.ports import Matrix, Vector
 from sarag_rdf.graph.graph_reader import KINDS
 from sarag_rdf.graph.vectors import search_indexes
-from sarag_rdf.graph.vectors.vector_store import FolderVectors
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.vectors import ChooseVectors
 from sarag_rdf.plugins.vector_engine import EngineVectors
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
@@ -281,7 +282,7 @@ LOCAL = QdrantClient(":memory:")
 
 
 @pytest.mark.usefixtures("small")
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.dictionaries(names, st.integers(0, 4), max_size=20), changes)
 def test_any_history_ends_as_one_made_afresh(
     tmp_path_factory: pytest.TempPathFactory,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -103,7 +103,6 @@ values = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(values, min_size=1, max_size=5))
 def test_every_text_comes_back_as_it_was(found: list[Literal]) -> None:
     store = OxigraphStore.in_memory()

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import IriList, rows_of
-from sarag_rdf.base.ports import Matrix, VectorIndex
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.graph.vectors import search_indexes
-from sarag_rdf.graph.vectors.search_indexes import ExactIndex
-from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex, VectorIndex
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 
 Angles = dict[str, int]
 """IRI -> where its vector points to; few directions, so that many are equally near."""
@@ -63,7 +63,6 @@ changes = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(names, st.integers(0, 4), max_size=20), changes, st.booleans())
 def test_any_history_ends_as_one_made_afresh(
     angles: Angles, history: list[tuple[Angles, set[str]]], broken_off: bool
@@ -133,8 +132,8 @@ def test_what_is_not_there_cannot_be_updated(tmp_path: Path) -> None:
     change = ("1", "2", [B], [B], [matrix({B: 1})])
     assert store.update("entity", *change) is None
     assert store.update("document", *change) is None
-    assert MemoryVectors().update("entity", *change) is None
-    MemoryVectors().rekey("entity", "1", "2")
+    assert VectorStore().update("entity", *change) is None
+    VectorStore().rekey("entity", "1", "2")
     store.rekey("entity", "1", "2")
     store.rekey("document", "1", "2")
     index = store.load("entity", "0")

@@ -23,10 +23,10 @@ from qdrant_client import QdrantClient
 
 from examples.qdrant_vectors import Qdrant
 from sarag_rdf.base.arrays import IriList, rows_of
-from sarag_rdf.base.ports import Matrix, VectorIndex, VectorStore
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.graph.vectors import vector_store
-from sarag_rdf.graph.vectors.search_indexes import BLOCK, SAMPLE, ExactIndex
-from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.search_indexes import BLOCK, SAMPLE, ExactIndex, VectorIndex
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.plugins.vector_engine import EngineVectors
 
 IRIS = ["http://example.org/a", "http://example.org/b", "http://example.org/c"]
@@ -39,7 +39,7 @@ EAST: Matrix = np.array([1, 0], dtype=np.float32)
 @pytest.fixture(params=["memory", "folder", "engine"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> VectorStore:
     if request.param == "memory":
-        return MemoryVectors()
+        return VectorStore()
     here = FolderVectors(tmp_path / "vectors")
     if request.param == "folder":
         return here
@@ -130,7 +130,7 @@ def test_a_folder_keeps_arrays_by_name_and_key(tmp_path: Path) -> None:
     assert found["ends"].tolist() == [0, 1, 2, 3]
     assert store.load_arrays("network", "2") is None
     assert store.load_arrays("texts", "1") is None
-    assert MemoryVectors().load_arrays("network", "1") is None
+    assert VectorStore().load_arrays("network", "1") is None
     [file] = (tmp_path / "vectors").glob("*.arrays")
     whole = file.read_bytes()
     for broken in (b"", whole[:60], whole[:-1], whole[:20] + b"\xff" * 20 + whole[40:], b"PK"):
@@ -167,7 +167,7 @@ def replace(file: Path, data: bytes) -> None:
 
 
 def test_memory_keeps_nothing() -> None:
-    store = MemoryVectors()
+    store = VectorStore()
     store.save("document", "key", IRIS, [MATRIX])
     assert store.load("document", "key") is None
 

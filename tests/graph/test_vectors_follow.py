@@ -28,7 +28,7 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
-from sarag_rdf.graph.vectors.vector_store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.network import EDGE_KINDS, Iris, arrays_of
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -80,7 +80,7 @@ def made(reader: GraphReader, folder: Path | None) -> GraphVectors:
     """All that is made of a graph as it is; in a folder what is there follows."""
     meta = read_meta(reader.store)
     assert meta is not None
-    store = MemoryVectors() if folder is None else FolderVectors(folder)
+    store = VectorStore() if folder is None else FolderVectors(folder)
     delta = None if folder is None else delta_of(reader)
     vectors = GraphVectors(reader, HashEmbedder(), store, meta.revision, delta)
     for kind in KINDS:
@@ -130,7 +130,7 @@ runs = st.lists(st.lists(commits, min_size=1, max_size=3), min_size=1, max_size=
 
 
 @pytest.mark.history
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(runs)
 def test_any_history_of_runs_ends_as_one_made_afresh(
     history: list[list[tuple[dict[int, int], set[int]]]],

@@ -19,11 +19,10 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import SARAG, SPDX
 from sarag_rdf.building.link_records import EXACT, SAME_AS
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.metadata import DatasetMetadata, with_curated_revision, write_dataset_metadata
 from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.dataset_description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.linking import accept
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
@@ -304,7 +303,9 @@ def test_a_graph_whose_last_change_broke_off_gets_no_revision() -> None:
     )
     store.apply(Change(insert=(described,)))
     write_dataset_metadata(reader, DatasetMetadata(title="Rivers"))
-    accept(reader, [Match(MINTER.entity("ada"), EXACT, "https://thesaurus.example.org/1")])
+    link = Match(MINTER.entity("ada"), EXACT, "https://thesaurus.example.org/1")
+    change = Change(insert=tuple(link.quads(MINTER, MINTER.links_graph)))
+    store.apply(with_curated_revision(reader, change))
     assert any(quad.object == ox.Literal("Rivers") for quad in store.quads(MINTER.meta_graph))
     assert list(store.quads(MINTER.links_graph))
     assert not any(q.predicate == SARAG.revision for q in store.quads(MINTER.meta_graph))

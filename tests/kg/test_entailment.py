@@ -62,7 +62,7 @@ def entailed(kg: KnowledgeGraph) -> set[str]:
 
 
 def test_nothing_is_entailed_unless_it_is_on(kg: KnowledgeGraph) -> None:
-    assert not kg.ontologies.entailment().is_on
+    assert not kg.ontologies.entailment().over
     assert entailed(kg) == set()
 
 
@@ -278,11 +278,11 @@ def test_what_cannot_be_entailed(
         plain.index(SOURCES, extractor=TypedExtractor(typed=False))
         with pytest.raises(UsageError, match="nothing follows from the ontologies"):
             plain.ontologies.entail()
-        assert not plain.ontologies.entailment().is_on
+        assert not plain.ontologies.entailment().over
     monkeypatch.setitem(__import__("sys").modules, "reasonable", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[entailment\]'"):
         kg.ontologies.entail()
-    assert not kg.ontologies.entailment().is_on
+    assert not kg.ontologies.entailment().over
     assert kg.fsck().in_order  # which needs no reasoner while entailment is off
 
 

@@ -360,9 +360,7 @@ def test_a_rule_merges_only_what_a_reviewer_accepts(
     for decision in ("", "reject"):
         done = sarag("merge", "--accept", decided(decision), *where)
         assert (done.code, done.out.partition(":")[0]) == (0, "0 merged, 1 row skipped")
-    sarag("merge", "--accept", decided("maybe"), *where).fails(
-        1, "line 2: column decision: 'maybe'"
-    )
+    sarag("merge", "--accept", decided("maybe"), *where).fails(1, "row 2, column decision: 'maybe'")
     assert stored(people) == before
     accepted = sarag("merge", "--accept", decided("Accept"), *where)
     assert accepted.out == "1 merged, 0 rows skipped\n"

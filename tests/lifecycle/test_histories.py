@@ -22,9 +22,9 @@ import sarag_rdf
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.building.incremental import rebuild
-from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.lifecycle.pool import NAMED, POOL, NamesExtractor, Remembered, source, write_openie
 from tests.sample_graph import graph_of

@@ -136,7 +136,7 @@ def test_impossible_key_is_refused_and_not_shown(key: str) -> None:
 
 
 def test_impossible_base_url() -> None:
-    with pytest.raises(UsageError, match="begins with http"):
+    with pytest.raises(UsageError, match="use http://HOST/PATH"):
         llm_of("localhost:8080")
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.plugins.papers.sarag_paper import (
@@ -198,7 +198,6 @@ nodes = st.sampled_from("abcdefg")
 cosines = st.floats(-1.0, 1.0, allow_subnormal=False)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.tuples(nodes, nodes, cosines), max_size=14),
     st.sets(nodes, max_size=3),
@@ -251,7 +250,6 @@ def synchronous(
     return value
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.tuples(nodes, nodes, st.floats(0.0, 1.0)), max_size=14),
     st.sets(nodes, max_size=3),
@@ -310,7 +308,6 @@ def test_a_chain_takes_the_largest_transfer_before_the_next() -> None:
     assert strongest_chain("a", running_maxima(transfers), {"a"}) == ()
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.tuples(nodes, nodes, st.sampled_from([0.25, 0.5, 0.7, 1.0])), max_size=14),
     st.sets(nodes, min_size=1, max_size=3),

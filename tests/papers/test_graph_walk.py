@@ -16,7 +16,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Context, Extraction, Mention, RankedDocument, Relation, Retrieved
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.kg.registry import make_context
+from sarag_rdf.kg.registry import GraphContext, context_options
 from sarag_rdf.plugins.papers.graph_walk import (
     Contents,
     Fact,
@@ -306,7 +306,8 @@ def test_nothing_was_found() -> None:
 def test_no_model_is_asked(question: str) -> None:
     reader, documents = made(CHAIN)
     retrieved: Retrieved = found_for(question, *documents)
-    builder = make_context("graph-walk:hops=1", view_of(reader, Silent()), words, 50)
+    chosen = context_options("graph-walk:hops=1", 50)
+    builder = GraphContext(chosen, view_of(reader, Silent()), words)
     context = builder.build(retrieved)
     assert context == builder.build(retrieved)
     assert 0 < context.tokens <= 50

@@ -20,6 +20,7 @@ from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relatio
 from sarag_rdf.extraction.llm_statements import StatementModel
 from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.kg.registry import prompts_with
 from sarag_rdf.plugins import papers
 from sarag_rdf.testing.fakes import HashEmbedder
 
@@ -226,7 +227,7 @@ def rendered() -> dict[str, str]:
         "relationships": relationships_prompt(ULM, ["Ulm", "Danube", "Einstein"]),
         **{f: papers.PROMPTS.render(f, fence="0123abcd", **v) for f, v in TASKS.items()},
         **{
-            file: prompt_text(name, QUESTION, context, prompts=papers.PROMPTS, **values)
+            file: prompt_text(name, QUESTION, context, prompts=prompts_with(name), **values)
             for file, (name, context, values) in PROMPTS.items()
         },
     }
@@ -265,7 +266,7 @@ def test_a_document_is_not_a_template(name: str) -> None:
 )
 def test_missing_values_raise(name: str) -> None:
     with pytest.raises(jinja2.UndefinedError):
-        papers.PROMPTS.render(name)
+        prompts_with(name).render(name)
 
 
 @pytest.mark.parametrize("name", ["entities", "relationships", "statements"])

@@ -16,9 +16,9 @@ from sarag_rdf.answering.conversation import prompt_text
 from sarag_rdf.base.prompts import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationships_prompt
+from sarag_rdf.kg.registry import prompts_with
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.plugins import papers
 from sarag_rdf.plugins.evaluation.grading import Case, judge_prompt
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.fault_server import completion, data, failure, playing
@@ -122,7 +122,7 @@ def prompts_about(text: str) -> list[str]:
         hostile = {**values, **({"facts": facts} if "facts" in values else {})}
         hostile |= {"summary": text} if "summary" in values else {}
         hostile |= {"query": text, "own": text} if "query" in values else {}
-        found.append(prompt_text(name, text, context, prompts=papers.PROMPTS, **hostile))
+        found.append(prompt_text(name, text, context, prompts=prompts_with(name), **hostile))
     return found
 
 

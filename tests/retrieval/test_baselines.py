@@ -27,7 +27,7 @@ from sarag_rdf.cli.question_commands import search as command
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.retrieval.ppr import Walk, walk_of
+from sarag_rdf.plugins.papers.ppr import Walk, walk_of
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import MINTER, QUESTIONS, AxesEmbedder, indexed, larger_graph, view_of
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.types import Step
@@ -214,7 +214,6 @@ def check(
     assert node == target
 
 
-@settings(max_examples=300, deadline=None)
 @given(cases(), st.integers(1, 3))
 def test_every_step_of_every_chain_is_exact(case: Case, count: int) -> None:
     network, sources, seeds, weights, rates = case
@@ -229,7 +228,6 @@ def test_every_step_of_every_chain_is_exact(case: Case, count: int) -> None:
             assert chain[-1].origin == network.iris.entities[round_.top_contributors[row]]
 
 
-@settings(deadline=None)
 @given(cases())
 def test_the_largest_amount_leads_the_way(case: Case) -> None:
     network, sources, seeds, weights, rates = case
@@ -244,7 +242,6 @@ def test_the_largest_amount_leads_the_way(case: Case) -> None:
         assert max(amounts) == (chain[-1].amount if chain else round_.seeds[row])
 
 
-@settings(deadline=None)
 @given(cases())
 def test_the_largest_contribution_to_a_document(case: Case) -> None:
     network, sources, seeds, weights, rates = case

@@ -9,7 +9,7 @@ from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Query
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
-from sarag_rdf.graph.vectors.vector_store import MemoryVectors
+from sarag_rdf.graph.vectors.vector_store import VectorStore
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.kg.vectors import make_view
@@ -22,7 +22,7 @@ from tests.retrieval.graphs import QUESTIONS, larger_graph
 
 def view_by(engine: Engine, seed: int) -> GraphView:
     reader = larger_graph(seed)
-    return make_view(reader, GraphVectors(reader, HashEmbedder(), MemoryVectors(), "1"), engine)
+    return make_view(reader, GraphVectors(reader, HashEmbedder(), VectorStore(), "1"), engine)
 
 
 @pytest.mark.parametrize("retriever", ["sarag", "sarag-paper", "khop", "ppr"])

@@ -157,7 +157,6 @@ def contents(draw: st.DrawFn) -> dict[int, Content]:
     return made
 
 
-@settings(deadline=None, max_examples=60)
 @given(contents())
 def test_the_network_is_what_sparql_finds(made: dict[int, Content]) -> None:
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
@@ -167,7 +166,7 @@ def test_the_network_is_what_sparql_finds(made: dict[int, Content]) -> None:
     assert len(network.iris.documents) == len(made)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(contents(), contents(), st.sets(st.integers(1, 6)))
 def test_after_adding_and_deleting_it_is_that_of_what_is_left(
     first: dict[int, Content], then: dict[int, Content], gone: set[int]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -136,7 +136,6 @@ def test_nothing_to_choose_from() -> None:
 TEXT = st.lists(st.sampled_from(["Ada met Bo.", "It rained.", "Ulm lies far.\n\n", "Who? "]))
 
 
-@settings(deadline=None)
 @given(st.lists(TEXT, max_size=4), st.integers(1, 30))
 def test_what_holds_of_any_choice(texts: list[list[str]], budget: int) -> None:
     documents = [found(f"T{n}", " ".join(parts), n, score=-n) for n, parts in enumerate(texts)]

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.retrieval.activation import Activation, Chains, Pass, Rates, Round, Spreading
-from sarag_rdf.retrieval.network import ArrayNetwork, EdgeKind, EdgeQuery, Edges
+from sarag_rdf.retrieval.network import ArrayNetwork, EdgeKind, Edges
 from tests.retrieval.networks import as_dict, gate_of, network_of
 
 SHARES = st.floats(0.01, 1.0)
@@ -61,7 +61,6 @@ def values(round_: Round) -> list[object]:
     return [*map(as_dict, active), *map(columns, round_.passes)]
 
 
-@settings(deadline=None, max_examples=300)
 @given(linked(), st.data(), st.integers(1, 3), st.integers(1, 4))
 def test_edges_that_are_not_reached_change_nothing(
     network: ArrayNetwork, data: st.DataObject, count: int, beam: int
@@ -115,7 +114,7 @@ INSTANCE_OF = EdgeKind(
     "entity",
     "entity",
     "https://example.org/instanceOf",
-    EdgeQuery("instances"),
+    "instances",
     weight=0.5,
 )
 """Entities and their classes, which are entities: a kind without statements."""

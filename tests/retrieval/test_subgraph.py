@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
 
@@ -95,7 +95,6 @@ links_ = st.lists(st.tuples(names, names), max_size=12)
 hubs = st.lists(st.tuples(st.just("a"), names), max_size=6)
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     links_, hubs, st.lists(st.tuples(names, names), max_size=3), st.sets(names), st.integers(0, 4)
 )

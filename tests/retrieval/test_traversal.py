@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
 
@@ -73,7 +73,6 @@ def engines(reader: GraphReader) -> tuple[Iris, list[Network]]:
     return iris, [ArrayNetwork(iris, network_arrays(reader, iris)), StoreNetwork(reader, iris)]
 
 
-@settings(deadline=None, max_examples=150)
 @given(contents(), st.sets(st.tuples(name, name), max_size=3), st.data())
 def test_every_step_is_the_same(
     made: dict[int, Content], same: set[tuple[str, str]], data: st.DataObject

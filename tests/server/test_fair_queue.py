@@ -25,14 +25,15 @@ def test_no_more_wait_than_may() -> None:
     async def case() -> None:
         turns = FairQueue(1, 16)
         await turns.acquire("a", 60)
-        waiting = [asyncio.create_task(turns.acquire("a", 60)) for _ in range(40)]
+        clients = [f"client {n % 3}" for n in range(40)]
+        waiting = [asyncio.create_task(turns.acquire(client, 60)) for client in clients]
         await _begun(*waiting)
         assert turns.waiting == 16
         refused = [task for task in waiting if task.done()]
         assert len(refused) == 24
         assert all(isinstance(task.exception(), RequestError) for task in refused)
         turns.release()  # as one goes, one comes: never more than may
-        more = [asyncio.create_task(turns.acquire("a", 60)) for _ in range(5)]
+        more = [asyncio.create_task(turns.acquire(f"client {n}", 60)) for n in range(5)]
         await _begun(*more)
         assert turns.waiting == 16
         for task in (*waiting, *more):
@@ -61,7 +62,7 @@ def test_clients_come_in_turn() -> None:
     run(case())
 
 
-def test_whoever_fills_the_queue_gives_way() -> None:
+def test_no_client_fills_the_queue() -> None:
     async def case() -> None:
         turns = FairQueue(1, 4)
         await turns.acquire("greedy", 60)
@@ -69,7 +70,7 @@ def test_whoever_fills_the_queue_gives_way() -> None:
         await _begun(*greedy)
         other = [asyncio.create_task(turns.acquire("other", 60)) for _ in range(3)]
         await _begun(*other)
-        assert [task.done() for task in greedy] == [False, False, True, True]
+        assert [task.done() for task in greedy] == [False, False, True, True]  # at once
         assert [task.done() for task in other] == [False, False, True]  # half each, and no more
         assert turns.waiting == 4
         for task in (*greedy, *other):

@@ -16,9 +16,13 @@ import pytest
 import resvg_py
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.resources import font_files
 from sarag_rdf.base.types import EntityType, Retrieved, Subgraph
-from sarag_rdf.server.picture.drawing import activation_html, activation_svg, write_activation_png
+from sarag_rdf.server.picture.drawing import (
+    FONTS,
+    activation_html,
+    activation_svg,
+    write_activation_png,
+)
 from sarag_rdf.server.picture.flow import STATES, Flow, Place, _apart, flow_of
 from sarag_rdf.server.picture.lettering import clean, text_width, wrap
 from tests.server.chromium import DARK, Page, open_browser
@@ -292,11 +296,11 @@ def test_the_svg_is_well_formed_and_needs_nothing_else(given: Retrieved) -> None
 def test_text_is_rendered_without_fonts_of_the_machine() -> None:
     def without_fonts(svg: str) -> bytes:
         return resvg_py.svg_to_bytes(
-            svg_string=svg, font_files=[str(p) for p in font_files()], skip_system_fonts=True
+            svg_string=svg, font_files=[str(p) for p in FONTS], skip_system_fonts=True
         )
 
     svg = activation_svg(retrieval())
-    assert [path.name for path in font_files()] == ["DejaVuSans-Bold.ttf", "DejaVuSans.ttf"]
+    assert [path.name for path in FONTS] == ["DejaVuSans-Bold.ttf", "DejaVuSans.ttf"]
     assert without_fonts(svg) != without_fonts(re.sub(r"<text.*?</text>", "", svg, flags=re.DOTALL))
 
 

@@ -30,7 +30,7 @@ from tests.sample_graph import BASE, SOURCES, CapitalExtractor, embeddings, inse
 from tests.server.running import JSON, Got, Running, serving
 from tests.strategies import REASONERS, RETRIEVERS
 
-CASES = int(os.environ.get("SARAG_RIGHTS_CASES", "60"))
+CASES = int(os.environ.get("SARAG_RIGHTS_CASES", "20"))
 KG = f"{BASE}graph/kg"
 OWN = "https://g.example/own"
 HIDDEN_OWN = "https://g.example/hidden"

@@ -15,7 +15,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.plugins.wikibase.vocabulary import Site, Vocabulary
+from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, Site, Vocabulary
 
 _FOLDER = os.environ.get("SARAG_TEST_DATA", "")
 GOLDEN = Path(_FOLDER, "wikibase-golden")
@@ -35,12 +35,28 @@ _SITES = {
 }
 
 
+class _GoldenVocabulary(Vocabulary):
+    def document(self, id_: str) -> ox.NamedNode:
+        return ox.NamedNode(f"http://data.acme.test/{id_}")
+
+    def site(self, name: str) -> Site | None:
+        return _SITES.get(name)
+
+
+class _ForeignVocabulary(_GoldenVocabulary):
+    def thing(self, id_: str) -> ox.NamedNode:
+        return self._foreign(id_) if id_.startswith("P") else super().thing(id_)
+
+    def predicate(self, prefix: str, property_id: str) -> ox.NamedNode:
+        return self._foreign(PREDICATES[prefix] + property_id)
+
+    def _foreign(self, name: str) -> ox.NamedNode:
+        return ox.NamedNode(f"http://foreign.test/{name}")
+
+
 def vocabulary(*, foreign: bool = False) -> Vocabulary:
     """That of the pairs; with `foreign` the properties are another Wikibase's."""
-    properties = "http://foreign.test/" if foreign else ""
-    return Vocabulary(
-        "http://acme.test/", properties, data="http://data.acme.test/", sites=_SITES.get
-    )
+    return (_ForeignVocabulary if foreign else _GoldenVocabulary)("http://acme.test/")
 
 
 def document(name: str) -> dict[str, Any]:

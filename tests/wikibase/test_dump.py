@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.plugins.wikibase.dump import read_entities
+from sarag_rdf.plugins.wikibase.dump import DumpOptions, read_entities
 from sarag_rdf.plugins.wikibase.model import best_ranked, statements
 from sarag_rdf.plugins.wikibase.rdf import entity_triples
 from sarag_rdf.plugins.wikibase.vocabulary import Vocabulary
@@ -95,7 +95,7 @@ def written(folder: Path, data: bytes, suffix: str = ".json") -> Path:
 
 
 def ids(file: Path, **options: Any) -> list[str]:
-    return [entity.id for entity in read_entities(file, **options)]
+    return [entity.id for entity in read_entities(file, DumpOptions(**options))]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -116,11 +116,11 @@ def test_one_entity_alone_and_an_empty_array(tmp_path: Path) -> None:
 
 def test_filters(tmp_path: Path) -> None:
     file = written(tmp_path, array(ITEMS))
-    assert ids(file, types=["Q5"]) == ["Q1", "P31"]
-    assert ids(file, types=["Q5119", "Q5"]) == ["Q1", "Q2", "P31"]
-    polish = next(iter(read_entities(file, languages=["pl"])))
+    assert ids(file, types=("Q5",)) == ["Q1", "P31"]
+    assert ids(file, types=("Q5119", "Q5")) == ["Q1", "Q2", "P31"]
+    polish = next(iter(read_entities(file, DumpOptions(languages=("pl",)))))
     assert polish.data["labels"] == {"pl": ITEMS[0]["labels"]["pl"]}
-    bare = next(iter(read_entities(file, properties=["P279"], types=["Q5"])))
+    bare = next(iter(read_entities(file, DumpOptions(properties=("P279",), types=("Q5",)))))
     assert bare.data["claims"] == {}
 
 
@@ -155,7 +155,7 @@ def test_a_dump_that_is_cut_off(tmp_path: Path, cut: int, suffix: str) -> None:
     [
         (b"", "is empty"),
         (b"\n \n", "is empty"),
-        (b"hello\nthere", "line 1, byte 0: the file is not a JSON dump"),
+        (b"hello\nthere", "line 1, byte 0: the file is not JSON"),
         (b"[\n" + json.dumps(ITEMS[0]).encode() + b",\n{broken},\n]", "line 3.*after Q1.*not JSON"),
         (b"[\n" + json.dumps(ITEMS[0]).encode() + b",\n7,\n]", "line 3.*not an entity document"),
         (array(ITEMS[:1]) + b"{}", "line 4.*after the end of the array"),
@@ -172,7 +172,7 @@ def test_damaged_documents_and_missing_files(tmp_path: Path) -> None:
     broken = [item(1, claims={"P31": [{"id": "x", "mainsnak": {"snaktype": "value"}}]})]
     file = written(tmp_path, array(broken))
     with pytest.raises(InputError, match="not a valid Wikibase document"):
-        ids(file, types=["Q5"])
+        ids(file, types=("Q5",))
     (entity,) = read_entities(file)
     with pytest.raises(InputError, match="Q1 is not a valid Wikibase document"):
         list(entity_triples(entity, Vocabulary()))

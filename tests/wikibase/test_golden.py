@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.vocab import RDF, RDFS, SCHEMA, SKOS, WIKIBASE_SCHEMA
-from sarag_rdf.plugins.wikibase.dump import DumpFilter
+from sarag_rdf.plugins.wikibase.dump import DumpOptions
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.rdf import (
     FORMAT_VERSION,
@@ -160,7 +160,7 @@ def declared(made: Iterable[ox.Triple]) -> set[ox.Triple]:
 @needs_golden
 @pytest.mark.parametrize("language", ["", "ru"])
 def test_texts(language: str) -> None:
-    data = DumpFilter(languages=[language] if language else [])(document("Q2"))
+    data = DumpOptions(languages=(language,) if language else ()).selected(document("Q2"))
     assert data is not None
     suffix = f"_{language}" if language else ""
     made = list(text_triples(vocabulary().thing("Q2"), data))

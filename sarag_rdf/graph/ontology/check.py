@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final, Literal
 
-import networkx as nx
 from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.errors import UsageError
@@ -47,10 +46,7 @@ _MOST_NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class OntologyFinding:
-    """A problem of an ontology; `term` is the IRI that it concerns, or empty.
-
-    `kind` says in words that name no term what findings of the same kind have in common.
-    """
+    """A problem of an ontology and, if it has one, its term; `kind` says it without names."""
 
     severity: Severity
     term: str
@@ -75,14 +71,24 @@ def check(triples: Iterable[Triple], repaired: Sequence[str] = ()) -> tuple[Onto
     """
     triples = tuple(triples)
     index, schema = TripleIndex(triples), schema_of(triples)
-    findings = [
-        *_missing_hash(repaired),
-        *_content(schema, has_rules=has_rules(triples)),
+    findings = []
+    for name in repaired:
+        message = f"the namespace lacks its '#': read as {name}#, correct the prefix"
+        findings.append(_warning(name, message, "namespaces lack their '#': correct the prefixes"))
+    for imported in sorted({iri for _, iri in index.pairs(OWL.imports.value)}):
+        message = "owl:imports is not followed: download the ontology, and add it"
+        findings.append(_warning(imported, message))
+    if not (schema.classes or schema.properties or has_rules(triples)):
+        message = "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
+        findings.append(OntologyFinding("error", "", message, "no class or property"))
+    elif not (schema.properties or has_rules(triples)):
+        message = "no property: entities can be classified, but no statement can be typed"
+        findings.append(_warning("", message, "no property"))
+    findings += [
         *_cycles("subclass", {c.iri: c.parents for c in schema.classes.values()}),
         *_cycles("subproperty", {p.iri: p.parents for p in schema.properties.values()}),
         *_unknown_terms(triples),
         *_undeclared(index),
-        *_imports(index),
         *_labels(index, schema),
         *_activation_rules(triples),
     ]
@@ -104,23 +110,10 @@ def _activation_rules(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
                 )
 
 
-def _missing_hash(repaired: Sequence[str]) -> Iterator[OntologyFinding]:
-    for name in repaired:
-        message = f"the namespace lacks its '#': read as {name}#, correct the prefix"
-        yield _warning(name, message, "namespaces lack their '#': correct the prefixes")
-
-
-def _content(schema: Schema, *, has_rules: bool) -> Iterator[OntologyFinding]:
-    if not (schema.classes or schema.properties or has_rules):
-        message = "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
-        yield OntologyFinding("error", "", message, "no class or property")
-    elif not (schema.properties or has_rules):
-        message = "no property: entities can be classified, but no statement can be typed"
-        yield _warning("", message, "no property")
-
-
 def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[OntologyFinding]:
     """One finding for each set of terms in cycles; a term may be its own parent."""
+    import networkx as nx
+
     pairs = ((child, parent) for child in sorted(parents) for parent in parents[child])
     graph = nx.DiGraph(pair for pair in pairs if pair[0] != pair[1])
     for terms in nx.strongly_connected_components(graph):
@@ -146,18 +139,13 @@ def _terms() -> dict[str, frozenset[str]]:
 
 def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
     """Terms in the namespaces of RDF, RDFS, OWL and SKOS that these do not define."""
-    iris = {
-        term.value
-        for triple in triples
-        for term in (triple.subject, triple.predicate, triple.object)
-        if isinstance(term, NamedNode)
-    }
+    terms = (term for triple in triples for term in triple)
+    iris = {term.value for term in terms if isinstance(term, NamedNode)}
     for iri in sorted(iris):
         space = namespace(iri)
         name = iri.removeprefix(space)
-        if name in _terms().get(space, (name,)) or not name:
-            continue
-        if space == RDF.base and name.startswith("_"):
+        is_member = space == RDF.base and name.startswith("_")
+        if name in _terms().get(space, (name,)) or not name or is_member:
             continue
         closest = get_close_matches(name, sorted(_terms()[space]), 1)
         hint = f"did you mean {closest[0]}?" if closest else "check its spelling"
@@ -198,11 +186,6 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
         message = f"{what} used but not declared: {shown}; add the ontology of this namespace too"
         kind = "terms of other namespaces are not declared: add the ontologies of these too"
         yield _warning(space, message, kind)
-
-
-def _imports(index: TripleIndex) -> Iterator[OntologyFinding]:
-    for imported in sorted({iri for _, iri in index.pairs(OWL.imports.value)}):
-        yield _warning(imported, "owl:imports is not followed: download the ontology, and add it")
 
 
 def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:

@@ -16,35 +16,30 @@ from pyoxigraph import Triple
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri, local_name, namespace
-from sarag_rdf.base.vocab import OWL, PREFIXES, RDF, RDFS, SARAG, XSD, Namespace
+from sarag_rdf.base.vocab import OWL, PREFIXES, RDF, RDFS, SARAG, XSD
 
 
 @dataclass(frozen=True, slots=True)
-class OntologyClass:
-    """A class: its names, and its direct superclasses."""
-
+class _OntologyTerm:
     iri: str
     label: str
     alternatives: tuple[str, ...] = ()
     """Further names, as in ``skos:altLabel``."""
     definition: str = ""
     examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyClass(_OntologyTerm):
+    """A class: its names, and its direct superclasses."""
+
     parents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class OntologyProperty:
-    """A property: its names and phrases, its domain and range, and its axioms.
+class OntologyProperty(_OntologyTerm):
+    """A property; a subject fits one of the `domains`, an object one of the `ranges`, if any."""
 
-    A subject fits if it belongs to one of the `domains`; without domains every subject fits. The
-    same holds for objects and `ranges`. A range is a class or a datatype.
-    """
-
-    iri: str
-    label: str
-    alternatives: tuple[str, ...] = ()
-    definition: str = ""
-    examples: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     """How texts state it between subject and object: "was born in"."""
     inverse_phrases: tuple[str, ...] = ()
@@ -92,34 +87,18 @@ class Schema:
     def superclasses(self, class_: str) -> frozenset[str]:
         """A class with all its direct and indirect superclasses; cycles are tolerated."""
         if class_ not in self._superclasses:
-            seen, todo = {class_}, [class_]
-            while todo:
-                known = self.classes.get(todo.pop())
-                new = [parent for parent in known.parents if parent not in seen] if known else []
-                seen.update(new)
-                todo.extend(new)
-            self._superclasses[class_] = frozenset(seen)
+            self._superclasses[class_] = frozenset(_closure(class_, self.classes))
         return self._superclasses[class_]
 
     @cached_property
     def subclasses(self) -> Mapping[str, tuple[str, ...]]:
         """Class -> its direct subclasses, in the order of their IRIs."""
-        children: dict[str, list[str]] = {}
-        for child, class_ in self.classes.items():
-            for parent in class_.parents:
-                children.setdefault(parent, []).append(child)
-        return {parent: tuple(own) for parent, own in children.items()}
+        pairs = ((p, iri) for iri, class_ in self.classes.items() for p in class_.parents)
+        return {parent: tuple(own) for parent, own in _grouped(pairs).items()}
 
     def superproperties(self, property_: str) -> Iterator[str]:
         """The direct and indirect superproperties of a property, nearest first."""
-        seen, todo = {property_}, [property_]
-        while todo:
-            known = self.properties.get(todo.pop(0))
-            for parent in known.parents if known else ():
-                if parent not in seen:
-                    seen.add(parent)
-                    todo.append(parent)
-                    yield parent
+        return iter(_closure(property_, self.properties)[1:])
 
     def belongs(self, classes: Iterable[str], admitted: Iterable[str]) -> bool:
         """Whether one of the classes is one of the admitted classes or a subclass of one."""
@@ -127,15 +106,20 @@ class Schema:
         return any(not allowed.isdisjoint(self.superclasses(c)) for c in classes)
 
     def may_belong(self, classes: Iterable[str], admitted: Iterable[str]) -> bool:
-        """Whether a thing of these classes may be in an admitted one, above or below its own.
-
-        A person may turn out to be a scientist. Without classes or without admitted classes
-        nothing is known, and everything may be.
-        """
+        """Whether a thing of these classes may be in an admitted one, as far as is known."""
         known, allowed = tuple(classes), tuple(admitted)
         if not known or not allowed:
             return True
         return self.belongs(known, allowed) or self.belongs(allowed, known)
+
+
+def _closure(term: str, terms: Mapping[str, OntologyClass | OntologyProperty]) -> list[str]:
+    """A term and all that are above it, nearest first."""
+    closure = [term]
+    for iri in closure:
+        parents = terms[iri].parents if iri in terms else ()
+        closure += [parent for parent in dict.fromkeys(parents) if parent not in closure]
+    return closure
 
 
 class TermNames:
@@ -145,11 +129,13 @@ class TermNames:
         """`kind` is the word for such a term in messages."""
         self._kind = kind
         self._terms = terms
-        self._by_label = _grouped((term.label, iri) for iri, term in terms.items())
+        self._by_label = _grouped((term.label.casefold(), iri) for iri, term in terms.items())
         self._by_alternative = _grouped(
-            (label, iri) for iri, term in terms.items() for label in term.alternatives
+            (label.casefold(), iri) for iri, term in terms.items() for label in term.alternatives
         )
-        self._by_local_name = _grouped((iri.removeprefix(namespace(iri)), iri) for iri in terms)
+        self._by_local_name = _grouped(
+            (iri.removeprefix(namespace(iri)).casefold(), iri) for iri in terms
+        )
 
     def resolve(self, name: str) -> str:
         """The IRI of a term; raises `UsageError` for an unknown name, and as `find` does."""
@@ -176,7 +162,8 @@ class TermNames:
         for group in (self._by_local_name,) if colon else groups:
             iris = group.get((local if colon else text).casefold(), [])
             if len(iris) > 1:
-                raise UsageError(_ambiguous(name, iris))
+                listed = ", ".join(f"<{iri}>" for iri in iris)
+                raise UsageError(f"'{name}' names several terms: use one of {listed}")
             if iris:
                 return iris[0]
         return None
@@ -188,15 +175,10 @@ class TermNames:
         return term.label if term is not None and is_unique and ":" not in term.label else iri
 
 
-def _ambiguous(name: str, iris: Iterable[str]) -> str:
-    listed = ", ".join(f"<{iri}>" for iri in iris)
-    return f"'{name}' names several terms: use one of {listed}"
-
-
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name, iri in pairs:
-        groups[name.casefold()].append(iri)
+        groups[name].append(iri)
     return dict(groups)
 
 
@@ -227,7 +209,6 @@ def split_words(name: str) -> str:
 # ("date of birth", "inception", "cost").
 
 _STRING = XSD.string.value
-_GEOSPARQL = Namespace("http://www.opengis.net/ont/geosparql#")
 _NAMES = {
     **dict.fromkeys(("date", "day"), XSD.date.value),
     **dict.fromkeys(("year", "gyear"), XSD.gYear.value),
@@ -254,15 +235,13 @@ _LABEL_WORDS = {
     **dict.fromkeys(("height", "width", "length", "weight", "mass", "age"), XSD.decimal.value),
 }
 """Word of a label -> datatype of a property without a range."""
+_GEOSPARQL = "http://www.opengis.net/ont/geosparql#"
 _DATATYPES = frozenset(
     {
         *(RDF[name].value for name in ("langString", "HTML", "XMLLiteral", "PlainLiteral", "JSON")),
         RDFS.Literal.value,
         *(OWL[name].value for name in ("real", "rational")),
-        *(
-            f"http://www.opengis.net/ont/geosparql#{kind}Literal"
-            for kind in ("wkt", "gml", "geoJSON")
-        ),
+        *(f"{_GEOSPARQL}{kind}Literal" for kind in ("wkt", "gml", "geoJSON")),
     }
 )
 
@@ -289,11 +268,7 @@ def named_datatype(range_: str) -> str:
 
 
 def value_datatype(label: str, ranges: Iterable[str]) -> str:
-    """The datatype IRI of the values of a property whose values are literals.
-
-    The first range decides that has a datatype; without one, the words of the label do. The default
-    is ``xsd:string``.
-    """
+    """The datatype of a property's literals: by the first range with one, the label, or string."""
     for range_ in ranges:
         if range_.startswith(XSD.base):
             return range_
@@ -328,11 +303,7 @@ Direction = Literal["both", "forward", "backward"]
 
 @dataclass(frozen=True, slots=True)
 class ActivationRule:
-    """The annotations of one property or class.
-
-    weight: in [0, 4]. direction: in which activation passes between subject and object of a
-    property; meaningless for a class. decay: in [0, 1]; None is the retriever's.
-    """
+    """Weight in [0, 4], direction (of a property), decay in [0, 1] or None: the retriever's."""
 
     weight: float = 1.0
     direction: Direction = "both"
@@ -359,10 +330,7 @@ def has_rules(triples: Iterable[Triple]) -> bool:
 
 
 def rules_of(annotations: Iterable[tuple[Any, ...]]) -> Rules:
-    """The rules of (term, annotation, value); raises `UsageError` for a value that is not allowed.
-
-    Of several values of one annotation, the last in ascending order counts.
-    """
+    """The rules of (term, annotation, value), of several values the last; raises `UsageError`."""
     rules: defaultdict[str, ActivationRule] = defaultdict(ActivationRule)
     for term, annotation, value in sorted(annotations, key=lambda row: [str(cell) for cell in row]):
         rules[term.value] = _with_annotation(rules[term.value], term.value, annotation, value.value)

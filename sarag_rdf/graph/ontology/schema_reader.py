@@ -60,16 +60,11 @@ LANGUAGES: Final = (RDF.base, RDFS.base, OWL.base, XSD.base, SKOS.base, SH.base,
 CLASS_TYPES: Final = frozenset(iris_of(RDFS.Class, OWL.Class, SKOS.Concept))
 DATATYPE_TYPES: Final = frozenset((RDFS.Datatype.value, *schema_org("DataType")))
 ANNOTATION_TYPES: Final = frozenset(iris_of(OWL.AnnotationProperty, OWL.OntologyProperty))
+_KINDS: Final = "Object Datatype Functional InverseFunctional Transitive Symmetric Asymmetric"
 PROPERTY_TYPES: Final = frozenset(
     (
         RDF.Property.value,
-        *(
-            OWL[f"{kind}Property"].value
-            for kind in (
-                *("Object", "Datatype", "Functional", "InverseFunctional", "Transitive"),
-                *("Symmetric", "Asymmetric", "Reflexive", "Irreflexive"),
-            )
-        ),
+        *(OWL[f"{kind}Property"].value for kind in (*_KINDS.split(), "Reflexive", "Irreflexive")),
     )
 )
 LABELS: Final = iris_of(SKOS.prefLabel, RDFS.label, SH.name, DCTERMS.title)
@@ -160,10 +155,7 @@ class TripleIndex:
     def nested(
         self, node: str, *lists: str, follows: Callable[[str], bool] = bool
     ) -> Iterator[str]:
-        """A node, and the members of its lists by these properties, in any depth.
-
-        Only the lists of nodes for which `follows` is true are read.
-        """
+        """A node and the members of its lists, in any depth, of nodes that it `follows`."""
         todo, seen = [node], {node}
         while todo:
             node = todo.pop()
@@ -175,10 +167,7 @@ class TripleIndex:
 
 
 def texts(index: TripleIndex, node: str, properties: Iterable[str]) -> list[str]:
-    """The texts of a node in its best language, and those without one, each once.
-
-    English comes first, then texts without a language tag, then other languages by tag.
-    """
+    """The texts of a node in its best language (English, none, others by tag), and without one."""
     ranked = []
     for order, property_ in enumerate(properties):
         for term in index.objects(node, property_):
@@ -254,7 +243,7 @@ _WITHOUT_HASH = re.compile(
 def _repaired(triple: Triple, repaired: set[str]) -> Triple:
     """The triple with ``#`` in terms of namespaces that lack it, which are added to `repaired`."""
     terms: list[Any] = []
-    for term in (triple.subject, triple.predicate, triple.object):
+    for term in triple:
         iri = term.datatype.value if isinstance(term, Literal) else getattr(term, "value", "")
         match = _WITHOUT_HASH.fullmatch(iri)
         if match is None:
@@ -269,9 +258,8 @@ def _repaired(triple: Triple, repaired: set[str]) -> Triple:
 def header_of(triples: Iterable[Triple]) -> OntologyHeader:
     """The header of an ontology or concept scheme; of several, the first by IRI."""
     index = TripleIndex(triples)
-    nodes = sorted(index.instances([OWL.Ontology.value])) or sorted(
-        index.instances([SKOS.ConceptScheme.value])
-    )
+    kinds = (OWL.Ontology, SKOS.ConceptScheme)
+    nodes = next(filter(None, (sorted(index.instances([kind.value])) for kind in kinds)), [])
     if not nodes:
         return OntologyHeader()
     node = nodes[0]
@@ -348,7 +336,11 @@ class _SchemaReader:
         for one, other in [(one, o) for one, others in inverses.items() for o in others]:
             inverses[other].append(one)
         self._equivalents = set(self._values("equivalent"))
-        self._datatypes = self._declared_datatypes()
+        self._datatypes = index.instances(DATATYPE_TYPES)
+        pairs = [*index.pairs(RDFS.subClassOf.value)]  # of schema.org, datatypes have subclasses
+        while derived := {c for c, parent in pairs if parent in self._datatypes} - self._datatypes:
+            self._datatypes |= derived
+        self._datatypes |= set(schema_org("DataType"))
         ranges = set(self._values("range"))
         declared = index.instances(CLASS_TYPES)
         related = declared | {*self.roles["parent"], *self._values("parent")}
@@ -358,7 +350,11 @@ class _SchemaReader:
         used |= {*self._values("domain"), *targets}
         self._deprecated = {
             *self.roles["superseded"],
-            *(s for s, p, o in index.triples() if p == OWL.deprecated.value and _is_true(o)),
+            *(
+                s
+                for s, p, o in index.triples()
+                if p == OWL.deprecated.value and getattr(o, "value", "") in ("true", "1")
+            ),
         }
         self.classes = [
             iri for iri in self._terms(declared | used, related) if not self.is_datatype(iri)
@@ -366,34 +362,19 @@ class _SchemaReader:
         annotations = index.instances(ANNOTATION_TYPES)
         declared = index.instances(PROPERTY_TYPES)
         used = {*self.roles["domain"], *self.roles["range"], *self.paths} - annotations
-        related = {
-            iri
-            for role in ("superproperty", "inverse")
-            for pair in (self.roles[role], self._values(role))
-            for iri in pair
-        }
+        roles = ("superproperty", "inverse")
+        related = {iri for role in roles for iri in (*self.roles[role], *self._values(role))}
         self.properties = self._terms(declared | used, related - annotations)
 
     def _values(self, role: str) -> Iterator[str]:
         return chain.from_iterable(self.roles[role].values())
-
-    def _declared_datatypes(self) -> set[str]:
-        """Declared datatypes, with those derived from them, as in schema.org."""
-        datatypes = self.index.instances(DATATYPE_TYPES)
-        pairs = [*self.index.pairs(RDFS.subClassOf.value)]
-        while derived := {c for c, parent in pairs if parent in datatypes} - datatypes:
-            datatypes |= derived
-        return datatypes.union(schema_org("DataType"))
 
     def is_datatype(self, iri: str) -> bool:
         """Whether an IRI is a datatype of a standard, or declared to be one."""
         return is_datatype(iri) or iri in self._datatypes
 
     def _read_shapes(self, classes: set[str]) -> None:
-        """SHACL: targets are domains; classes and datatypes of values are ranges.
-
-        A node shape that is one of the `classes` targets its instances.
-        """
+        """SHACL: targets, or a node shape that is a class, are domains; values are ranges."""
         index = self.index
 
         def targets(shape: str) -> list[str]:
@@ -450,10 +431,6 @@ class _SchemaReader:
         """Domains or ranges without those that admit everything."""
         terms = set(self.roles[role].get(iri, ())) - ANYTHING
         return tuple(sorted(term for term in terms if not is_skolem_iri(term)))
-
-
-def _is_true(term: Any) -> bool:
-    return getattr(term, "value", "") in ("true", "1")
 
 
 def _described(read: _SchemaReader, iri: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, ParamSpec, TypeVar, cast
@@ -72,11 +72,7 @@ class PositionProgress:
 
 @contextmanager
 def input_file(location: str, max_expansion: int = MAX_EXPANSION) -> Iterator[InputFile]:
-    """Open a file, or download an http(s) URL to a temporary file.
-
-    A compressed file may expand to `max_expansion` times its size. Raises `InputError` for a file
-    that cannot be read, and `UsageError` for a path that is not a file.
-    """
+    """Open a file or download a URL; raises `InputError`, and `UsageError` for no file."""
     if location.lower().startswith(("http://", "https://")):
         if holds_password(location):
             raise UsageError(
@@ -87,27 +83,24 @@ def input_file(location: str, max_expansion: int = MAX_EXPANSION) -> Iterator[In
             name = location.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
             path = scratch.path / ("download" + "".join(Path(name).suffixes[-2:]))
             _download(location, path)
-            yield replace(
-                _describe_file(path, public_origin(location), name), max_expansion=max_expansion
-            )
+            yield _describe_file(path, public_origin(location), name, max_expansion)
         return
     path = Path(location).expanduser()
     if path.is_dir():
         raise UsageError(f"{location} is a folder: give a file in it")
     if not path.is_file():
         raise UsageError(f"no such file: {location}: give a file or an http(s) URL")
-    file = _describe_file(path, path.resolve().as_uri(), path.name)
-    yield replace(file, max_expansion=max_expansion)
+    yield _describe_file(path, path.resolve().as_uri(), path.name, max_expansion)
 
 
-def _describe_file(path: Path, origin: str, name: str) -> InputFile:
+def _describe_file(path: Path, origin: str, name: str, max_expansion: int) -> InputFile:
     plain = name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in _COMPRESSED else name
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{origin} cannot be read: {error.strerror}") from error
-    return InputFile(path, origin, plain, digest)
+    return InputFile(path, origin, plain, digest, max_expansion)
 
 
 def _download(url: str, path: Path) -> None:
@@ -128,12 +121,11 @@ def _download(url: str, path: Path) -> None:
         raise InputError(
             f"the download of {public_origin(url)} ended after {read} bytes ({error}): try again"
         ) from error
-    except httpx.HTTPStatusError as error:
-        reply = error.response
-        reason = f"{reply.reason_phrase} ({reply.status_code})".lstrip()
-        raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         reason = str(error) or type(error).__name__
+        if isinstance(error, httpx.HTTPStatusError):
+            reply = error.response
+            reason = f"{reply.reason_phrase} ({reply.status_code})".lstrip()
         raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
 
 
@@ -220,10 +212,7 @@ class PlainXml:
         self._parser.DefaultHandlerExpand = None
 
     def _other(self, text: str) -> None:
-        """Refuse parts of a DOCTYPE that are not reported otherwise: an entity's second value.
-
-        Its first value counts, but the RDF parser takes the last.
-        """
+        """Refuse an entity's second value, which the RDF parser would take, but nothing reports."""
         if text.strip() and not text.startswith(("<!--", "<?")):
             raise self._error(f"an entity is declared twice ({text}): remove one declaration")
 
@@ -412,10 +401,7 @@ _Arguments = ParamSpec("_Arguments")
 
 @dataclass(frozen=True, slots=True)
 class StatementBlock:
-    """Statements as N-Triples or N-Quads, and the number of bytes of the file read so far.
-
-    `warnings` are about all statements up to here.
-    """
+    """Statements as N-Triples or N-Quads, and the bytes of the file and the warnings so far."""
 
     data: bytes
     count: int
@@ -431,12 +417,9 @@ def run_in_child(
     *arguments: _Arguments.args,
     **named: _Arguments.kwargs,
 ) -> Iterator[_Item]:
-    """Yield the items of `function`, run in a child process with a time limit for each item.
-
-    Raises `InputError` for a file on which the child process is killed.
-    """
-    limits = Limits(seconds, half_of_memory())
+    """Yield the items of `function` from a child process; raises `InputError` if it is killed."""
     try:
+        limits = Limits(seconds, half_of_memory())
         yield from stream_items(function, limits, *arguments, **named)
     except EndedError as error:
         remedy = "raise --max-seconds, or " if error.by_time else ""
@@ -458,22 +441,23 @@ def parse_triples(file: InputFile, options: RdfReadOptions, genid: str) -> Itera
 
 
 def triple_blocks(
-    triples: Iterable[ox.Triple], size: int, position: Callable[[], int]
+    triples: Iterable[ox.Triple | ox.Quad],
+    size: int,
+    position: Callable[[], int],
+    format_: ox.RdfFormat = ox.RdfFormat.N_TRIPLES,
 ) -> Iterator[StatementBlock]:
-    """The triples in blocks of `size`, each with the `position` in the file after it."""
+    """Triples or quads in blocks of `size`, each with the `position` in the file after it."""
     remaining = iter(triples)
     while batch := list(islice(remaining, size)):
-        data = ox.serialize(batch, format=ox.RdfFormat.N_TRIPLES) or b""
-        used = frozenset(triple.predicate.value for triple in batch)
+        data = ox.serialize(batch, format=format_) or b""
+        used = frozenset(statement.predicate.value for statement in batch)
         yield StatementBlock(data, len(batch), position(), used)
 
 
 def _quads(file: InputFile, options: RdfReadOptions) -> Iterator[StatementBlock]:
     with unpacked(file) as (content, raw):
         quads = read_quads(file, content, options)
-        while batch := list(islice(quads, BLOCK)):
-            data = ox.serialize(batch, format=ox.RdfFormat.N_QUADS) or b""
-            yield StatementBlock(data, len(batch), raw.tell())
+        yield from triple_blocks(quads, BLOCK, raw.tell, ox.RdfFormat.N_QUADS)
 
 
 def _triples(file: InputFile, options: RdfReadOptions, genid: str) -> Iterator[StatementBlock]:
@@ -490,66 +474,52 @@ def _triples(file: InputFile, options: RdfReadOptions, genid: str) -> Iterator[S
 _CODE = re.compile(r"b[0-9a-f]{32}")
 
 
-def _prefix(base: str) -> str:
-    parts = urlsplit(base)
-    return f"{parts.scheme}://{parts.netloc}/.well-known/genid/"
-
-
 class Skolemizer:
     """Replaces the blank nodes of one request by Skolem IRIs, equal nodes by the same IRI."""
 
     def __init__(self, base: str) -> None:
         """`base` is the base IRI of the graph."""
-        self._prefix = _prefix(base)
+        parts = urlsplit(base)
+        self._prefix = f"{parts.scheme}://{parts.netloc}/.well-known/genid/"
         self._nodes: dict[ox.BlankNode, ox.NamedNode] = {}
 
     def quads(self, quads: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
         """The quads without blank nodes."""
         for quad in quads:
-            yield ox.Quad(
-                self.term(quad.subject),
-                quad.predicate,
-                self.term(quad.object),
-                self.term(quad.graph_name),
-            )
+            triple = _replaced(quad.triple, self._skolem)
+            yield ox.Quad(*triple, self._skolem(quad.graph_name))
 
-    def term(self, term: Any) -> Any:
-        """The term with Skolem IRIs for blank nodes, including those in triple terms."""
-        if isinstance(term, ox.BlankNode):
-            if term not in self._nodes:
-                self._nodes[term] = ox.NamedNode(f"{self._prefix}b{uuid.uuid4().hex}")
-            return self._nodes[term]
-        if isinstance(term, ox.Triple):
-            return ox.Triple(self.term(term.subject), term.predicate, self.term(term.object))
-        return term
+    def restored(self, triple: ox.Triple) -> ox.Triple:
+        """The triple with blank nodes for Skolem IRIs of this base."""
+        restored: ox.Triple = _replaced(triple, self._blank)
+        return restored
 
+    def _skolem(self, term: Any) -> Any:
+        if not isinstance(term, ox.BlankNode):
+            return term
+        if term not in self._nodes:
+            self._nodes[term] = ox.NamedNode(f"{self._prefix}b{uuid.uuid4().hex}")
+        return self._nodes[term]
 
-def has_blank_node(quad: ox.Quad) -> bool:
-    """Whether a quad contains a blank node, including those in triple terms."""
-    return any(map(_contains_blank_node, (quad.subject, quad.object, quad.graph_name)))
+    def _blank(self, term: Any) -> Any:
+        code = term.value.removeprefix(self._prefix) if isinstance(term, ox.NamedNode) else ""
+        is_skolem = _CODE.fullmatch(code) and term.value != code
+        return ox.BlankNode(code) if is_skolem else term
 
 
-def _contains_blank_node(term: Any) -> bool:
+def _replaced(term: Any, replace_node: Callable[[Any], Any]) -> Any:
+    """A term with its node replaced, or with the nodes in a triple term replaced."""
     if isinstance(term, ox.Triple):
-        return _contains_blank_node(term.subject) or _contains_blank_node(term.object)
-    return isinstance(term, ox.BlankNode)
+        subject, predicate, object_ = term
+        return ox.Triple(
+            _replaced(subject, replace_node), predicate, _replaced(object_, replace_node)
+        )
+    return replace_node(term)
 
 
-class Unskolemizer:
-    """Replaces the Skolem IRIs of a `Skolemizer` with the same base by blank nodes."""
-
-    def __init__(self, base: str) -> None:
-        """`base` is the base IRI of the graph."""
-        self._prefix = _prefix(base)
-
-    def triple(self, triple: ox.Triple) -> ox.Triple:
-        """The triple with blank nodes for Skolem IRIs, including those in triple terms."""
-        return ox.Triple(self._term(triple.subject), triple.predicate, self._term(triple.object))
-
-    def _term(self, term: Any) -> Any:
-        if isinstance(term, ox.Triple):
-            return self.triple(term)
-        if isinstance(term, ox.NamedNode) and term.value.startswith(self._prefix):
-            code = term.value.removeprefix(self._prefix)
-            return ox.BlankNode(code) if _CODE.fullmatch(code) else term
-        return term
+def has_blank_node(statement: Any) -> bool:
+    """Whether a quad or triple contains a blank node, including those in triple terms."""
+    return any(
+        has_blank_node(term) if isinstance(term, ox.Triple) else isinstance(term, ox.BlankNode)
+        for term in statement
+    )

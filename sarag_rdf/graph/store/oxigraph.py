@@ -72,14 +72,13 @@ _LOGGED = 200
 
 
 def _data_block(keyword: str, quads: Iterable[ox.Quad]) -> str:
-    lines = "\n".join(map(_quad_pattern, quads))
+    lines = "\n".join(
+        f"{quad.triple} ."
+        if isinstance(quad.graph_name, ox.DefaultGraph)
+        else f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
+        for quad in quads
+    )
     return f"{keyword} DATA {{\n{lines}\n}}" if lines else ""
-
-
-def _quad_pattern(quad: ox.Quad) -> str:
-    if isinstance(quad.graph_name, ox.DefaultGraph):
-        return f"{quad.triple} ."
-    return f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
 
 
 def open_store(folder: Path) -> ox.Store:
@@ -93,10 +92,7 @@ def open_store(folder: Path) -> ox.Store:
 
 
 def _open_checkpoint(folder: Path) -> tuple[ox.Store, Checkpoint | None]:
-    """The store in a folder as it is now, and its files, which must be kept as long as the store.
-
-    This is retried, because a concurrent writer may be creating the store.
-    """
+    """The store as it is now, and its files, to be kept with it; a writer may be creating it."""
     for pause in _RETRY_DELAYS:
         with suppress(*_ENGINE_ERRORS):
             checkpoint = Checkpoint(folder)
@@ -122,13 +118,14 @@ def _open_error(folder: Path, error: Exception, *, writable: bool) -> StoreError
         return NotAGraphError(f"no graph in {shown_path(folder)}: its creation was interrupted")
     is_denied = any(text in message for text in _PERMISSION)
     if re.search(r"\block", message, re.IGNORECASE) and not is_denied:
+        where = shown_path(folder)
         holder = "this process itself" if "current process" in message else holder_of(folder)
         if holder is None:
             return StoreLockedError(
-                f"another process is writing to {shown_path(folder)}: wait until it has finished"
+                f"another process is writing to {where}: wait until it has finished"
             )
         return StoreLockedError(
-            f"{shown_path(folder)} is locked by {holder}: wait until it has finished, or stop it"
+            f"{where} is locked by {holder}: wait until it has finished, or stop it"
         )
     if writable:
         _raise_if_full(folder, error)
@@ -150,11 +147,7 @@ def _raise_if_full(folder: Path | None, error: Exception) -> None:
 
 
 class OxigraphStore:
-    """A `GraphStore` over a pyoxigraph store.
-
-    Results are materialized before a method returns: pyoxigraph aborts the process when a result
-    is read in a thread other than the one that created it.
-    """
+    """A `GraphStore` over pyoxigraph, which aborts when another thread reads a result."""
 
     is_shared = False
 
@@ -205,10 +198,7 @@ class OxigraphStore:
 
     @property
     def inner(self) -> ox.Store:
-        """The pyoxigraph store, to be used as long as this object exists.
-
-        Raises `StoreError` after `close`.
-        """
+        """The pyoxigraph store, as long as this object exists; `StoreError` after `close`."""
         if self._store is None:
             raise StoreError("this graph is closed: open it again")
         return self._store
@@ -251,19 +241,15 @@ class OxigraphStore:
         self._union.invalidate()
         try:
             self.inner.update(text)
-            self._flush_periodically(len(change.insert) + len(change.delete))
+            self._unflushed += len(change.insert) + len(change.delete)
+            if self._unflushed >= FLUSH_INTERVAL:  # the log ensures durability
+                self._unflushed = 0
+                with suppress(*_ENGINE_ERRORS):
+                    self.inner.flush()
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
         except _ENGINE_ERRORS as error:
             raise self.write_error("nothing changed", error) from error
-
-    def _flush_periodically(self, written: int) -> None:
-        """Flush memory tables to disk every `FLUSH_INTERVAL` quads; the log ensures durability."""
-        self._unflushed += written
-        if self._unflushed >= FLUSH_INTERVAL:
-            self._unflushed = 0
-            with suppress(*_ENGINE_ERRORS):
-                self.inner.flush()
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
         with self._loading() as store:
@@ -284,11 +270,7 @@ class OxigraphStore:
             raise self.write_error("part of the data may be stored", error) from error
 
     def backup(self, folder: Path) -> None:
-        """Copy the store into a folder that does not exist yet.
-
-        On the same file system the tables are hard links to those of this store, so this takes
-        milliseconds. Raises `StoreError`.
-        """
+        """Copy the store into a new folder, by hard links where possible; raises `StoreError`."""
         try:
             self.inner.backup(folder)
         except _ENGINE_ERRORS as error:
@@ -376,7 +358,7 @@ class Checkpoint:
         self.folder = self._scratch.path
         self._inodes: dict[str, int] = {}
         self._descriptors: list[int] = []
-        weakref.finalize(self, _close, self._descriptors)
+        weakref.finalize(self, lambda opened: [*map(os.close, opened)], self._descriptors)
         manifest = _read_manifest(store)
         for _ in range(_ATTEMPTS):
             self._open_new_files(store)
@@ -393,7 +375,10 @@ class Checkpoint:
         """Open and link the files that are not open yet."""
         with os.scandir(store) as entries:
             inodes = {entry.name: entry.inode() for entry in entries if _DATA.fullmatch(entry.name)}
-        _allow_open_files(_DESCRIPTORS * len(inodes))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        count = _DESCRIPTORS * len(inodes)
+        if resource.RLIM_INFINITY not in (soft, hard) and soft < count:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
         for name, _ in inodes.items() - self._inodes.items():
             with suppress(FileNotFoundError):  # it belongs to no state any more
                 descriptor = os.open(store / name, os.O_RDONLY | os.O_CLOEXEC)
@@ -407,19 +392,6 @@ def _read_manifest(store: Path) -> tuple[str, bytes]:
     """The name and content of the current manifest. Raises `FileNotFoundError`."""
     name = (store / "CURRENT").read_text(encoding="ascii").strip()
     return name, (store / name).read_bytes()
-
-
-def _allow_open_files(count: int) -> None:
-    """Raise the limit of this process to the count, or as far as it may be raised."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if resource.RLIM_INFINITY in (soft, hard) or soft >= count:
-        return
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
-
-
-def _close(descriptors: list[int]) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
 
 
 # ------------------------------------------------------------- Unions of some named graphs
@@ -444,11 +416,7 @@ class DefaultGraphUnion:
     def resolve(
         self, store: ox.Store, text: str, graphs: Sequence[str]
     ) -> tuple[ox.Store, dict[str, Any]]:
-        """The store to query, and the dataset as keyword arguments of `pyoxigraph.Store.query`.
-
-        A query that may use GRAPH runs on the whole store, because GRAPH ranges over all named
-        graphs.
-        """
+        """The store to query, and the dataset as keyword arguments of `Store.query`."""
         names = frozenset(graphs)
         if len(names) > FEW_GRAPHS and not uses_graph(text):
             copy = self._copy(store, names)
@@ -477,11 +445,7 @@ _UNLIMITED: Final = 1e6
 def query_in_child(
     folder: Path, text: str, seconds: float, *, union: bool, default_graphs: Sequence[str] | None
 ) -> Table | Triples | bool:
-    """Run a query on the graph in `folder` as it is now; the other arguments are those of `query`.
-
-    `seconds` is the time limit; 0 means none. An interrupt ends the query at once. Raises
-    `QueryTimeoutError`, and what `OxigraphStore.open` and `query` raise.
-    """
+    """Run a query on the graph in `folder`; after `seconds` (0: never) `QueryTimeoutError`."""
     limits = Limits(seconds or _UNLIMITED, half_of_memory())
     try:
         return run(_query, limits, folder, text, union, default_graphs)
@@ -517,11 +481,7 @@ _MAX_COMMAND = 80
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that has a graph open for writing.
-
-    `begun` is the start time of the process in clock ticks, which distinguishes it from a later
-    process with the same id; empty if the system does not provide it.
-    """
+    """A process that has a graph open for writing; `begun` is its start time in clock ticks."""
 
     pid: int
     host: str
@@ -563,33 +523,25 @@ def holder_of(folder: Path) -> Holder | None:
         datetime.fromisoformat(holder.since)
     except (OSError, ValueError, TypeError):
         return None
-    if holder.host == platform.node() and not _is_alive(holder):
+    if holder.host != platform.node():
+        return holder
+    try:
+        os.kill(holder.pid, 0)
+    except (ProcessLookupError, OverflowError, ValueError, TypeError):
         return None
-    return holder
+    except OSError:
+        pass  # a process of another user
+    return holder if _start_time(holder.pid) == holder.begun else None
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the files of killed writers in a graph's folder; requires the lock of the store.
-
-    These are tables of bulk loads that were not committed, options that were not completely
-    written, and working copies.
-    """
+    """Delete what killed writers left in a graph's folder; requires the lock of the store."""
     store = folder / "store"
     for path in (*store.glob("bulk-*.sst"), *store.glob("OPTIONS-*.dbtmp")):
         with suppress(OSError):
             path.unlink()
     for path in folder.glob(f"{COPY}*"):
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_alive(holder: Holder) -> bool:
-    try:
-        os.kill(holder.pid, 0)
-    except (ProcessLookupError, OverflowError, ValueError, TypeError):
-        return False
-    except OSError:
-        pass  # a process of another user
-    return _start_time(holder.pid) == holder.begun
 
 
 def _start_time(pid: int) -> str:

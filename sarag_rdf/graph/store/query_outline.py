@@ -35,6 +35,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 
 from sarag_rdf.base.errors import QueryError
+from sarag_rdf.base.iris import plain_words
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.sandbox import EndedError, run
 from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
@@ -152,14 +153,11 @@ class QueryOutline:
     @property
     def terms(self) -> tuple[QueryTerm, ...]:
         """Classes, properties, entities and literals of patterns and VALUES, in their order."""
+        own = (pattern for pattern in self.patterns if not pattern.service)
+        terms = [term for pattern in own for term in _terms_of(pattern)]
+        terms += [QueryTerm("entity", f"<{iri}>") for iri in self.values]
         by_text: dict[str, QueryTerm] = {}
-        for pattern in self.patterns:
-            if not pattern.service:
-                for term in _terms_of(pattern):
-                    by_text.setdefault(term.text, term)
-        for iri in self.values:
-            by_text.setdefault(f"<{iri}>", QueryTerm("entity", f"<{iri}>"))
-        return tuple(by_text.values())
+        return tuple(dict.fromkeys(by_text.setdefault(term.text, term) for term in terms))
 
 
 def _terms_of(pattern: TriplePattern) -> Iterator[QueryTerm]:
@@ -179,22 +177,15 @@ def _terms_of(pattern: TriplePattern) -> Iterator[QueryTerm]:
 
 
 def outline_of(text: str) -> QueryOutline:
-    """The outline of a query.
-
-    Raises `QueryError` for one that does not parse, is nested too deeply or too long, or uses
-    syntax newer than SPARQL 1.1.
-    """
+    """The outline of a query; raises `QueryError`, also for syntax newer than SPARQL 1.1."""
     check_query(text)
-    if len(text) <= SAFE_LENGTH:
-        return read_outline(text)
     try:
-        return run(read_outline, TRIAL_LIMITS, text)
+        return _read(text) if len(text) <= SAFE_LENGTH else run(_read, TRIAL_LIMITS, text)
     except EndedError as error:
         raise QueryError(f"the SPARQL {error}: simplify it") from error
 
 
-def read_outline(text: str) -> QueryOutline:
-    """`outline_of` without a check of size."""
+def _read(text: str) -> QueryOutline:
     try:
         declarations, tree = parseQuery(_on_lines(text))
         prologue = _Prologue(declarations)
@@ -212,10 +203,7 @@ def read_outline(text: str) -> QueryOutline:
 
 
 def _on_lines(text: str) -> str:
-    """The text with each declaration on a line of its own.
-
-    rdflib does not parse SERVICE on the line of a namespace that ends in a number sign.
-    """
+    """Each declaration on its own line: rdflib does not parse SERVICE on that of ``<a#>``."""
     parts, begin = [], 0
     for token in tokens(text):
         if token.kind == "iri":
@@ -244,22 +232,21 @@ class _Prologue(Prologue):
 
 def _syntax_message(text: str, error: Exception) -> str:
     """The message of the engine, which is clearer, unless it would have to run the query."""
-    reason = undeclared_prefix(text)
-    if reason is None and "SERVICE" not in text.upper():
-        try:
+    reason: object = undeclared_prefix(text)
+    if reason is None and "SERVICE" in text.upper():
+        return f"the SPARQL query cannot be analysed, check its syntax: {error}"
+    try:
+        if reason is None:
             ox.Store().query(text)
-        except SyntaxError as engine_error:
-            return f"the SPARQL query does not parse: {engine_error}"
-        return "only SPARQL 1.1 can be analysed: rewrite the query without newer syntax"
-    if reason is not None:
-        return f"the SPARQL query does not parse: {reason}"
-    return f"the SPARQL query cannot be analysed, check its syntax: {error}"
+            return "only SPARQL 1.1 can be analysed: rewrite the query without newer syntax"
+    except SyntaxError as engine_error:
+        reason = engine_error
+    return f"the SPARQL query does not parse: {reason}"
 
 
 def _outline(tree: CompValue, prefixes: Mapping[str, str]) -> QueryOutline:
     walk = _Walk()
-    walk.visit(tree.where, TriplePattern("", "", ""))
-    walk.visit(tree.valuesClause, TriplePattern("", "", ""))
+    walk.visit([tree.where, tree.valuesClause], TriplePattern("", "", ""))
     if tree.name == "DescribeQuery":
         walk.add_values(tree.var or ())
     clauses = tree.datasetClause or ()
@@ -287,13 +274,10 @@ class _Walk:
 
     def visit(self, node: Any, context: TriplePattern) -> None:
         """`context` is a pattern without terms, which says where the node is."""
-        if isinstance(node, CompValue):
-            self._visit_element(node, context)
-        elif isinstance(node, Iterable) and not isinstance(node, str):
-            for part in node:
+        if not isinstance(node, CompValue):
+            for part in node if isinstance(node, Iterable) and not isinstance(node, str) else ():
                 self.visit(part, context)
-
-    def _visit_element(self, node: CompValue, context: TriplePattern) -> None:
+            return
         if node.name == "TriplesBlock":
             self._add(node.triples, context)
             return
@@ -315,14 +299,16 @@ class _Walk:
         for block in blocks:
             terms = list(block)
             for subject, predicate, object_ in zip(*[iter(terms)] * 3, strict=True):
+                text = self._text(predicate)
+                step = _path_text(predicate, _ONE_STEP) if isinstance(predicate, Path) else text
                 self.patterns.append(
                     replace(
                         context,
                         subject=self._text(subject),
-                        predicate=self._text(predicate),
+                        predicate=text,
                         object=self._text(object_),
                         properties=tuple(dict.fromkeys(_properties(predicate))),
-                        step=_step_text(predicate),
+                        step="" if step == text else step,
                     )
                 )
 
@@ -345,10 +331,7 @@ class _Walk:
 
 
 def _path_text(path: Any, steps: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A property path, with parentheses where its operators bind less closely.
-
-    `steps` replaces modifiers of repeated paths.
-    """
+    """A path with parentheses where its operators bind less closely; `steps` replaces modifiers."""
     if isinstance(path, SequencePath):
         return "/".join(_operand(part, steps, AlternativePath) for part in path.args)
     if isinstance(path, AlternativePath):
@@ -367,12 +350,6 @@ def _path_text(path: Any, steps: Mapping[str, str] = MappingProxyType({})) -> st
 def _operand(path: Any, steps: Mapping[str, str], *looser: type) -> str:
     text = _path_text(path, steps)
     return f"({text})" if isinstance(path, looser) else text
-
-
-def _step_text(path: Any) -> str:
-    """The path with one step in the place of repeated paths; empty if there are none."""
-    text = _path_text(path, _ONE_STEP) if isinstance(path, Path) else ""
-    return "" if not text or text == _path_text(path) else text
 
 
 def _properties(predicate: Any) -> Iterator[str]:
@@ -401,10 +378,7 @@ def group_of(patterns: Iterable[TriplePattern], filters: str = "") -> str:
 
 
 def count(outline: QueryOutline, pattern: TriplePattern, most: int) -> str:
-    """The number of solutions of a pattern in the data set of a query, at most `most`.
-
-    Of paths of any length one step is counted. The data set also holds for the subquery.
-    """
+    """A query for the number of solutions of a pattern, at most `most`, with one step of paths."""
     inner = f"SELECT (1 AS ?one) WHERE {group_of([pattern.single])} LIMIT {most}"
     return f"SELECT (COUNT(*) AS ?n) {outline.dataset} WHERE {{ {{ {inner} }} }}"
 
@@ -428,11 +402,7 @@ def occurrence(outline: QueryOutline, term: QueryTerm) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnusedTerm:
-    """A term of a query that does not occur in the graph, and why.
-
-    `kind` is class, property, entity or literal, `problem` what is missing, and `suggestion` the
-    nearest term that is known, or empty; terms are written with prefixes.
-    """
+    """A term that does not occur in the graph, why, and the nearest known one or nothing."""
 
     kind: str
     term: str
@@ -443,37 +413,25 @@ class UnusedTerm:
 def unused_terms(
     outline: QueryOutline, run_query: Callable[[str], Any], known: Vocabulary
 ) -> tuple[UnusedTerm, ...]:
-    """The terms of a query that do not occur in its data set.
-
-    `known` has the declared classes and properties.
-    """
-    return tuple(
-        _described(outline, run_query, term, known)
-        for term in outline.terms
-        if not term.iri.startswith(UNDECLARED)
-        if not run_query(occurrence(outline, term))
-    )
-
-
-def _described(
-    outline: QueryOutline,
-    run_query: Callable[[str], Any],
-    term: QueryTerm,
-    known: Vocabulary,
-) -> UnusedTerm:
-    shown = compact(term.text, outline.prefixes)
-    if term.kind == "literal":
-        other = _other_language(outline, run_query, term)
-        return UnusedTerm(term.kind, shown, "is not in the graph", other)
-    if term.kind == "entity":
-        return UnusedTerm(term.kind, shown, "is not in the graph")
-    if term.iri in known:
-        return UnusedTerm(term.kind, shown, "is declared, but never used")
-    if term.iri.startswith(_STANDARD):
-        return UnusedTerm(term.kind, shown, "is never used")
-    near = [f"<{iri}>" for iri in nearest(term.iri, term.kind, known)]
-    suggestion = compact(" or ".join(near), outline.prefixes)
-    return UnusedTerm(term.kind, shown, "is not declared in any ontology of the graph", suggestion)
+    """The terms that do not occur in a query's data set; `known` has those that are declared."""
+    unused = []
+    for term in outline.terms:
+        if term.iri.startswith(UNDECLARED) or run_query(occurrence(outline, term)):
+            continue
+        problem, suggestion = "is not in the graph", ""
+        if term.kind == "literal":
+            suggestion = _other_language(outline, run_query, term)
+        elif term.kind != "entity" and term.iri in known:
+            problem = "is declared, but never used"
+        elif term.kind != "entity" and term.iri.startswith(_STANDARD):
+            problem = "is never used"
+        elif term.kind != "entity":
+            problem = "is not declared in any ontology of the graph"
+            near = " or ".join(f"<{iri}>" for iri in nearest(term.iri, term.kind, known))
+            suggestion = compact(near, outline.prefixes)
+        shown = compact(term.text, outline.prefixes)
+        unused.append(UnusedTerm(term.kind, shown, problem, suggestion))
+    return tuple(unused)
 
 
 def _other_language(outline: QueryOutline, run_query: Callable[[str], Any], term: QueryTerm) -> str:
@@ -497,16 +455,10 @@ def nearest(iri: str, kind: str, known: Vocabulary) -> list[str]:
     names: dict[str, list[str]] = {}
     for other, (other_kind, labels) in sorted(known.items()):
         if other_kind == kind:
-            for name in {_plain_name(other), *map(str.casefold, labels)}:
+            for name in map(str.casefold, {plain_words(other), *labels}):
                 names.setdefault(name, []).append(other)
-    closest = get_close_matches(_plain_name(iri), sorted(names), 1)
+    closest = get_close_matches(plain_words(iri).casefold(), sorted(names), 1)
     return names[closest[0]][:MOST_SUGGESTED] if closest else []
-
-
-def _plain_name(iri: str) -> str:
-    """The words of a local name."""
-    local = re.split(r"[#/:]", iri.rstrip("#/:"))[-1]
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+", " ", local).casefold()
 
 
 def compact(text: str, prefixes: Mapping[str, str]) -> str:

@@ -27,52 +27,30 @@ Solution = Sequence[Any]
 """The terms of a solution; None for an unbound variable."""
 _XML_HEADER = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
 _STRING = XSD.string.value
+_PARTS = ("subject", "predicate", "object")
 _quote_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def serialize_results(result: Table | Triples | bool, format_: str) -> str:
-    """Serialize a result as text, in any format but ``table``.
-
-    Triples can be written as turtle or ntriples, solutions as csv, tsv or json, and booleans as
-    json. Raises `UsageError` for other combinations.
-    """
+    """Serialize a result in a format that it can have; raises `UsageError` for others."""
     if isinstance(result, Triples):
-        return _serialize_triples(result, format_)
-    if format_ == "json":
-        return json.dumps(_json_results(result), ensure_ascii=False, indent=2) + "\n"
-    if format_ in ("csv", "tsv"):
-        if isinstance(result, bool):
-            raise UsageError("an ASK result has no rows: choose --format json or table")
-        parts = (
-            encode_header(result.variables, format_),
-            *encode_rows(result.variables, result.rows, format_),
-        )
-        return b"".join(parts).decode()
-    raise UsageError(f"cannot write rows as {format_}: choose table, csv, tsv or json")
-
-
-def _serialize_triples(result: Triples, format_: str) -> str:
-    formats = {"turtle": ox.RdfFormat.TURTLE, "ntriples": ox.RdfFormat.N_TRIPLES}
-    if format_ not in formats:
-        raise UsageError(f"cannot write triples as {format_}: choose turtle or ntriples")
-    triples = sorted(set(result.triples), key=str)
-    data = ox.serialize(triples, format=formats[format_], prefixes=PREFIXES)
-    return (data or b"").decode("utf-8")
-
-
-def _json_results(result: Table | bool) -> dict[str, Any]:
-    """SPARQL 1.1 Query Results JSON Format."""
+        formats = {"turtle": ox.RdfFormat.TURTLE, "ntriples": ox.RdfFormat.N_TRIPLES}
+        if format_ not in formats:
+            raise UsageError(f"cannot write triples as {format_}: choose turtle or ntriples")
+        triples = sorted(set(result.triples), key=str)
+        return (ox.serialize(triples, None, formats[format_], prefixes=PREFIXES) or b"").decode()
+    if format_ not in ("csv", "tsv", "json"):
+        raise UsageError(f"cannot write rows as {format_}: choose table, csv, tsv or json")
     if isinstance(result, bool):
-        return {"head": {}, "boolean": result}
-    bindings = [
-        {
-            name: _json_term(term)
-            for name, term in zip(result.variables, row, strict=True)
-            if term is not None
-        }
-        for row in result.rows
-    ]
-    return {"head": {"vars": list(result.variables)}, "results": {"bindings": bindings}}
+        if format_ != "json":
+            raise UsageError("an ASK result has no rows: choose --format json or table")
+        data = encode_boolean(result, format_)
+    else:
+        rows = encode_rows(result.variables, result.rows, format_)
+        data = encode_header(result.variables, format_) + b"".join(rows) + encode_footer(format_)
+    if format_ == "json":
+        return json.dumps(json.loads(data), ensure_ascii=False, indent=2) + "\n"
+    return data.decode()
 
 
 def encode_boolean(value: bool, format_: str) -> bytes:
@@ -113,18 +91,26 @@ def encode_rows(
     if format_ == "json":
         separator = "\n"
         keys = [f"{_quote_json(name)}:" for name in variables]
-        for row in rows:
-            yield (separator + _json_row(keys, row)).encode()
+        for row in rows:  # this is where a large result spends most of its time
+            pairs = zip(keys, row, strict=True)
+            cells = ",".join(key + _json_cell(term) for key, term in pairs if term is not None)
+            yield f"{separator}{{{cells}}}".encode()
             separator = ",\n"
     elif format_ == "xml":
         for row in rows:
-            yield _xml_row(variables, row).encode()
+            cells = "".join(
+                f"<binding name={quoteattr(name)}>{_xml_term(term)}</binding>"
+                for name, term in zip(variables, row, strict=True)
+                if term is not None
+            )
+            yield f"<result>{cells}</result>\n".encode()
     elif format_ == "csv":
         for row in rows:
             yield _csv_line([plain_text(term) for term in row])
     else:
         for row in rows:
-            yield ("\t".join("" if t is None else _tsv_term(t) for t in row) + "\n").encode()
+            cells = "\t".join("" if t is None else str(t).replace("\t", "\\t") for t in row)
+            yield f"{cells}\n".encode()
 
 
 def plain_text(term: Any) -> str:
@@ -142,52 +128,22 @@ def _csv_line(values: Sequence[str]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _tsv_term(term: Any) -> str:
-    """A term in Turtle syntax, on one line and without tabs."""
-    return str(term).replace("\t", "\\t")
-
-
-def _json_row(keys: Sequence[str], row: Solution) -> str:
-    """A row with its encoded keys; this is where a large result spends most of its time."""
-    cells = (
-        key + _json_cell(term) for key, term in zip(keys, row, strict=True) if term is not None
-    )
-    return "{" + ",".join(cells) + "}"
-
-
 def _json_cell(term: Any) -> str:
-    """`_json_term` as text, faster for IRIs and strings."""
-    if isinstance(term, ox.NamedNode):
-        return f'{{"type":"uri","value":{_quote_json(term.value)}}}'
-    if isinstance(term, ox.Literal) and term.datatype.value == _STRING:
-        return f'{{"type":"literal","value":{_quote_json(term.value)}}}'
-    return json.dumps(_json_term(term), ensure_ascii=False, separators=(",", ":"))
-
-
-def _json_term(term: Any) -> dict[str, Any]:
     """A term in the SPARQL JSON format, with triple terms as in SPARQL 1.2."""
-    if isinstance(term, ox.NamedNode):
-        return {"type": "uri", "value": term.value}
-    if isinstance(term, ox.BlankNode):
-        return {"type": "bnode", "value": term.value}
     if isinstance(term, ox.Triple):
-        parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
-        return {"type": "triple", "value": {k: _json_term(v) for k, v in parts.items()}}
-    literal = {"type": "literal", "value": term.value}
+        parts = zip(_PARTS, term, strict=True)
+        value = ",".join(f'"{name}":{_json_cell(part)}' for name, part in parts)
+        return f'{{"type":"triple","value":{{{value}}}}}'
+    value = _quote_json(term.value)
+    if isinstance(term, ox.NamedNode):
+        return f'{{"type":"uri","value":{value}}}'
+    if isinstance(term, ox.BlankNode):
+        return f'{{"type":"bnode","value":{value}}}'
     if term.language:
-        literal["xml:lang"] = term.language
+        value += f',"xml:lang":{_quote_json(term.language)}'
     elif term.datatype.value != _STRING:
-        literal["datatype"] = term.datatype.value
-    return literal
-
-
-def _xml_row(variables: Sequence[str], row: Solution) -> str:
-    cells = (
-        f"<binding name={quoteattr(name)}>{_xml_term(term)}</binding>"
-        for name, term in zip(variables, row, strict=True)
-        if term is not None
-    )
-    return f"<result>{''.join(cells)}</result>\n"
+        value += f',"datatype":{_quote_json(term.datatype.value)}'
+    return f'{{"type":"literal","value":{value}}}'
 
 
 def _xml_term(term: Any) -> str:
@@ -196,14 +152,15 @@ def _xml_term(term: Any) -> str:
     if isinstance(term, ox.BlankNode):
         return f"<bnode>{_xml_text(term.value)}</bnode>"
     if isinstance(term, ox.Triple):
-        parts = (("subject", term.subject), ("predicate", term.predicate), ("object", term.object))
+        parts = zip(_PARTS, term, strict=True)
         inner = "".join(f"<{name}>{_xml_term(part)}</{name}>" for name, part in parts)
         return f"<triple>{inner}</triple>"
+    attribute = f" datatype={quoteattr(term.datatype.value)}"
     if term.language:
-        return f"<literal xml:lang={quoteattr(term.language)}>{_xml_text(term.value)}</literal>"
-    if term.datatype.value == _STRING:
-        return f"<literal>{_xml_text(term.value)}</literal>"
-    return f"<literal datatype={quoteattr(term.datatype.value)}>{_xml_text(term.value)}</literal>"
+        attribute = f" xml:lang={quoteattr(term.language)}"
+    elif term.datatype.value == _STRING:
+        attribute = ""
+    return f"<literal{attribute}>{_xml_text(term.value)}</literal>"
 
 
 def _xml_text(value: str) -> str:
@@ -215,10 +172,7 @@ def _xml_text(value: str) -> str:
 
 
 def parse_json_results(data: Any) -> Table | bool:
-    """A SELECT or ASK result in the SPARQL JSON format.
-
-    Raises KeyError, TypeError, AttributeError or ValueError for other data.
-    """
+    """A SELECT or ASK result in JSON; raises KeyError, TypeError, AttributeError, ValueError."""
     if "boolean" in data:
         if not isinstance(data["boolean"], bool):
             raise TypeError
@@ -233,22 +187,8 @@ def parse_json_results(data: Any) -> Table | bool:
     return Table(variables, rows)
 
 
-def parse_tsv_results(text: str) -> Table | bool:
-    """A SELECT or ASK result in the SPARQL TSV format; raises SyntaxError or ValueError."""
-    parsed = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
-    if isinstance(parsed, ox.QueryBoolean):
-        return bool(parsed)
-    if not isinstance(parsed, ox.QuerySolutions):
-        raise ValueError("neither rows nor a boolean")  # noqa: TRY004 - as documented
-    variables = tuple(variable.value for variable in parsed.variables)
-    return Table(variables, [tuple(row) for row in parsed])
-
-
 def _term(value: dict[str, Any], depth: int = 0) -> Any:
-    """A term of the SPARQL JSON format, or ``typed-literal`` of Virtuoso.
-
-    `depth` counts the enclosing triple terms; raises ValueError if there are too many.
-    """
+    """A term of the SPARQL JSON format or of Virtuoso's; raises ValueError if nested too deeply."""
     kind, text = value["type"], value["value"]
     if kind == "uri":
         return ox.NamedNode(text)
@@ -257,8 +197,7 @@ def _term(value: dict[str, Any], depth: int = 0) -> Any:
     if kind == "triple":
         if depth == DEEPEST_TERM:
             raise ValueError("triple terms are nested too deeply")
-        parts = ("subject", "predicate", "object")
-        return ox.Triple(*(_term(text[part], depth + 1) for part in parts))
+        return ox.Triple(*(_term(text[part], depth + 1) for part in _PARTS))
     if kind not in ("literal", "typed-literal"):
         raise ValueError(kind)
     if "xml:lang" in value:
@@ -274,11 +213,7 @@ _SECONDS: Final = 120.0
 
 
 def parse_in_sandbox(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
-    """The triples of `data`, in order, parsed in a child process.
-
-    Raises SyntaxError and ValueError as the parser does, also for triple terms that are nested too
-    deeply, and `EndedError` for data on which the parser crashes or exceeds its limits.
-    """
+    """Parse triples in a child process; raises SyntaxError, ValueError and `EndedError`."""
     if len(data) > _SAFE_SIZE:
         limits = Limits(_SECONDS, half_of_memory())
         data, syntax = run(_as_ntriples, limits, data, syntax.media_type), ox.RdfFormat.N_TRIPLES

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, NewType
 from typing import Literal as OneOf
 
 import pyoxigraph as ox
@@ -35,11 +35,7 @@ _MAX_VALUE = 200
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A SHACL result as strings: focus node, path, message, value (may be empty), component.
-
-    `path` is the IRI of a property; empty for the focus node itself and for other paths.
-    `component` is the local name of the constraint component, such as MinCountConstraintComponent.
-    """
+    """A SHACL result as strings; `path` is empty but for a property, `component` a local name."""
 
     focus: str
     path: str
@@ -79,15 +75,14 @@ _WRITTEN: Final = (
 """The properties of results in a report, in their order; nested results are left out."""
 
 
-def report_of(ntriples: str, triples: int) -> ValidationReport:
-    """The report of an engine in N-Triples, sorted by focus node, path and message.
-
-    `triples` is the number of triples that were validated.
-    """
+def _report_of(ntriples: str, triples: int) -> ValidationReport:
+    """The report of an engine in N-Triples, sorted by focus node, path and message."""
     by_subject = _by_subject(ntriples, ox.RdfFormat.N_TRIPLES)
     nodes = [t.object for ts in by_subject.values() for t in ts if t.predicate == SH.result]
     results = [_properties(by_subject[node]) for node in nodes]
-    ordered = sorted(((_violation(result), result) for result in results), key=_by_focus)
+    ordered = sorted(
+        ((_violation(result), result) for result in results), key=lambda pair: astuple(pair[0])
+    )
     return ValidationReport(
         not ordered,
         triples,
@@ -99,8 +94,7 @@ def report_of(ntriples: str, triples: int) -> ValidationReport:
 def violations_of(turtle: str) -> tuple[Violation, ...]:
     """The violations in a report as Turtle, sorted by focus node, path and message."""
     nodes = map(_properties, _by_subject(turtle, ox.RdfFormat.TURTLE).values())
-    results = ((_violation(node), node) for node in nodes if SH.focusNode in node)
-    return tuple(violation for violation, _ in sorted(results, key=_by_focus))
+    return tuple(sorted((_violation(n) for n in nodes if SH.focusNode in n), key=astuple))
 
 
 def _by_subject(text: str, format_: ox.RdfFormat) -> dict[Node, list[Triple]]:
@@ -136,10 +130,6 @@ def _text(node: Node | None) -> str:
     if node is None:
         return ""
     return str(node) if isinstance(node, Triple) else node.value
-
-
-def _by_focus(pair: tuple[Violation, Properties]) -> tuple[str, ...]:
-    return astuple(pair[0])
 
 
 def _report_triples(
@@ -187,22 +177,8 @@ Validator = Callable[[str], str]
 """Validates triples in N-Triples; the result is a report in N-Triples."""
 
 
-class Shapes:
-    """A shapes graph. Each engine compiles it once, at its first validation."""
-
-    def __init__(self, ntriples: str) -> None:
-        self._ntriples = ntriples
-        self._validators: dict[ShaclEngine, Validator] = {}
-
-    def validator(self, engine: ShaclEngine) -> Validator:
-        """The compiled shapes.
-
-        Raises `SaragError` if the shapes graph is invalid, `MissingDependencyError` without the
-        package of the engine.
-        """
-        if engine not in self._validators:
-            self._validators[engine] = _COMPILERS[engine](self._ntriples)
-        return self._validators[engine]
+Shapes = NewType("Shapes", str)
+"""A shapes graph in N-Triples. Each engine compiles it once, at its first validation."""
 
 
 @cache
@@ -212,10 +188,7 @@ def read_shapes(*names: str) -> Shapes:
 
 
 def parse_shapes(*files: bytes) -> Shapes:
-    """The shapes of Turtle files, as one shapes graph.
-
-    Raises `SaragError` if a file is not Turtle, or has a query that could reach the network.
-    """
+    """The shapes of Turtle files; raises `SaragError`, also for SERVICE or FROM in a query."""
     try:
         triples = [
             quad.triple
@@ -253,7 +226,13 @@ def validate(
     if engine not in ENGINES:
         raise UsageError(f"unknown engine '{engine}': use one of {', '.join(ENGINES)}")
     text = _ntriples(data)
-    return report_of(shapes.validator(engine)(text + _ntriples(axioms)), text.count("\n"))
+    report = _validator(engine, shapes)(text + _ntriples(axioms))
+    return _report_of(report, text.count("\n"))
+
+
+@lru_cache(maxsize=8)
+def _validator(engine: ShaclEngine, shapes: Shapes) -> Validator:
+    return _COMPILERS[engine](shapes)
 
 
 def _ntriples(data: Iterable[Triple | Quad]) -> str:

@@ -113,22 +113,18 @@ def _reject_partial(response: httpx.Response) -> None:
 
 
 def _media_type_error(response: httpx.Response) -> RemoteStoreError:
-    url, media_type = _url(response), _media_type(response)
-    if media_type in ("text/html", "application/xhtml+xml"):
-        return RemoteStoreError(
-            f"{url} returned a web page instead of results: give the URL of the query endpoint "
-            "itself"
-        )
+    media_type = _media_type(response)
+    is_page = media_type in ("text/html", "application/xhtml+xml")
+    what = "a web page" if is_page else f"the unexpected media type {media_type}"
     return RemoteStoreError(
-        f"{url} returned the unexpected media type {media_type}: check that this is a SPARQL query "
-        "endpoint"
+        f"{_url(response)} returned {what} instead of results: check that this is the URL of the "
+        "query endpoint itself"
     )
 
 
 def _syntax_error(response: httpx.Response) -> RemoteStoreError:
     url, tail = _url(response), response.content[-_TAIL:].decode("utf-8", "replace")
-    match = _CANCELLED.search(tail)
-    if match:
+    if match := _CANCELLED.search(tail):
         message = summarize(tail[max(0, match.start() - 80) : match.end() + 80])
         return RemoteTimeoutError(f"{url} cancelled its response: {message}: request less")
     return RemoteTruncatedError(
@@ -154,29 +150,27 @@ DataSet = Mapping[str, Sequence[str]]
 """Parameters of the protocol that choose what a query sees, with their values."""
 
 
-class ProtocolRequest(SPARQLWrapper):
-    """Builds requests of the SPARQL 1.1 Protocol as HTML forms, without sending them.
+def _form(
+    url: str, text: str, accept: str, dataset: DataSet, *, update: bool
+) -> urllib.request.Request:
+    """A request of the SPARQL 1.1 Protocol as an HTML form, which is not sent.
 
-    SPARQLWrapper would send them with ``urllib.request.urlopen``: its timeout is for each wait and
+    SPARQLWrapper would send it with ``urllib.request.urlopen``: its timeout is for each wait and
     not for the whole reply, a reply may have any size, and redirects are followed with the
-    credentials of the request. So `request` hands the request over to the client of this library.
+    credentials of the request.
     """
-
-    def __init__(self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool) -> None:
-        super().__init__(url, updateEndpoint=url, agent=user_agent())
-        self.setMethod(POST)
-        self.setRequestMethod(URLENCODED)
-        self.setOnlyConneg(True)
-        self.addCustomHttpHeader("Accept", accept)
-        for name, values in dataset.items():
-            for value in values:
-                self.addParameter(name, value)
-        self.queryString = text
-        self.queryType = "INSERT" if update else "SELECT"
-
-    def request(self) -> urllib.request.Request:
-        """The request with its headers and body."""
-        return self._createRequest()
+    form = SPARQLWrapper(url, updateEndpoint=url, agent=user_agent())
+    form.setMethod(POST)
+    form.setRequestMethod(URLENCODED)
+    form.setOnlyConneg(True)
+    form.addCustomHttpHeader("Accept", accept)
+    for name, values in dataset.items():
+        for value in values:
+            form.addParameter(name, value)
+    form.queryString = text
+    form.queryType = "INSERT" if update else "SELECT"
+    request: urllib.request.Request = form._createRequest()
+    return request
 
 
 @cache
@@ -197,9 +191,9 @@ class SparqlClient:
     def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
         self.remote = remote
         self._backoff = backoff
-        names = ("SARAG_SPARQL_TOKEN", "SARAG_SPARQL_USER", "SARAG_SPARQL_PASSWORD")
         self._token, self._user, self._password = (
-            os.environ.get(name, "") if remote.has_credentials else "" for name in names
+            os.environ.get(f"SARAG_SPARQL_{name}", "") if remote.has_credentials else ""
+            for name in ("TOKEN", "USER", "PASSWORD")
         )
         if self._user:
             remember(base64.b64encode(f"{self._user}:{self._password}".encode()).decode())
@@ -219,13 +213,9 @@ class SparqlClient:
     def _form(
         self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool
     ) -> httpx.Response:
-        form = ProtocolRequest(url, text, accept, dataset, update=update).request()
-        request = self._http.build_request(
-            form.get_method(),
-            form.full_url,
-            headers=dict(form.header_items()),
-            content=cast("bytes", form.data),
-        )
+        form = _form(url, text, accept, dataset, update=update)
+        content, headers = cast("bytes", form.data), dict(form.header_items())
+        request = self._http.build_request("POST", form.full_url, headers=headers, content=content)
         return self._with_retries(request, idempotent=not update)
 
     def store(self, method: str, graph: str, body: bytes | None = None) -> httpx.Response:
@@ -326,9 +316,8 @@ def _media_type(response: httpx.Response) -> str:
 
 def _is_lost(error: BaseException | None) -> bool:
     """Whether the endpoint closed the connection before it answered."""
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "disconnected" in str(error)
-    return isinstance(error, httpx.ReadError)
+    is_cut = isinstance(error, httpx.RemoteProtocolError) and "disconnected" in str(error)
+    return is_cut or isinstance(error, httpx.ReadError)
 
 
 _TIMEOUT = re.compile(
@@ -366,19 +355,16 @@ def error_for_status(response: httpx.Response) -> StoreError:
                 f"{url} does not support this request ({status}){detail}: check the path of "
                 "the endpoint"
             )
-        case 408 | 504:
-            return _timeout_error(url, status, detail)
-        case 413 | 414:
-            return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
         case 429 | 503:
             wait = retry_after(response.headers.get("Retry-After", ""))
             when = "" if wait is None else f" for {wait:.0f} s"
             return RemoteRateLimitError(
                 f"{url} is overloaded ({status}){when}{detail}: try again later"
             )
-    if _TIMEOUT.search(message):
-        return _timeout_error(url, status, detail)
-    if _TOO_LARGE.search(message):
+    is_large = status in (413, 414)
+    if status in (408, 504) or (_TIMEOUT.search(message) and not is_large):
+        return RemoteTimeoutError(f"{url} exceeded its time limit ({status}){detail}: request less")
+    if is_large or _TOO_LARGE.search(message):
         return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
     if status == 400 or (status == 500 and _SYNTAX.search(message)):
         return QueryError(f"{url} rejected the SPARQL{detail or ' (400)'}")
@@ -392,7 +378,3 @@ def summarize(body: str) -> str:
         body = html.unescape(body)
     line = " ".join(body.partition("SPARQL query:")[0].split())  # Virtuoso repeats the query
     return line if len(line) <= _MAX_MESSAGE else line[:_MAX_MESSAGE] + "..."
-
-
-def _timeout_error(url: str, status: int, detail: str) -> RemoteTimeoutError:
-    return RemoteTimeoutError(f"{url} exceeded its time limit ({status}){detail}: request less")

@@ -66,6 +66,11 @@ class SparqlStore:
     def _writing_client(self) -> SparqlClient:
         if not self._writable:
             raise StoreError("this graph was opened read-only")
+        if not self._remote.update_url:
+            raise UsageError(
+                f"the update endpoint of {self._url} is not known: give its URL with --update-url, "
+                "and its graph store with --store-url if it has one"
+            )
         return self._open_client
 
     def query(
@@ -95,14 +100,30 @@ class SparqlStore:
         return Table(result.variables, [tuple(row[column] for column in order) for row in rows])
 
     def apply(self, change: Change) -> None:
-        """Apply a change in several requests, not atomically.
+        """Apply a change in several requests, in an order that makes an interruption detectable.
 
-        See docs/how-to/use-a-sparql-endpoint.md.
+        The old revision is deleted first, and the new one is inserted last; the checksum of a
+        source is the last triple of its graph. See docs/how-to/use-a-sparql-endpoint.md.
         """
-        write_change(self._writing_client, change)
+        client = self._writing_client
+        replacements: defaultdict[str, list[Quad]] = defaultdict(list)
+        additions: list[Quad] = []
+        for quad in change.insert:
+            graph = iri(quad.graph_name)
+            (replacements[graph] if graph in change.drop else additions).append(quad)
+        for is_revision in (True, False):
+            deleted = (q for q in change.delete if (q.predicate == SARAG.revision) is is_revision)
+            _update(client, "DELETE", deleted)
+        _update(client, "INSERT", (quad for quad in additions if quad.predicate != SARAG.revision))
+        for graph in change.drop:
+            ordered = sorted(replacements[graph], key=lambda quad: quad.predicate == SARAG.sha256)
+            _replace(client, graph, ordered)
+        for graph in change.create:
+            client.update(f"CREATE SILENT GRAPH <{graph}>")
+        _update(client, "INSERT", (quad for quad in additions if quad.predicate == SARAG.revision))
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
-        add_quads(self._writing_client, quads)
+        _update(self._writing_client, "INSERT", quads)
 
     def load_ntriples(self, data: bytes, graph: str) -> None:
         name = ox.NamedNode(graph)
@@ -110,9 +131,7 @@ class SparqlStore:
         self.load(ox.Quad(t.subject, t.predicate, t.object, name) for t in triples)
 
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
-        names = [graph] if graph is not None else self.graphs()
-        for name in names:
-            node = ox.NamedNode(name)
+        for node in map(ox.NamedNode, self.graphs() if graph is None else [graph]):
             rows = self.select(f"SELECT ?s ?p ?o WHERE {{ GRAPH {node} {{ ?s ?p ?o }} }}", "s").rows
             yield from (ox.Quad(s, p, o, node) for s, p, o in rows)
 
@@ -125,11 +144,7 @@ class SparqlStore:
         self._client = None
 
     def _dataset(self, text: str, union: bool, default_graphs: Sequence[str] | None) -> DataSet:
-        """The protocol parameters for the dataset of a query.
-
-        ``union-default-graph`` is an extension of Oxigraph. If a default graph is given, GRAPH
-        ranges only over the named graphs that are given as well.
-        """
+        """The protocol parameters; with default graphs, GRAPH ranges over the given named ones."""
         if default_graphs is None:
             return {"union-default-graph": ["true"]} if union else {}
         named = self.graphs() if uses_graph(text) else []
@@ -352,42 +367,6 @@ BYTES = 1_000_000
 """The maximum size of a request in bytes, unless a single triple is larger."""
 
 
-def add_quads(client: SparqlClient, quads: Iterable[Quad]) -> None:
-    """Add quads to their graphs, in batches."""
-    _check(client)
-    _update(client, "INSERT", quads)
-
-
-def write_change(client: SparqlClient, change: Change) -> None:
-    """Apply a change in an order that makes an interruption detectable.
-
-    The old revision is deleted first, and the new one is inserted last; the checksum of a source is
-    the last triple of its graph.
-    """
-    _check(client)
-    replacements: defaultdict[str, list[Quad]] = defaultdict(list)
-    additions: list[Quad] = []
-    for quad in change.insert:
-        graph = iri(quad.graph_name)
-        (replacements[graph] if graph in change.drop else additions).append(quad)
-    _update(client, "DELETE", [quad for quad in change.delete if _is_revision(quad)])
-    _update(client, "DELETE", [quad for quad in change.delete if not _is_revision(quad)])
-    _update(client, "INSERT", [quad for quad in additions if not _is_revision(quad)])
-    for graph in change.drop:
-        _replace(client, graph, sorted(replacements[graph], key=_is_checksum))
-    for graph in change.create:
-        client.update(f"CREATE SILENT GRAPH <{graph}>")
-    _update(client, "INSERT", [quad for quad in additions if _is_revision(quad)])
-
-
-def _is_revision(quad: Quad) -> bool:
-    return quad.predicate == SARAG.revision
-
-
-def _is_checksum(quad: Quad) -> bool:
-    return quad.predicate == SARAG.sha256
-
-
 def _replace(client: SparqlClient, graph: str, quads: Sequence[Quad]) -> None:
     """Replace the content of a graph; without quads it is dropped."""
     if not quads or not client.remote.store_url:
@@ -402,14 +381,6 @@ def _update(client: SparqlClient, verb: str, quads: Iterable[Quad]) -> None:
     lines = (f"GRAPH {quad.graph_name} {{ {quad.triple} }}" for quad in quads)
     for batch in _batches(lines, UPDATE_TRIPLES):
         client.update(f"{verb} DATA {{\n" + "\n".join(batch) + "\n}")
-
-
-def _check(client: SparqlClient) -> None:
-    if not client.remote.update_url:
-        raise UsageError(
-            f"the update endpoint of {client.remote.query_url} is not known: give its URL with "
-            "--update-url, and its graph store with --store-url if it has one"
-        )
 
 
 def _batches(lines: Iterable[str], max_lines: int) -> Iterator[list[str]]:

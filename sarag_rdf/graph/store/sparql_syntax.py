@@ -11,9 +11,8 @@ import contextlib
 import re
 import resource
 import threading
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import pyoxigraph as ox
@@ -63,18 +62,9 @@ def tokens(text: str) -> Iterator[Token]:
             yield Token(kind, match.group(), match.start(), match["prefix"] or "")
 
 
-def keywords(text: str) -> set[str]:
-    """The words of a query that are not part of a term, in upper case.
-
-    Prefixes of names are among them, because Oxigraph reads ``GRAPH:g`` as ``GRAPH :g``.
-    """
-    words = (token.prefix or token.text for token in tokens(text) if token.kind in ("word", "name"))
-    return {word.upper() for word in words}
-
-
 def uses_graph(text: str) -> bool:
-    """Whether a query may contain a GRAPH pattern."""
-    return "GRAPH" in keywords(text)
+    """Whether a query may contain a GRAPH pattern; Oxigraph reads ``GRAPH:g`` as ``GRAPH :g``."""
+    return any("GRAPH" in (token.text.upper(), token.prefix.upper()) for token in tokens(text))
 
 
 def undeclared_prefixes(text: str) -> dict[str, int]:
@@ -94,16 +84,16 @@ def undeclared_prefixes(text: str) -> dict[str, int]:
 
 def undeclared_prefix(text: str) -> str | None:
     """An error message for the first prefix that is used without a declaration, or None."""
-    for prefix, line in undeclared_prefixes(text).items():
-        return f"prefix {prefix}: is not declared (line {line})"
-    return None
+    missing = undeclared_prefixes(text).items()
+    return next((f"prefix {p}: is not declared (line {line})" for p, line in missing), None)
 
 
 # ------------------------------------------------------------------ Data set and network access
 
 
-_ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
-"""Codepoint escapes, which rdflib replaces before it parses."""
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
+_EXPRESSION: Final = re.compile(r"[()',&=!?]")
+"""In what looks like an IRI, but may be two comparisons: ``FILTER(1<2)SERVICE?x#>``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,53 +104,36 @@ class QueryTraits:
     reaches_network: bool
 
 
-def node_names(node: object) -> set[str]:
-    """The names of all nodes of an rdflib parse tree or algebra."""
-    from pyparsing import ParseResults
-    from rdflib.plugins.sparql.parserutils import CompValue
-
-    names: set[str] = set()
-    todo = [node]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, CompValue):
-            names.add(part.name)
-            todo.extend(part.values())
-        elif isinstance(part, list | tuple | ParseResults):
-            todo.extend(part)
-    return names
-
-
-def interpretations(text: str) -> set[str]:
-    """The text as interpreted by rdflib and by Oxigraph; see `inspect_query`."""
-    lines = text.replace("\r", "\n")
-    return {lines, _ESCAPE.sub("x", lines)}
-
-
 def inspect_query(text: str) -> QueryTraits:
-    """Determine the traits of a query from rdflib's parse tree.
+    """Determine the traits of a query by its tokens; what may be SERVICE counts as SERVICE.
 
-    Oxigraph and rdflib interpret some texts differently: rdflib replaces codepoint escapes before
-    it parses, Oxigraph only within strings and IRIs; and a carriage return ends a comment for
-    Oxigraph only. Therefore both interpretations are parsed. A query that rdflib cannot parse
-    (Oxigraph supports newer syntax) counts as reaching the network if it contains the letters
-    SERVICE anywhere, or an escape that may hide them. A text without the letters SERVICE or FROM is
-    not parsed. Raises `QueryError` for a query that is nested too deeply or too long
-    (`check_size`).
+    Keywords may follow each other without a space, and ``SERVICE:g {`` is a keyword and a name.
+    Codepoint escapes may be replaced before the text is parsed, or only within strings and IRIs, so
+    both texts are inspected. Where it is uncertain which tokens there are, the letters SERVICE
+    suffice anywhere. Raises `QueryError` for a query that is nested too deeply or too long.
     """
     check_size(text)
-    upper = text.upper()
-    if "SERVICE" not in upper and "FROM" not in upper and not _ESCAPE.search(text):
-        return QueryTraits(names_dataset=False, reaches_network=False)
-    from rdflib.plugins.sparql.parser import parseQuery
+    words: set[str] = set()
+    reaches_network = False
+    for reading in {text, _ESCAPE.sub(_unescaped, text)}:
+        is_certain, prefix = True, ""
+        for token in tokens(reading):
+            if token.kind == "word" or (token.text == "{" and prefix):
+                words.add((prefix or token.text).upper())
+            elif token.kind == "iri" and _EXPRESSION.search(token.text):
+                is_certain = False
+            is_certain = is_certain and token.kind != "unended" and token.text != "\\"
+            prefix = token.prefix
+        reaches_network |= not is_certain and "SERVICE" in reading.upper()
+    return QueryTraits(
+        any("FROM" in word for word in words),
+        reaches_network or any("SERVICE" in word for word in words),
+    )
 
-    try:
-        names = set().union(*(node_names(parseQuery(t)) for t in interpretations(text)))
-    except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many types; Oxigraph decides
-        lines = text.replace("\r", "\n")
-        has_escape = _ESCAPE.search(lines) is not None
-        return QueryTraits("FROM" in keywords(lines), "SERVICE" in upper or has_escape)
-    return QueryTraits("DatasetClause" in names, "ServiceGraphPattern" in names)
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = int(escape[1] or escape[2], 16)
+    return chr(code) if code < 0x110000 else escape[0]
 
 
 def dataset_clauses(text: str, base: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -198,131 +171,58 @@ def refuse_network(traits: QueryTraits) -> None:
 
 MAX_DEPTH: Final = 100
 """The maximum nesting of brackets."""
-MAX_COUNTS: Final = {
-    "clauses (OPTIONAL, UNION, FILTER, BIND and the like)": 500,
-    "joined groups or VALUES": 100,
-    "triple patterns in one group": 150,
-    "path steps": 300,
-    "operators in one expression": 2_000,
-}
-"""The maximum number of each kind of syntax element in a query or update."""
-_CLAUSES, _JOINS, _PATTERNS, _STEPS, _OPERATORS = MAX_COUNTS
-
+MAX_PATTERNS: Final = 150
+"""The maximum number of triple patterns and steps of paths in one group."""
 ADVICE: Final = "split it into several, and put long lists of values into one VALUES"
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
-_CLAUSE_WORDS: Final = frozenset(
-    {
-        *("OPTIONAL", "UNION", "MINUS", "FILTER", "BIND", "GRAPH", "SERVICE", "EXISTS", "SELECT"),
-        *("AS", "LATERAL"),
-    }
-)
-_OPERATOR_SYMBOLS: Final = frozenset(
-    {"+", "-", "*", "!", "=", "<", ">", "&", "&&", "||", "!=", "<=", ">="}
-)
 _TERMS: Final = frozenset({"string", "iri", "variable", "label", "name", "number"})
-
-
-def check_size(text: str) -> None:
-    """Raise `QueryError` for a query or update that is too deep, too long, or not Unicode."""
-    if _SURROGATE.search(text):
-        raise QueryError("the SPARQL is not UTF-8: save it as UTF-8")
-    counter = _SyntaxCounter()
-    for token in tokens(text):
-        counter.add(token)
+_NODES: Final = frozenset({"[", "<<", "<<(", "{|"})
+"""Brackets that stand for a blank node."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """A bracketed part of the text.
+    """What is in braces; blocks of data, after VALUES or DATA, have no patterns."""
 
-    `patterns` counts the triple patterns of the innermost enclosing braces, shared by all groups
-    within them.
-    """
-
-    bracket: str = "{"
     is_data: bool = False
-    operators: int = 0
-    patterns: Counter[str] = field(default_factory=Counter)
+    patterns: int = 0
+    has_variables: bool = False
 
 
-class _SyntaxCounter:
-    """Counts syntax elements, token by token."""
+def check_size(text: str) -> None:
+    """Raise `QueryError` for SPARQL that is not Unicode, or that the engine cannot plan.
 
-    def __init__(self) -> None:
-        self._counts = Counter[str]()
-        self._groups = [_Group()]
-        self._last = ""
-        self._ends_term = False  # whether the last token ends a term
-        self._ends_braces = False  # whether it closes braces, a full stop after them aside
-        self._begins_data = False  # whether the next braces contain data, after VALUES or DATA
-
-    def add(self, token: Token) -> None:
-        group, text = self._groups[-1], token.text
-        word = text.upper() if token.kind == "word" else ""
-        is_term = token.kind in _TERMS or word in ("TRUE", "FALSE")
+    That is what nests too deeply, or has a group with too many patterns. Terms that follow each
+    other in parentheses are items of a list, each of which is two patterns.
+    """
+    if _SURROGATE.search(text):
+        raise QueryError("the SPARQL is not UTF-8: save it as UTF-8")
+    opened = [("{", _Group())]
+    begins_data = ends_term = False
+    for token in tokens(text):
+        bracket, group = opened[-1]
+        is_term = token.kind in _TERMS or token.text.upper() in ("TRUE", "FALSE")
+        is_item = bracket == "(" and ends_term and (is_term or token.text == "(")
+        is_end = token.text in (".", ";", ",") and bracket != "("
+        is_pattern = is_end or token.text in ("/", "|", "^") or token.text in _NODES
+        group.has_variables |= token.kind == "variable" or is_item or token.text in _NODES
+        group.patterns += 0 if group.is_data else is_pattern + 2 * is_item
+        if group.has_variables and group.patterns > MAX_PATTERNS:
+            raise QueryError(
+                f"the SPARQL has more than {MAX_PATTERNS} triple patterns and steps of paths in "
+                f"one group: {ADVICE}"
+            )
         if token.kind == "open":
-            self._open(text, group)
+            if token.text == "{":
+                group, begins_data = _Group(begins_data or group.is_data), False
+            opened.append((token.text, group))
+            if len(opened) > MAX_DEPTH:
+                raise QueryError(f"the SPARQL nests brackets more than {MAX_DEPTH} deep: {ADVICE}")
         elif token.kind == "close":
-            self._groups = self._groups[:-1] or self._groups
-        elif word in _CLAUSE_WORDS:
-            self._count(_CLAUSES)
-        elif word in ("VALUES", "DATA"):
-            self._begins_data = True
-            self._count(_JOINS, int(word == "VALUES"))
-        elif is_term:
-            group.patterns["variables"] += token.kind == "variable"
-            if group.bracket == "(" and self._ends_term:
-                self._item(group)
-        elif text in ("/", "|", "^"):
-            self._count(_STEPS)
-        elif text in _OPERATOR_SYMBOLS and group.bracket == "(":
-            group.operators += 1
-            _check(_OPERATORS, group.operators)
-        elif text in (".", ";", ",") and group.bracket != "(":
-            self._pattern(group)
-        self._ends_term = is_term or token.kind == "language" or text in (")", "]")
-        self._ends_braces = text == "}" or (self._ends_braces and text == ".")
-        self._last = text
-
-    def _open(self, bracket: str, group: _Group) -> None:
-        if bracket == "{":
-            self._count(_JOINS, int(self._ends_braces))
-            opened = _Group(bracket, self._begins_data)
-            self._begins_data = False
-        else:
-            if bracket != "(":
-                self._pattern(group, blank_nodes=1)
-            elif self._last == ")" and group.bracket == "(":
-                self._item(group)
-            inherited = group.operators if bracket == "(" else 0
-            opened = _Group(bracket, group.is_data, inherited, group.patterns)
-        self._groups.append(opened)
-        if len(self._groups) > MAX_DEPTH:
-            raise QueryError(f"the SPARQL nests brackets more than {MAX_DEPTH} deep: {ADVICE}")
-
-    def _item(self, group: _Group) -> None:
-        """An item of an RDF collection is two triple patterns, one of them with a blank node.
-
-        Terms that follow each other in parentheses are such items, or a row of VALUES.
-        """
-        self._pattern(group)
-        self._pattern(group, blank_nodes=1)
-
-    def _pattern(self, group: _Group, blank_nodes: int = 0) -> None:
-        if not group.is_data:
-            group.patterns["variables"] += blank_nodes
-            group.patterns["all"] += 1
-            if group.patterns["variables"]:
-                _check(_PATTERNS, group.patterns["all"])
-
-    def _count(self, kind: str, number: int = 1) -> None:
-        self._counts[kind] += number
-        _check(kind, self._counts[kind])
-
-
-def _check(kind: str, count: int) -> None:
-    if count > MAX_COUNTS[kind]:
-        raise QueryError(f"the SPARQL has more than {MAX_COUNTS[kind]:,} {kind}: {ADVICE}")
+            opened = opened[:-1] or opened
+        elif token.text.upper() in ("VALUES", "DATA"):
+            begins_data = True
+        ends_term = is_term or token.kind == "language" or token.text in (")", "]")
 
 
 SAFE_LENGTH: Final = 2_000

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from pyparsing import ParseResults
-from rdflib.plugins.sparql.algebra import translateUpdate
-from rdflib.plugins.sparql.parser import parseUpdate
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.term import URIRef
+from typing import TYPE_CHECKING, Any, cast
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.graph.store.sparql_syntax import (
-    Token,
-    check_size,
-    interpretations,
-    node_names,
-    tokens,
-    undeclared_prefix,
-)
+from sarag_rdf.graph.store.sparql_syntax import Token, check_size, tokens, undeclared_prefix
+
+_ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
+"""Codepoint escapes, which rdflib replaces before it parses, Oxigraph within strings and IRIs."""
+
+if TYPE_CHECKING:
+    from rdflib.plugins.sparql.parserutils import CompValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +35,25 @@ class UpdateTraits:
 
 
 def inspect_update(text: str, base: str) -> UpdateTraits:
-    """Determine the traits of an update from rdflib's algebra, in both interpretations.
+    """Determine the traits of an update from rdflib's algebra, as it reads it and as Oxigraph does.
 
     Raises `QueryError` for an update that rdflib cannot parse, because it cannot be checked, or
     that is nested too deeply or too long.
     """
+    from rdflib.plugins.sparql.algebra import translateUpdate  # a server need not wait for it
+    from rdflib.plugins.sparql.parser import parseUpdate
+
     check_size(text)
     operations: list[Any] = []
-    for interpretation in interpretations(text):
+    lines = text.replace("\r", "\n")  # a carriage return ends a comment for Oxigraph only
+    for interpretation in {lines, _ESCAPE.sub("x", lines)}:
         try:
             parsed = _sample_data(parseUpdate(interpretation))
             operations += getattr(translateUpdate(parsed, base=base), "algebra", [])
         except Exception as error:
             reason = undeclared_prefix(interpretation) or " ".join(str(error).split())
             raise QueryError(f"the update does not parse as SPARQL 1.1: {reason}") from error
-    names = node_names(operations)
+    names = _names(operations)
     targets = [target for operation in operations for target in _targets(operation)]
     return UpdateTraits(
         graphs=None if None in targets else frozenset(t for t in targets if t is not None),
@@ -64,6 +62,20 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
         uses_service="ServiceGraphPattern" in names,
         loads="Load" in names,
     )
+
+
+def _names(node: Any) -> set[str]:
+    """The names of all nodes of an algebra."""
+    names: set[str] = set()
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, OrderedDict):
+            names.add(cast("CompValue", part).name)
+            pending.extend(part.values())
+        elif _is_list(part):
+            pending.extend(part)
+    return names
 
 
 def _sample_data(parsed: Any) -> Any:
@@ -84,6 +96,8 @@ def _get(node: CompValue, name: str) -> Any:
 
 def _targets(operation: CompValue) -> Iterator[str | None]:
     """Graphs that an operation writes to; None for one that depends on the data."""
+    from rdflib.term import URIRef
+
     if operation.name in ("Clear", "Drop", "Create", "Load"):
         graph = _get(operation, "graphiri")
         if graph in ("ALL", "NAMED"):
@@ -101,19 +115,17 @@ def _targets(operation: CompValue) -> Iterator[str | None]:
 
 
 def _templates(operation: CompValue) -> list[CompValue]:
-    if operation.name == "Modify":
-        return [part for part in (_get(operation, "delete"), _get(operation, "insert")) if part]
-    return [operation]
+    if operation.name != "Modify":
+        return [operation]
+    return [part for part in (_get(operation, "delete"), _get(operation, "insert")) if part]
 
 
 def _uses_default(operation: CompValue) -> bool:
-    if operation.name in ("Clear", "Drop", "Create"):
-        return False
     if operation.name == "Load":
         return not _get(operation, "graphiri")
     if operation.name in ("Add", "Move", "Copy"):
         return "DEFAULT" in operation.graph
-    if _get(operation, "withClause"):
+    if operation.name in ("Clear", "Drop", "Create") or _get(operation, "withClause"):
         return False
     if any(_get(part, "triples") for part in _templates(operation)):
         return True
@@ -121,15 +133,21 @@ def _uses_default(operation: CompValue) -> bool:
     return is_read and _reads_default(_get(operation, "where"))
 
 
-def _reads_default(node: object) -> bool:
+def _reads_default(node: Any) -> bool:
     """Whether there is a pattern outside of GRAPH."""
-    if isinstance(node, CompValue):
+    if isinstance(node, OrderedDict):
+        node = cast("CompValue", node)
         if node.name in ("Graph", "GraphGraphPattern", "ServiceGraphPattern"):
             return False
         if node.name in ("BGP", "TriplesBlock") and _get(node, "triples"):
             return True
         node = [*node.values()]
-    return isinstance(node, list | tuple | ParseResults) and any(map(_reads_default, node))
+    return _is_list(node) and any(map(_reads_default, node))
+
+
+def _is_list(node: object) -> bool:
+    """Whether it is a list, tuple or the like of pyparsing; a term is a string."""
+    return isinstance(node, Iterable) and not isinstance(node, str)
 
 
 _ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
@@ -157,10 +175,7 @@ def _is_ambiguous(token: Token, text: str) -> bool:
 
 
 def with_dataset(text: str, clause: str) -> str:
-    """The update with `clause` (USING …) inserted before every WHERE.
-
-    ``DELETE WHERE`` is expanded into its long form, because the short form takes no dataset.
-    """
+    """The update with `clause` (USING …) before every WHERE; ``DELETE WHERE`` is expanded."""
     parts: list[str] = []
     end, depth, block, last_word, is_shorthand = 0, 0, 0, "", False
     for token in tokens(text):

@@ -7,23 +7,22 @@ A kind of text is embedded when its index is first needed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from sarag_rdf.base.arrays import IriList, Merge, packed
+from sarag_rdf.base.arrays import IriList, Merge
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import (
     Arrays,
     Embedder,
     Matrix,
     Vector,
-    VectorIndex,
-    VectorStore,
     embed_queries,
 )
 from sarag_rdf.graph.graph_reader import KINDS, Delta, GraphReader, Kind
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
-from sarag_rdf.graph.vectors.search_indexes import Bm25Index
+from sarag_rdf.graph.vectors.search_indexes import Bm25Index, VectorIndex
+from sarag_rdf.graph.vectors.vector_store import VectorStore
 
 _LAYOUT = "5"
 """Version of the cached arrays; arrays of another version are rebuilt."""
@@ -34,7 +33,7 @@ NODES: tuple[Kind, ...] = ("document", "entity", "relationship")
 """Kinds that have rows in the network."""
 ARRAYS = ("names", "words", *(f"{kind}-nodes" for kind in NODES), "network")
 """Names of the cached arrays."""
-_NODES = "nodes"
+_NODES, _IRIS = "nodes", "documents"
 UpdateArrays = Callable[[Arrays, Delta], Arrays | None]
 """Arrays after a change: the same object if unaffected, None if they have to be rebuilt."""
 EmbedTexts = Callable[[Kind, Sequence[str]], Iterator[Matrix]]
@@ -72,11 +71,7 @@ def arrays_key(revision: str, model: str) -> str:
 
 
 class GraphVectors:
-    """The indexes of one revision of a graph with one embedding model.
-
-    For a graph without a revision, such as one behind an endpoint, vectors are cached by a digest
-    of the texts, and nothing else is cached.
-    """
+    """The indexes of one revision; without one, vectors are cached by a digest of the texts."""
 
     def __init__(
         self,
@@ -88,11 +83,7 @@ class GraphVectors:
         questions: Embedder | None = None,
         embed: EmbedTexts | None = None,
     ) -> None:
-        """`delta` has the changes that led to the revision, if known.
-
-        `questions` embeds questions with the same model; by default it is `embedder`. `embed` may
-        replace `embedder` for the texts of the graph, for example to show progress.
-        """
+        """`delta` led to the revision; `questions` embeds questions, `embed` the graph's texts."""
         self._reader = reader
         self._embedder = embedder
         self._questions = questions or embedder
@@ -153,15 +144,10 @@ class GraphVectors:
         return arrays_key(revision, self._embedder.name)
 
     def texts(self, kind: Kind) -> Items:
-        """The texts of one kind; those of documents are read once for both of their indexes.
-
-        So are all those of a graph without a revision, whose nodes are not cached.
-        """
-        texts = self._texts.get(kind)
-        if texts is None:
-            texts = texts_of(self._reader, kind)
-            if kind == "document" or not self._revision:
-                self._texts[kind] = texts
+        """The texts of one kind; those that are needed again are read once."""
+        texts = self._texts.get(kind) or texts_of(self._reader, kind)
+        if kind == "document" or not self._revision:
+            self._texts[kind] = texts
         return texts
 
     def nodes(self, kind: Kind) -> IriList:
@@ -176,7 +162,7 @@ class GraphVectors:
     def _read_nodes(self, kind: Kind) -> Arrays:
         index = self._indexes.get(kind)
         iris = [iri for iri, _ in self.texts(kind)] if index is None else index.iris
-        return IriList(*packed(iris)).arrays(_NODES)
+        return IriList.packed(iris).arrays(_NODES)
 
     def _update_nodes(self, kind: Kind, old: Arrays, delta: Delta) -> Arrays:
         self._before[kind] = before = IriList.of_arrays(old, _NODES)
@@ -184,13 +170,17 @@ class GraphVectors:
             return old
         inserted = [iri for iri, _ in self._changed(kind, delta)]
         merge = Merge.of(before, sorted(delta.touched[kind]), inserted)
-        return merge.iris(before, IriList(*packed(inserted))).arrays(_NODES)
+        return merge.iris(before, IriList.packed(inserted)).arrays(_NODES)
 
     def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
-        arrays = self.cached_arrays(
-            "words", lambda: word_arrays(self.texts("document")), self._update_words
-        )
+
+        def make() -> Arrays:
+            items = self.texts("document")
+            iris = IriList.packed([iri for iri, _ in items])
+            return Bm25Index(text for _, text in items).arrays() | iris.arrays(_IRIS)
+
+        arrays = self.cached_arrays("words", make, self._update_words)
         self._texts.pop("document", None)
         return Bm25Index.of_arrays(arrays)
 
@@ -198,7 +188,11 @@ class GraphVectors:
         touched = delta.touched["document"]
         if not touched:
             return old
-        return updated_word_arrays(old, touched, self._changed("document", delta))
+        changed, iris = self._changed("document", delta), IriList.of_arrays(old, _IRIS)
+        new = IriList.packed([iri for iri, _ in changed])
+        merge = Merge.of(iris, sorted(touched), new)
+        index = Bm25Index.of_arrays(old).changed(merge, [text for _, text in changed])
+        return index.arrays() | merge.iris(iris, new).arrays(_IRIS)
 
     def index(self, kind: Kind) -> VectorIndex:
         """The index of one kind, whose texts are embedded if it is not in the store."""
@@ -224,9 +218,8 @@ class GraphVectors:
         before = index_key(delta.before, self._embedder.name)
         if self._store.load(kind, before) is None:
             return None
-        items = self._changed(kind, delta)
+        items, touched = self._changed(kind, delta), sorted(delta.touched[kind])
         vectors = self._embed(kind, [text for _, text in items]) if items else ()
-        touched = sorted(delta.touched[kind])
         return self._store.update(kind, before, key, touched, [iri for iri, _ in items], vectors)
 
     def follow(self) -> None:
@@ -252,21 +245,3 @@ class GraphVectors:
         if kind not in self._items:
             self._items[kind] = texts_for(self._reader, kind, delta.touched[kind])
         return self._items[kind]
-
-
-_IRIS = "documents"
-
-
-def word_arrays(items: Items) -> Arrays:
-    """The arrays of the BM25 index of documents, with their IRIs."""
-    index = Bm25Index(text for _, text in items)
-    return index.arrays() | IriList(*packed([iri for iri, _ in items])).arrays(_IRIS)
-
-
-def updated_word_arrays(arrays: Arrays, removed: Iterable[str], added: Items) -> Arrays:
-    """The same arrays after some documents were removed and others added."""
-    iris = IriList.of_arrays(arrays, _IRIS)
-    new = [iri for iri, _ in added]
-    merge = Merge.of(iris, sorted(removed), new)
-    index = Bm25Index.of_arrays(arrays).changed(merge, [text for _, text in added])
-    return index.arrays() | merge.iris(iris, IriList(*packed(new))).arrays(_IRIS)

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all, narrow, packed, rows_of
+from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all, narrow, rows_of
 from sarag_rdf.base.ports import Matrix, Vector
 
 SAMPLE = 4096
@@ -24,23 +24,22 @@ ROUNDING = 1e-4
 """An upper bound of the rounding error of a cosine in single precision."""
 
 
-class AnyIndex(ABC):
-    """Base class of a `VectorIndex`, for a list of IRIs and two methods."""
+class VectorIndex(ABC):
+    """Vectors of one kind of node: descriptions, relationships, documents, or entities.
+
+    A subclass adds `vectors` and `near`. Positions refer to `iris`, which ascend.
+    """
 
     def __init__(self, iris: IriList) -> None:
         self._iris = iris
 
     @abstractmethod
     def vectors(self, positions: Rows) -> Matrix:
-        """See `VectorIndex`; positions may be in any order, and repeated."""
+        """The vectors at positions in any order, also repeated: shape (len(positions), d)."""
 
     @abstractmethod
     def near(self, vector: Vector, k: int) -> Rows:
-        """Distinct candidate positions that include the k nearest; ``1 <= k <= len(self)``.
-
-        Also includes positions whose cosine is less than the k-th by at most `ROUNDING`, since the
-        candidates are ranked by exact cosines afterwards.
-        """
+        """Distinct candidates: the k nearest, and all within `ROUNDING` of the k-th."""
 
     @property
     def iris(self) -> IriList:
@@ -50,6 +49,7 @@ class AnyIndex(ABC):
         return len(self._iris)
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
+        """The k IRIs of highest cosine, best first, ties by IRI."""
         rows, cosines = self.nearest_rows(vector, k)
         return [
             (self._iris[row], cosine)
@@ -57,12 +57,10 @@ class AnyIndex(ABC):
         ]
 
     def nearest_rows(self, vector: Vector, k: int) -> tuple[Rows, Vector]:
+        """The same as positions and cosines, of shape (min(k, n),) each."""
         if not len(self) or k < 1:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-        return self._ranked(vector, self.near(vector, min(k, len(self))), k)
-
-    def _ranked(self, vector: Vector, rows: Rows, k: int) -> tuple[Rows, Vector]:
-        """The k best of some rows, by cosines that do not depend on the position of a vector."""
+        rows = self.near(vector, min(k, len(self)))
         exact = np.empty(len(rows), dtype=np.float32)
         for begin in range(0, len(rows), BLOCK):
             block = slice(begin, begin + BLOCK)
@@ -71,6 +69,7 @@ class AnyIndex(ABC):
         return rows[best], exact[best]
 
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
+        """The cosines of IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
         return self.cosines(vector, rows_of(self._iris, iris))
 
     def blocks(self) -> Iterator[Matrix]:
@@ -79,6 +78,7 @@ class AnyIndex(ABC):
             yield self.vectors(np.arange(begin, min(begin + BLOCK, len(self))))
 
     def cosines(self, vector: Vector, positions: Rows) -> NDArray[np.float32]:
+        """The cosines at positions, shape (len(positions),)."""
         cosines = np.empty(len(positions), dtype=np.float32)
         for begin in range(0, len(positions), BLOCK):
             block = slice(begin, begin + BLOCK)
@@ -94,33 +94,29 @@ class AnyIndex(ABC):
         chosen = np.random.default_rng(0).choice(count, SAMPLE, replace=False)
         return self.vectors(np.sort(chosen))
 
-    def _sampled(self, vector: Vector) -> NDArray[np.float64]:
-        return np.asarray(self._sample @ vector, dtype=np.float64)
-
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
+        """The q-quantile and maximum of the cosines, of a fixed sample of many; (0, 0) if empty."""
         if not len(self):
             return 0.0, 0.0
-        cosines = self._sampled(vector)
+        cosines = np.asarray(self._sample @ vector, dtype=np.float64)
         return float(np.quantile(cosines, q)), float(cosines.max())
 
     def moments(self, vector: Vector) -> tuple[float, float]:
+        """Mean and standard deviation of the cosines with `vector`; (0, 0) if empty."""
         if not len(self):
             return 0.0, 0.0
-        cosines = self._sampled(vector)
+        cosines = np.asarray(self._sample @ vector, dtype=np.float64)
         return float(cosines.mean()), float(cosines.std())
 
 
 Slots = NDArray[np.signedinteger]
 
 
-class ExactIndex(AnyIndex):
+class ExactIndex(VectorIndex):
     """A `VectorIndex` with exhaustive search."""
 
     def __init__(self, iris: IriList, matrix: Matrix, order: Slots | None = None) -> None:
-        """`matrix` has a unit vector per slot; `order` is the slot of each IRI.
-
-        Without `order`, the slots are in the order of the IRIs. Slots not in `order` are unused.
-        """
+        """`matrix` has a unit vector a slot; `order` the slot of each IRI, by default its row."""
         super().__init__(iris)
         self._matrix, self._order = matrix, order
 
@@ -184,7 +180,7 @@ class Bm25Index:
         ascending = sorted(numbers)
         ranks = np.empty(len(numbers), dtype=np.int64)
         ranks[[numbers[word] for word in ascending]] = np.arange(len(numbers))
-        self._words = IriList(*packed(ascending))
+        self._words = IriList.packed(ascending)
         rows = np.repeat(np.arange(len(distinct)), np.array(distinct, dtype=np.int32))
         self._arrays = _postings(
             ranks[np.array(words, dtype=np.int32)],

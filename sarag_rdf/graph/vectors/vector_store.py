@@ -26,11 +26,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import IriList, Merge, narrow, packed
+from sarag_rdf.base.arrays import IriList, Merge, narrow
 from sarag_rdf.base.errors import shown_path, warn_unwritable
 from sarag_rdf.base.files import replacing
-from sarag_rdf.base.ports import Arrays, Matrix, VectorIndex, VectorStore
-from sarag_rdf.graph.vectors.search_indexes import ExactIndex
+from sarag_rdf.base.ports import Arrays, Matrix
+from sarag_rdf.graph.vectors.search_indexes import ExactIndex, VectorIndex
 
 log = logging.getLogger(__name__)
 
@@ -88,10 +88,7 @@ def read_head(path: Path) -> tuple[str, Table | None]:
 
 
 def read_entry(path: Path, key: str) -> Entry | None:
-    """An entry with memory-mapped, read-only arrays; None if it has another key.
-
-    Raises one of `DAMAGED`.
-    """
+    """An entry with memory-mapped arrays; None for another key. Raises one of `DAMAGED`."""
     with path.open("rb") as file:
         line = file.readline()
         head = _head(line)
@@ -182,10 +179,7 @@ def _bytes(array: NDArray[Any]) -> memoryview:
 
 
 def write_rows(path: Path, blocks: Iterable[Matrix]) -> tuple[Matrix, Table | OSError]:
-    """Write rows to a new file; they are memory-mapped.
-
-    Rows that cannot be written are held in memory; then the error takes the place of the table.
-    """
+    """Write rows to a new file and map them; what does not fit stays in memory, with the error."""
     in_memory: list[Matrix] = []
     count = dimension = 0
     error: OSError | None = None
@@ -212,11 +206,7 @@ def write_rows(path: Path, blocks: Iterable[Matrix]) -> tuple[Matrix, Table | OS
 
 
 def append_rows(folder: Path, table: Table, blocks: Iterable[Matrix]) -> tuple[int, Table]:
-    """Append rows to a table that may be mapped elsewhere; the first new slot, and the new table.
-
-    Rows of an interrupted writer are neither used nor overwritten. Raises OSError, or ValueError
-    for rows of another dimension.
-    """
+    """Append rows to a mapped table: first new slot, new table. Raises OSError, ValueError."""
     width = table.dimension * np.dtype(np.float32).itemsize
     if not width:
         raise ValueError("cannot append to rows of dimension 0")
@@ -271,10 +261,7 @@ def checksums(data: memoryview, first: int = 0) -> list[int]:
 
 
 def _check(file: IO[bytes], array: NDArray[Any], expected: Sequence[int], offset: int = 0) -> None:
-    """Raise ValueError if an array that is mapped from a file does not have these checksums.
-
-    Segments that were verified before are not read again.
-    """
+    """Raise ValueError for other checksums; segments that were verified are not read again."""
     state = os.fstat(file.fileno())
     place, size = (state.st_dev, state.st_ino, offset), array.nbytes
     verified_size, verified = _verified.get(place, (0, ()))
@@ -290,13 +277,85 @@ def _check(file: IO[bytes], array: NDArray[Any], expected: Sequence[int], offset
 # ------------------------------------------------------------------------------ The stores
 
 
+class VectorStore:
+    """A cache of vector indexes, and of arrays computed from the graph; this one stores nothing.
+
+    Entries of a store may be deleted at any time.
+    """
+
+    def names(self) -> Sequence[str]:
+        """The names of arrays and kinds of indexes in the store, readable or not."""
+        return ()
+
+    def key_of(self, name: str) -> str:  # noqa: ARG002
+        """The key of an entry; empty if there is none, or if it is unreadable."""
+        return ""
+
+    def discard(self, name: str) -> None:
+        """Delete an entry."""
+
+    def load_arrays(self, name: str, key: str) -> Arrays | None:  # noqa: ARG002
+        """The arrays saved under name and key, read-only, or None."""
+        return None
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
+        """Store arrays, if possible."""
+
+    def load(self, kind: str, key: str) -> VectorIndex | None:  # noqa: ARG002
+        """The index of a kind if it was saved under this key, else None."""
+        return None
+
+    def save(
+        self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
+    ) -> VectorIndex:
+        """Create an index of ascending IRIs and blocks of vectors (at least one), and store it."""
+        del kind, key
+        rows = [np.asarray(block, dtype=np.float32) for block in blocks]
+        return ExactIndex(IriList.packed(iris), np.concatenate(rows))
+
+    def update(
+        self,
+        kind: str,
+        before: str,
+        after: str,
+        deleted: Sequence[str],
+        inserted: Sequence[str],
+        blocks: Iterable[Matrix],
+    ) -> VectorIndex | None:
+        """Update the index of key `before` to key `after`: delete IRIs, and insert others.
+
+        `inserted` ascends, with vectors in `blocks`; IRIs that already exist must be in `deleted`
+        as well, which may contain unknown IRIs. None if there is no such index, or if it cannot be
+        written; it must then be rebuilt, and the old one is no longer usable.
+        """
+        del kind, before, after, deleted, inserted, blocks
+        return None
+
+    def rekey(self, name: str, before: str, after: str) -> None:
+        """Change the key of an index or arrays, if they exist."""
+
+
+class RecordingVectorStore(VectorStore):
+    """Uses the indexes of another store; arrays are not loaded, and recorded when saved."""
+
+    def __init__(self, store: VectorStore) -> None:
+        self._store = store
+        self.arrays: dict[str, Arrays] = {}
+
+    def load(self, kind: str, key: str) -> VectorIndex | None:
+        return self._store.load(kind, key)
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002
+        self.arrays[name] = arrays
+
+
 DEAD = 0.25
 """A table is written anew if more than this share of its slots is deleted."""
 _reported: set[Path] = set()
 """Damaged entries for which a warning was logged."""
 
 
-class FolderVectors:
+class FolderVectors(VectorStore):
     """A `VectorStore` in a folder. Entries with another key, or damaged ones, count as absent.
 
     ``NAME.arrays`` has the arrays of an entry and its key. The vectors of an index are in
@@ -319,7 +378,7 @@ class FolderVectors:
     def discard(self, name: str) -> None:
         table = self._table_file(name)
         _discard(self._path(name))
-        _remove_folder(self._path(name))
+        shutil.rmtree(self._path(name), ignore_errors=True)
         if table:
             _discard(self._folder / table)
 
@@ -334,13 +393,12 @@ class FolderVectors:
             warn_unwritable(self._folder, error)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
-        entry = self._entry(kind, key)
-        return self._index(kind, entry) if entry else None
+        return self._index(kind, self._entry(kind, key))
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> ExactIndex:
-        names = iri_list(iris)
+        names = IriList.packed(iris)
         path = self._folder / f"{kind}-{os.getpid()}-{uuid.uuid4().hex[:12]}.f32"
         is_stored = False
         try:
@@ -367,7 +425,7 @@ class FolderVectors:
         blocks: Iterable[Matrix],
     ) -> ExactIndex | None:
         entry = self._entry(kind, before)
-        old = self._index(kind, entry) if entry else None
+        old = self._index(kind, entry)
         if entry is None or entry.table is None or old is None:
             return None
         merge = Merge.of(old.iris, deleted, inserted)
@@ -378,7 +436,7 @@ class FolderVectors:
             first, table = append_rows(self._folder, entry.table, blocks)
             if table.slots - first != len(inserted):
                 raise ValueError("the numbers of vectors and IRIs differ")
-            names = merge.iris(old.iris, iri_list(inserted))
+            names = merge.iris(old.iris, IriList.packed(inserted))
             order = narrow(merge.values(old.slots, np.arange(first, table.slots)))
             if table.slots - len(order) > table.slots * DEAD:
                 index = ExactIndex(names, map_table(self._folder, table), order)
@@ -404,8 +462,8 @@ class FolderVectors:
             self._warn(name, error)
             return None
 
-    def _index(self, kind: str, entry: Entry) -> ExactIndex | None:
-        if entry.table is None:
+    def _index(self, kind: str, entry: Entry | None) -> ExactIndex | None:
+        if entry is None or entry.table is None:
             return None
         try:
             iris, order = IriList.of_arrays(entry.arrays, "iris"), entry.arrays.get("order")
@@ -426,15 +484,12 @@ class FolderVectors:
             log.warning("the cache %s is damaged (%s): rebuilding it", shown_path(path), reason)
 
     def _publish(self, name: str, entry: Entry) -> None:
-        """Replace an entry atomically, and delete tables that are no longer used.
-
-        Raises OSError, in which case the previous entry remains.
-        """
+        """Replace an entry atomically, or raise OSError; delete unused tables."""
         unused = {self._table_file(name), *self._abandoned(name)}
         self._folder.mkdir(parents=True, exist_ok=True)
         with replacing(self._path(name)) as stream:
             write_entry(stream, entry)
-            _remove_folder(self._path(name))
+            shutil.rmtree(self._path(name), ignore_errors=True)  # a folder is damage, too
         for file in unused - {"", entry.table.file if entry.table else ""}:
             _discard(self._folder / file)
 
@@ -467,74 +522,11 @@ def _discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _remove_folder(path: Path) -> None:
-    """Delete a folder at the path of an entry, if there is one."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-
-
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        return True
+        pass  # a process of another user
     return True
-
-
-class MemoryVectors:
-    """A `VectorStore` without persistence."""
-
-    def names(self) -> Sequence[str]:
-        return ()
-
-    def key_of(self, *_: object, **__: object) -> str:
-        return ""
-
-    def discard(self, *_: object, **__: object) -> None:
-        pass
-
-    def load_arrays(self, *_: object, **__: object) -> Arrays | None:
-        return None
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        pass
-
-    def load(self, kind: str, key: str) -> VectorIndex | None:  # noqa: ARG002
-        return None
-
-    def save(
-        self,
-        kind: str,  # noqa: ARG002
-        key: str,  # noqa: ARG002
-        iris: Sequence[str],
-        blocks: Iterable[Matrix],
-    ) -> ExactIndex:
-        rows = [np.asarray(block, dtype=np.float32) for block in blocks]
-        return ExactIndex(iri_list(iris), np.concatenate(rows))
-
-    def update(self, *_: object, **__: object) -> VectorIndex | None:
-        return None
-
-    def rekey(self, *_: object, **__: object) -> None:
-        pass
-
-
-class RecordingVectorStore(MemoryVectors):
-    """Uses the indexes of another store; arrays are not loaded, and recorded when saved."""
-
-    def __init__(self, store: VectorStore) -> None:
-        self._store = store
-        self.arrays: dict[str, Arrays] = {}
-
-    def load(self, kind: str, key: str) -> VectorIndex | None:
-        return self._store.load(kind, key)
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002
-        self.arrays[name] = arrays
-
-
-def iri_list(iris: Sequence[str]) -> IriList:
-    """A sorted sequence of IRIs as an `IriList`."""
-    return iris if isinstance(iris, IriList) else IriList(*packed(iris))

@@ -35,10 +35,10 @@ from sarag_rdf.server.jobs import JobReply
 from sarag_rdf.server.pool import WorkerPool, Workers
 from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import Ask, Search, record_of
-from sarag_rdf.server.serve_settings import Access, ServeSettings
+from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings
 from sarag_rdf.server.worker import Job, OpenGraph
 
-_LOCAL: Final = Access("local")
+_LOCAL: Final = Access(frozenset(SCOPES), "local")
 MAX_PASSAGES = 50
 """Passages of a search."""
 MAX_ROWS = 1000
@@ -107,7 +107,7 @@ def make_server(
     Each tool reads the graph as it is now, in the workers, with the limits of `sarag serve`: time,
     rows, no SERVICE. A client that may read some graphs only gets nothing of the others.
     """
-    own = Workers(settings, open_graph, lazy=True)
+    own = Workers(settings, open_graph)
     using = workers or own
     max_rows = min(settings.max_rows or MAX_ROWS, MAX_ROWS)
 

@@ -16,7 +16,6 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from sarag_rdf.base.errors import one_line
 from sarag_rdf.base.options import Spec
@@ -24,7 +23,17 @@ from sarag_rdf.kg.registry import strategies
 from sarag_rdf.kg.results import source_name
 from sarag_rdf.server.asking import EVENT_STREAM, job_of, started
 from sarag_rdf.server.jobs import JobReply, Progress, RequestError
-from sarag_rdf.server.openapi import INTEGER, OBJECT, OBJECTS, TEXT, Door, Operation, closed
+from sarag_rdf.server.openapi import (
+    INTEGER,
+    OBJECT,
+    OBJECTS,
+    TEXT,
+    Door,
+    Operation,
+    closed,
+    operations,
+    route,
+)
 from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import (
     Ask,
@@ -223,13 +232,19 @@ def _check_enabled(request: Request) -> None:
         )
 
 
+@operations(get=Operation(gives="Models"))
 async def models(request: Request) -> Response:
-    """``/v1/models``: the reasoners; ``/v1/models/NAME``: one of them."""
+    """The reasoners as models of OpenAI's API; 404 without a model endpoint."""
     _check_enabled(request)
-    name = request.path_params.get("name")
-    if name is None:
-        data = [_model(reasoner) for reasoner in strategies("reasoner")]
-        return JSONResponse({"object": "list", "data": data})
+    data = [_model(reasoner) for reasoner in strategies("reasoner")]
+    return JSONResponse({"object": "list", "data": data})
+
+
+@operations(get=Operation(gives="Model"))
+async def model(request: Request) -> Response:
+    """One reasoner as a model."""
+    _check_enabled(request)
+    name = request.path_params["name"]
     if name not in strategies("reasoner"):
         raise _unknown_model(name)
     return JSONResponse(_model(name))
@@ -245,8 +260,13 @@ def _unknown_model(name: str) -> RequestError:
     return RequestError(404, message, code="model_not_found")
 
 
+@operations(post=Operation(body=Chat, gives="Completion"))
 async def chat_completions(request: Request) -> Response:
-    """``/v1/chat/completions``: the answer to the user's last message, whole or as a stream."""
+    """Answers the last message of the user as OpenAI's chat completions do.
+
+    Whole or as server-sent events, with the citations as annotations; other parameters of OpenAI
+    are ignored.
+    """
     _check_enabled(request)
     try:
         body = json.loads(await read_body(request, _MOST_BODY))
@@ -274,43 +294,16 @@ def door(settings: ServeSettings, workers: Workers) -> Door:  # noqa: ARG001
         PREFIX,
         "OpenAI clients" if settings.has_model else "",
         [
-            Route(PREFIX + "/models", models),
-            Route(PREFIX + "/models/{name}", models),
-            Route(PREFIX + "/chat/completions", chat_completions, methods=["POST"]),
+            route(PREFIX + "/models", models),
+            route(PREFIX + "/models/{name}", model),
+            route(PREFIX + "/chat/completions", chat_completions),
         ],
         scope="ask",
         error=openai_error,
-        operations=_OPERATIONS,
         schemas=_SCHEMAS,
     )
 
 
-_OPERATIONS: Final = {
-    f"{PREFIX}/models": {
-        "get": Operation(
-            "models",
-            "The reasoners as models of OpenAI's API; 404 without a model endpoint.",
-            gives="Models",
-            fails="404",
-        )
-    },
-    f"{PREFIX}/models/{{name}}": {
-        "get": Operation(
-            "model", "One reasoner as a model.", query="name", gives="Model", fails="404"
-        )
-    },
-    f"{PREFIX}/chat/completions": {
-        "post": Operation(
-            "chatCompletions",
-            "Answers the last message of the user as OpenAI's chat completions do, whole or as "
-            "server-sent events, with the citations as annotations; other parameters of OpenAI "
-            "are ignored.",
-            body=Chat,
-            gives="Completion",
-            fails="404 409 500 502",
-        )
-    },
-}
 _SCHEMAS: Final = {
     "Model": closed(id=TEXT, object=TEXT, created=INTEGER, owned_by=TEXT),
     "Models": closed(object=TEXT, data=OBJECTS),

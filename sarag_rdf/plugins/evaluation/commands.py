@@ -15,15 +15,16 @@ import click
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.files import ScratchFolder
-from sarag_rdf.cli.flags import (
-    Decorator,
-    embedder_option,
-    facts_option,
-    json_option,
-    open_graph,
-    together,
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.flags import Decorator, together
+from sarag_rdf.cli.output import (
+    add_verbosity_options,
+    echo_json,
+    json_text,
+    note,
+    problem,
+    progress_bars,
 )
-from sarag_rdf.cli.output import add_verbosity_options, echo_json, json_text, note, progress_bars
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -87,13 +88,11 @@ _GRAPH: Final = "A graph of the corpus, or a new folder to index it into. Defaul
 
 
 def file_option(flag: str, text: str, *names: str, **attributes: Any) -> Decorator:
-    """An option that names a file or folder, with its help text."""
     kind: Any = click.Path(path_type=Path)
     return click.option(flag, *names, type=kind, help=text, **attributes)
 
 
 def data_options(*, is_corpus_required: bool = True) -> Decorator:
-    """Corpus, questions and graph."""
     corpus = "JSON file with the passages."
     if not is_corpus_required:
         corpus = f"{corpus} Without it, --kg is a graph to ask, with any contents."
@@ -106,8 +105,8 @@ def data_options(*, is_corpus_required: bool = True) -> Decorator:
             help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph "
             "spacy.",
         ),
-        embedder_option,
-        facts_option,
+        flags.embedder_option,
+        flags.facts_option,
     )  # fmt: skip
 
 
@@ -123,7 +122,7 @@ selection_options = together(
 )  # fmt: skip
 """Selection of questions."""
 result_options = together(
-    json_option,
+    flags.json_option,
     file_option("--output", "Write the JSON of all results to this file, too."),
 )
 """All results as JSON."""
@@ -254,7 +253,7 @@ def _corpus_graph(
         raise UsageError("name the corpus with --corpus, or a graph with --kg")
     with (
         ScratchFolder("evaluate") as scratch,
-        open_graph({**options, "kg": options["kg"] or scratch.path / "kg"}) as kg,
+        flags.open_graph({**options, "kg": options["kg"] or scratch.path / "kg"}) as kg,
     ):
         known = kg.extractors()
         kind = (options["extractor"] or "").partition(":")[0]
@@ -275,11 +274,11 @@ def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
     with progress_bars() as progress:
         sources = [passage.source for passage in corpus.passages]
         report = kg.index(sources, extractor=extractor, progress=progress)
-    for problem in report.problems[:_PROBLEMS]:
-        click.echo(f"sarag: {problem}", err=True)
+    for line in report.problems[:_PROBLEMS]:
+        problem(line)
     more = len(report.problems) - _PROBLEMS
     if more > 0:
-        click.echo(f"sarag: ... and {more} more that could not be indexed", err=True)
+        problem(f"... and {more} more that could not be indexed")
     if not report.added:
         raise InputError(f"no passage of {corpus.summary['file']} could be indexed with {name}")
     return int(getattr(extractor, "missing_documents", 0))
@@ -299,7 +298,6 @@ def interruption(replies: Path | None) -> Iterator[None]:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write a JSON file, if a path is given."""
     if path is not None:
         path.write_text(f"{json_text(data)}\n", encoding="utf-8", errors="replace")
         note(f"written to {path}")

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,28 +65,17 @@ class Comparison:
 
     @property
     def swapped(self) -> Comparison:
-        """The comparison in the reverse order."""
         return Comparison(self.question, self.second, self.first)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPairs:
-    """Comparisons by question id, in the order of the files; the counts are of excluded questions.
-
-    `differ` counts pairs of answers from different files.
-    """
-
-    pairs: Mapping[str, Comparison]
-    failed: int
-    unpaired: int
-    differ: int
-
-
-def pair_answers(files: Sequence[Path], ours: str, theirs: str) -> AnswerPairs:
+def pair_answers(
+    files: Sequence[Path], ours: str, theirs: str
+) -> tuple[dict[str, Comparison], dict[str, int]]:
     """Pairs of the last answers of two systems in files by ``sarag evaluate qa --output``.
 
-    An answer that a system declined has a uniform text. Raises `InputError` for another file, and
-    for a system without answers.
+    They are by question id, in the order of the files; beside them are counts of excluded
+    questions, and of pairs from different files. An answer that a system declined has a uniform
+    text. Raises `InputError` for another file, and for a system without answers.
     """
     answers: dict[str, dict[str, tuple[str, str, PresentedAnswer, int]]] = {}
     for number, path in enumerate(files):
@@ -113,31 +103,18 @@ def pair_answers(files: Sequence[Path], ours: str, theirs: str) -> AnswerPairs:
         for id_, (first, second) in both.items()
         if "failed" not in (first[1], second[1])
     }
-    unpaired = len(one) + len(other) - 2 * len(both)
-    differ = sum(both[id_][0][3] != both[id_][1][3] for id_ in pairs)
-    return AnswerPairs(pairs, len(both) - len(pairs), unpaired, differ)
+    return pairs, {
+        "failed": len(both) - len(pairs),
+        "answered_by_one_alone": len(one) + len(other) - 2 * len(both),
+        "of_different_runs": sum(both[id_][0][3] != both[id_][1][3] for id_ in pairs),
+    }
 
 
 def pair_prompt(order: Comparison) -> str:
-    """The prompt, in which question and answers are fenced data."""
     answers = {"first": order.first, "second": order.second}
     texts = [text for each in answers.values() for text in (each.reasoning, each.answer)]
     question = order.question
     return fenced_prompt("judge_pair", question, *texts, question=question, **answers)
-
-
-def compare_all(
-    pairs: Iterable[Comparison], llm: LLM, *, threads: int, progress: Progress
-) -> Replies[Comparison]:
-    """The replies of the judge by order of presentation; identical answers are not judged."""
-    orders = [o for pair in pairs if pair.first != pair.second for o in (pair, pair.swapped)]
-
-    def ask(order: Comparison) -> Reply:
-        return llm.complete(
-            pair_prompt(order), COMPARISON_SCHEMA, name="judge_pair", max_tokens=150
-        )
-
-    return ask_each(ask, list(dict.fromkeys(orders)), threads, progress, "comparing")
 
 
 def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -> str:
@@ -159,7 +136,10 @@ def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -
 
 
 def report(
-    answers: AnswerPairs, replies: Replies[Comparison], setting: Mapping[str, Any]
+    pairs: Mapping[str, Comparison],
+    counts: Mapping[str, int],
+    replies: Replies[Comparison],
+    setting: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
 
@@ -168,18 +148,16 @@ def report(
     """
     rows: list[dict[str, Any]] = [
         {"id": id_, "question": pair.question, **_verdicts(pair, replies)}
-        for id_, pair in answers.pairs.items()
+        for id_, pair in pairs.items()
     ]
     judged = [row for row in rows if row["overall"] is not None]
     return {
         "setting": dict(setting),
         "pairs": {
             "count": len(judged),
-            "the_same": sum(pair.first == pair.second for pair in answers.pairs.values()),
+            "the_same": sum(pair.first == pair.second for pair in pairs.values()),
             "without_verdict": len(rows) - len(judged),
-            "failed": answers.failed,
-            "answered_by_one_alone": answers.unpaired,
-            "of_different_runs": answers.differ,
+            **counts,
         },
         "results": {
             name: _rates([row[name] for row in judged], setting["seed"]) for name in CRITERIA
@@ -262,15 +240,21 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
     if len(set(labels)) != 2:
         raise UsageError(f"--systems {','.join(labels)}: name two systems, comma-separated")
     commands.check_outputs(options["output"], options["replies"])
-    answers = pair_answers(files, *labels)
-    answers = replace(answers, pairs=dict(list(answers.pairs.items())[: options["limit"]]))
-    if not answers.pairs:
+    every, counts = pair_answers(files, *labels)
+    pairs = dict(islice(every.items(), options["limit"]))
+    if not pairs:
         raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
+    differing = [pair for pair in pairs.values() if pair.first != pair.second]
+    orders = dict.fromkeys(order for pair in differing for order in (pair, pair.swapped))
     llm = registry.make_llm(endpoint_of(options), options["replies"])
-    with commands.interruption(options["replies"]), progress_bars() as progress:
-        replies = compare_all(
-            answers.pairs.values(), llm, threads=options["concurrency"], progress=progress
+
+    def ask(order: Comparison) -> Reply:
+        return llm.complete(
+            pair_prompt(order), COMPARISON_SCHEMA, name="judge_pair", max_tokens=150
         )
+
+    with commands.interruption(options["replies"]), progress_bars() as progress:
+        replies = ask_each(ask, [*orders], options["concurrency"], progress, "comparing")
     setting = {
         "systems": labels,
         "limit": options["limit"],
@@ -280,7 +264,7 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
         "prices": {"in": options["price_in"], "out": options["price_out"]},
         "version": sarag_rdf.__version__,
     }
-    data = report(answers, replies, setting)
+    data = report(pairs, counts, replies, setting)
     commands.show_results(options, data, lines(data))
 
 
@@ -333,42 +317,33 @@ def preferences_of(
     """
 
     def work(given: Input) -> dict[str, Any] | None:
-        return _preference(given, decoders, judge)
+        replies = [
+            llm.complete(given.prompt, NOTE_SCHEMA, name=AUGMENTING, max_tokens=MAX_TOKENS)
+            for llm in decoders
+        ]
+        notes = (" ".join(reply.data["note"].split()) for reply in replies)
+        results = [note for note in dict.fromkeys(notes) if note]
+        if len(results) < 2:
+            return None
+        number = {"type": "integer", "enum": list(range(1, len(results) + 1))}
+        schema, prompt = object_of(best=number, worst=number), notes_prompt(given, results)
+        choice = judge.complete(prompt, schema, name="judge_notes", max_tokens=50).data
+        if choice["best"] == choice["worst"]:
+            return None
+        best, worst = (
+            json.dumps({"note": results[choice[name] - 1]}, ensure_ascii=False)
+            for name in ("best", "worst")
+        )
+        return {
+            "prompt": [{"role": "user", "content": given.prompt}],
+            "chosen": [{"role": "assistant", "content": best}],
+            "rejected": [{"role": "assistant", "content": worst}],
+        }
 
     return ask_each(work, inputs, threads, progress, "comparing")
 
 
-def _preference(given: Input, decoders: Sequence[LLM], judge: LLM) -> dict[str, Any] | None:
-    replies = [
-        llm.complete(given.prompt, NOTE_SCHEMA, name=AUGMENTING, max_tokens=MAX_TOKENS)
-        for llm in decoders
-    ]
-    notes = (" ".join(reply.data["note"].split()) for reply in replies)
-    results = [note for note in dict.fromkeys(notes) if note]
-    if len(results) < 2:
-        return None
-    number = {"type": "integer", "enum": list(range(1, len(results) + 1))}
-    choice = judge.complete(
-        notes_prompt(given, results),
-        object_of(best=number, worst=number),
-        name="judge_notes",
-        max_tokens=50,
-    ).data
-    if choice["best"] == choice["worst"]:
-        return None
-    best, worst = (
-        json.dumps({"note": results[choice[name] - 1]}, ensure_ascii=False)
-        for name in ("best", "worst")
-    )
-    return {
-        "prompt": [{"role": "user", "content": given.prompt}],
-        "chosen": [{"role": "assistant", "content": best}],
-        "rejected": [{"role": "assistant", "content": worst}],
-    }
-
-
 def notes_prompt(given: Input, results: Sequence[str]) -> str:
-    """The prompt of the judge, with all texts as fenced data."""
     texts = {"question": given.question, "note": given.note, "facts": given.facts}
     return fenced_prompt("judge_notes", *texts.values(), *results, **texts, results=results)
 
@@ -414,11 +389,8 @@ def preferences(**options: Any) -> None:
     ]
     judging = replace(endpoint, model=options["judge_model"] or endpoint.model)
     judge = registry.make_llm(judging, replies)
-    with (
-        commands.open_inputs(options) as run,
-        commands.interruption(replies),
-        progress_bars() as progress,
-    ):
+    interruption = commands.interruption(replies)
+    with commands.open_inputs(options) as run, interruption, progress_bars() as progress:
         gather = run.kg.gather(options["retriever"])
         advance = progress("writing notes", len(run.questions) * len(options["rounds"]))
         inputs: dict[Input, None] = {}
@@ -431,9 +403,7 @@ def preferences(**options: Any) -> None:
         judged = preferences_of(
             [*inputs], decoders, judge, threads=options["concurrency"], progress=progress
         )
-    usable = [
-        json.dumps(record, ensure_ascii=False) for record in judged.values() if record is not None
-    ]
+    usable = [json.dumps(record, ensure_ascii=False) for record in judged.values() if record]
     options["output"].write_text("".join(f"{line}\n" for line in usable), encoding="utf-8")
     click.echo(
         f"{options['output']}: {counted(len(usable), 'preference')} of "

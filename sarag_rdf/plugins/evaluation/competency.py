@@ -30,6 +30,7 @@ from sarag_rdf.base.vocab import XSD
 from sarag_rdf.cli.flags import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.cli.query_commands import prologue_of
+from sarag_rdf.graph.ontology.schema import NUMBERS
 from sarag_rdf.graph.store.query_outline import (
     QueryOutline,
     TriplePattern,
@@ -40,7 +41,7 @@ from sarag_rdf.graph.store.query_outline import (
     outline_of,
     unused_terms,
 )
-from sarag_rdf.graph.store.results import parse_json_results, parse_tsv_results, plain_text
+from sarag_rdf.graph.store.results import parse_json_results, plain_text
 from sarag_rdf.graph.store.sparql_syntax import check_query
 from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
 
@@ -49,17 +50,7 @@ State = Literal["passes", "partly", "fails", "error"]
 ANSWER_SUFFIXES: Final = (".csv", ".tsv", ".srj")
 _TRACED: Final = 3
 """Missing rows for which the pattern without a solution is determined."""
-_NUMERIC: Final = frozenset(
-    XSD[name].value
-    for name in (
-        *("integer", "decimal", "float", "double", "long", "int", "short", "byte"),
-        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-    )
-)
 _BOOLEANS: Final = {"true": True, "false": False}
-
-
 Row = tuple[str, ...]
 """The cells of a row as text, in the order of the variables."""
 
@@ -74,6 +65,12 @@ class Stop:
 
     pattern: str
     row: Row = ()
+
+    @property
+    def reason(self) -> str:
+        if self.pattern:
+            return f"no solution has: {self.pattern}"
+        return "all triple patterns have a solution, which another clause excludes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +133,17 @@ def evaluate_question(
         text = read_text(file)
         question = query_header(text).get("summary", "")
         expected = read_answers(file)
-        result = _answer(prologue + text, run_query, expected)
-        compared = _compare(name, question, expected, result)
-        if compared.state == "passes":
-            return compared
-        return _with_diagnosis(compared, prologue + text, run_query, known, result)
+        answer = _answer(prologue + text, run_query, expected)
+        result = _compare(CompetencyResult(name, question, "fails"), expected, answer)
+        if result.state == "passes":
+            return result
+        try:
+            outline = outline_of(prologue + text)
+        except QueryError as error:  # syntax that the engine knows and rdflib does not
+            return replace(result, message=str(error))
+        unused = unused_terms(outline, run_query, known)
+        stops = tuple(_stops(result, outline, run_query, answer))
+        return replace(result, unused=unused, stops=stops)
     except (InputError, QueryError) as error:
         return CompetencyResult(name, question, "error", message=str(error))
 
@@ -178,9 +181,7 @@ def read_answers(query: Path) -> Table | bool:
     word = text.strip().casefold()
     if word in _BOOLEANS and file.suffix != ".srj":
         return _BOOLEANS[word]
-    if file.suffix == ".csv":
-        return _read_csv(file, text)
-    return _read_terms(file, text)
+    return _read_csv(file, text) if file.suffix == ".csv" else _read_terms(file, text)
 
 
 def _answer_files(query: Path) -> list[Path]:
@@ -210,26 +211,35 @@ def _read_terms(file: Path, text: str) -> Table | bool:
             return parse_json_results(json.loads(text))
         if "<<" in text:
             raise InputError(f"{file.name} has triple terms, which are not compared")
-        return parse_tsv_results(text)
+        parsed: Any = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
+        if isinstance(parsed, ox.QueryBoolean):
+            return bool(parsed)
+        names = tuple(variable.value for variable in parsed.variables)
+        return Table(names, [tuple(row) for row in parsed])
     except (
-        *(SyntaxError, ValueError, KeyError, TypeError, AttributeError),
+        SyntaxError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
         RecursionError,
     ) as error:
-        kind = "a SPARQL result in JSON" if file.suffix == ".srj" else "a SPARQL result in TSV"
-        raise InputError(f"{file.name} is not {kind} ({error}): repair it") from error
+        kind = "JSON" if file.suffix == ".srj" else "TSV"
+        reason = f"{file.name} is not a SPARQL result in {kind} ({error})"
+        raise InputError(f"{reason}: repair it") from error
 
 
 # ------------------------------------------------------------------------------------- Comparison
 
 
 def _compare(
-    name: str, question: str, expected: Table | bool, result: Table | bool
+    failed: CompetencyResult, expected: Table | bool, result: Table | bool
 ) -> CompetencyResult:
     if isinstance(result, bool) or isinstance(expected, bool):
         if result == expected:
-            return CompetencyResult(name, question, "passes", expected=1, found=1)
-        lacking, other = ((("true",) if value else ("false",),) for value in (expected, result))
-        return CompetencyResult(name, question, "fails", 1, missing=lacking, unexpected=other)
+            return replace(failed, state="passes", expected=1, found=1)
+        lacking, other = (((str(value).lower(),),) for value in (expected, result))
+        return replace(failed, expected=1, missing=lacking, unexpected=other)
     if sorted(expected.variables) != sorted(result.variables):
         raise InputError(
             f"the expected answers have the variables {' '.join(expected.variables)}, the query "
@@ -238,15 +248,17 @@ def _compare(
     order = [result.variables.index(variable) for variable in expected.variables]
     # Terms are compared with texts if the expected answers are texts.
     is_text = all(isinstance(cell, str) for row in expected.rows for cell in row)
-    counts = {
-        tuple(_key(row[column], is_text=is_text) for column in order): _row(row, order)
+    found = {
+        tuple(_key(row[column], is_text=is_text) for column in order): tuple(
+            plain_text(row[column]) for column in order
+        )
         for row in result.rows
     }
-    unexpected = dict(counts)
+    unexpected = dict(found)
     missing: dict[Row, None] = {}
     matched: set[Row] = set()
     for row in expected.rows:
-        keys = [key for key in product(*map(_keys, row)) if key in counts]
+        keys = [key for key in product(*map(_keys, row)) if key in found]
         for key in keys:
             unexpected.pop(key, None)
         shown = tuple(cell if isinstance(cell, str) else plain_text(cell) for cell in row)
@@ -255,34 +267,24 @@ def _compare(
         else:
             missing[shown] = None
     state: State = "partly" if matched else "fails"
-    if not missing and not unexpected:
-        state = "passes"
-    return CompetencyResult(
-        name,
-        question,
-        state,
-        len(missing) + len(matched),
-        len(matched),
-        expected.variables,
-        tuple(missing),
-        tuple(sorted(unexpected.values())),
+    return replace(
+        failed,
+        state=state if missing or unexpected else "passes",
+        expected=len(missing) + len(matched),
+        found=len(matched),
+        variables=expected.variables,
+        missing=tuple(missing),
+        unexpected=tuple(sorted(unexpected.values())),
     )
-
-
-def _row(row: Sequence[Any], order: Iterable[int]) -> Row:
-    return tuple(plain_text(row[column]) for column in order)
 
 
 def _key(term: Any, *, is_text: bool) -> str:
     """Equal for terms that are compared as equal: numbers by value, others as terms or texts."""
-    if isinstance(term, ox.Literal) and term.datatype.value in _NUMERIC:
-        number = _number(term.value)
-        if number:
-            return number
-    if term is None:
-        return ""
-    if isinstance(term, ox.BlankNode):
-        return "_:"
+    is_number = isinstance(term, ox.Literal) and term.datatype.value in NUMBERS
+    if is_number and (number := _number(term.value)):
+        return number
+    if term is None or isinstance(term, ox.BlankNode):
+        return "" if term is None else "_:"
     return plain_text(term) if is_text else str(term)
 
 
@@ -292,8 +294,7 @@ def _keys(cell: Any) -> tuple[str, ...]:
         return (_key(cell, is_text=False),)
     if cell.startswith("_:"):
         return ("_:",)
-    number = _number(cell)
-    return (cell, number) if number else (cell,)
+    return tuple(filter(None, (cell, _number(cell)))) or ("",)
 
 
 def _number(text: str) -> str:
@@ -308,23 +309,6 @@ def _number(text: str) -> str:
 # -------------------------------------------------------------------------------------- Diagnosis
 
 
-def _with_diagnosis(
-    result: CompetencyResult,
-    text: str,
-    run_query: RunQuery,
-    known: Vocabulary,
-    answer: Table | bool,
-) -> CompetencyResult:
-    """The result with the terms that the graph lacks, and the patterns without a solution."""
-    try:
-        outline = outline_of(text)
-    except QueryError as error:  # syntax that the engine knows and rdflib does not
-        return replace(result, message=str(error))
-    unused = unused_terms(outline, run_query, known)
-    stops = tuple(_stops(result, outline, run_query, answer))
-    return replace(result, unused=unused, stops=stops)
-
-
 def _stops(
     result: CompetencyResult, outline: QueryOutline, run_query: RunQuery, answer: Table | bool
 ) -> Iterable[Stop]:
@@ -332,11 +316,8 @@ def _stops(
         return
     if answer is False or not answer.rows:
         pattern = first_without_solutions(outline, run_query, {})
-        if pattern is not None:
-            yield Stop(compact(pattern.text, outline.prefixes))
-            return
-        if answer is False:
-            yield Stop("")
+        if pattern is not None or answer is False:
+            yield Stop(compact(pattern.text, outline.prefixes) if pattern else "")
             return
     for row in result.missing[:_TRACED]:
         values = {
@@ -379,11 +360,10 @@ def _joined(pattern: TriplePattern, others: Sequence[TriplePattern]) -> TriplePa
 def _is_value(variable: str, text: str) -> str:
     """An expression: the variable has this text, or is this number."""
     expression = f"STR(?{variable}) = {ox.Literal(text)}"
-    if _number(text):
-        datatype = XSD.double if "e" in text.lower() else XSD.decimal
-        number = ox.Literal(text.strip(), datatype=datatype)
-        return f"{expression} || ?{variable} = {number}"
-    return expression
+    if not _number(text):
+        return expression
+    datatype = XSD.double if "e" in text.lower() else XSD.decimal
+    return f"{expression} || ?{variable} = {ox.Literal(text.strip(), datatype=datatype)}"
 
 
 # ---------------------------------------------------------------------------------------- Command
@@ -446,7 +426,7 @@ def _lines(results: Sequence[CompetencyResult], counts: Mapping[str, int]) -> It
 def _problems(result: CompetencyResult) -> Iterator[str]:
     if result.message:
         yield result.message
-    reasons = {stop.row: _reason(stop) for stop in result.stops}
+    reasons = {stop.row: stop.reason for stop in result.stops}
     for word, rows in (("missing", result.missing), ("unexpected", result.unexpected)):
         for row in rows[:_SHOWN]:
             reason = f" ({reasons[row]})" if row in reasons else ""
@@ -458,9 +438,3 @@ def _problems(result: CompetencyResult) -> Iterator[str]:
         yield f"{term.kind} {term.term} {term.problem}{hint}"
     if () in reasons:
         yield reasons[()]
-
-
-def _reason(stop: Stop) -> str:
-    if stop.pattern:
-        return f"no solution has: {stop.pattern}"
-    return "all triple patterns have a solution, which another clause excludes"

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,16 +66,13 @@ class DataFile:
 
     @property
     def is_json(self) -> bool:
-        """Whether the name, or the first character, is that of JSON."""
         return self.path.suffix.lower() in (".json", ".jsonl") or self.text.lstrip()[0] in "[{"
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The file in a report."""
         return {"file": self.path.name, "sha256": self.sha256}
 
     def error(self, reason: str) -> InputError:
-        """An error that names the file."""
         formats = "see docs/reference/evaluation.md for the formats"
         return InputError(f"{self.path}: {reason} ({formats})")
 
@@ -115,7 +113,6 @@ class Passage:
 
     @property
     def source(self) -> Source:
-        """The passage as a source for indexing."""
         return Source(self.text, self.title)
 
 
@@ -145,7 +142,6 @@ class Corpus:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The corpus in a report: file, SHA-256, and number of passages."""
         return {**self.file, "passages": len(self.passages)}
 
     def index_of(self, title: str, text: str) -> int | None:
@@ -175,14 +171,11 @@ class Corpus:
         None for an empty text, or without such a passage.
         """
         if (title, text) not in self._parts:
-            self._parts[title, text] = self._part(title, text)
+            key = _bare(title), _bare(text)
+            titled = self._titled.get(key[0], ()) if key[1] else ()
+            containing = (number for whole, number in titled if key[1] in whole)
+            self._parts[title, text] = self._exact.get(key, next(containing, None))
         return self._parts[title, text]
-
-    def _part(self, title: str, text: str) -> int | None:
-        key = _bare(title), _bare(text)
-        if key in self._exact or not key[1]:
-            return self._exact.get(key)
-        return next((n for whole, n in self._titled.get(key[0], ()) if key[1] in whole), None)
 
 
 def read_corpus(path: Path) -> Corpus:
@@ -320,7 +313,9 @@ def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question
         supporting = tuple(dict.fromkeys(_supporting(record)))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise file.error(f"question {position} ({id_}) has paragraphs of another shape") from error
-    answers = [*_texts(record.get("answer")), *_texts(record.get("answer_aliases"))]
+    values = (record.get(key) for key in ("answer", "answer_aliases"))
+    every = chain.from_iterable(v if isinstance(v, list) else [v] for v in values)
+    answers = [text for text in every if isinstance(text, str) and text.strip()]
     kind, parts, path = (record.get(key) for key in ("type", "question_decomposition", "path"))
     hops = len(parts) if isinstance(parts, list) else 0
     topic = str(path.get("topic_name", "")) if isinstance(path, dict) else ""
@@ -339,11 +334,6 @@ def _with_brackets(text: str, topic: str) -> str:
     if place is None or MARKED.search(text):
         return text
     return f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
-
-
-def _texts(value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [text for text in values if isinstance(text, str) and text.strip()]
 
 
 def _supporting(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -371,18 +361,15 @@ def _rows(record: dict[str, Any], key: str, columns: tuple[str, ...]) -> Iterato
     if isinstance(value, str):
         value = json.loads(value)
     if isinstance(value, dict):
-        yield from zip(*(_cell(value, column) for column in columns), strict=True)
+        yield from zip(*_cells(value, columns), strict=True)
         return
     for row in value or ():
-        if isinstance(row, dict):
-            yield tuple(_cell(row, column) for column in columns)
-        else:
-            yield tuple(row[position] for position in range(len(columns)))
+        yield _cells(row, columns if isinstance(row, dict) else range(len(columns)))
 
 
-def _cell(row: dict[str, Any], column: str) -> Any:
-    """A cell; in one file of 2WikiMultiHopQA, the sentences are in "content"."""
-    return row["content"] if column == "sentences" and "content" in row else row[column]
+def _cells(row: Any, keys: Iterable[Any]) -> tuple[Any, ...]:
+    """Cells; in one file of 2WikiMultiHopQA, the sentences are in "content"."""
+    return tuple(row["content" if k == "sentences" and "content" in row else k] for k in keys)
 
 
 # ---------------------------------------------------------------------------- Problems of the input

@@ -22,31 +22,15 @@ from typing import Any, Final, cast
 import click
 
 import sarag_rdf
+from sarag_rdf.base import types
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.ports import Extractor, Progress, Table
-from sarag_rdf.base.types import (
-    ENTITY_TYPES,
-    Document,
-    EntityType,
-    Extraction,
-    Mention,
-    Method,
-    Relation,
-    Source,
-)
+from sarag_rdf.base.types import Document, Extraction, Mention, Relation
 from sarag_rdf.base.vocab import text_of
-from sarag_rdf.cli.flags import (
-    embedder_option,
-    embedding_endpoint_options,
-    endpoint_of,
-    endpoint_options,
-    json_option,
-    kg_option,
-    open_graph,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit, progress_bars
 from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.extraction.typed_statements import Example, read_examples
@@ -93,7 +77,6 @@ def keys_of(relation: Relation) -> frozenset[Key]:
 def extract_all(
     extractor: Extractor, gold: Sequence[Example], progress: Progress
 ) -> Iterator[SentenceResult]:
-    """Extract from each sentence, as a document of its own."""
     documents = [
         Document(f"urn:sentence:{number}", "urn:sentences", "", example.text, 0, len(example.text))
         for number, example in enumerate(gold)
@@ -157,7 +140,6 @@ def _shown(keys: Iterable[Key], labels: Mapping[str, str]) -> list[list[str]]:
 
 
 def lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """The measures of each property and of all, in percent."""
     yield f"{counted(len(data['sentences']), 'sentence')}; figures in percent"
     rows = [{"property": name, **row} for name, row in data["properties"].items()]
     yield ""
@@ -178,7 +160,7 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
     "(.jsonl).",
     required=True,
 )
-@kg_option
+@flags.kg_option
 @click.option(
     "--ontology", "ontologies", multiple=True, metavar="FILE",
     help="Ontology to follow, in place of those of --kg. May be repeated.",
@@ -188,9 +170,9 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
     help="Extractor to evaluate, as for index.",
 )  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT sentences.")
-@embedder_option
+@flags.embedder_option
 @commands.result_options
-@endpoint_options
+@flags.endpoint_options
 def extraction(**options: Any) -> None:
     """Report precision, recall and F1 of typed statements, by property.
 
@@ -198,7 +180,7 @@ def extraction(**options: Any) -> None:
     the statements of each sentence that are missing or unexpected.
     """
     commands.check_outputs(options["output"])
-    graph = _memory_graph(options) if options["ontologies"] else open_graph(options)
+    graph = _memory_graph(options) if options["ontologies"] else flags.open_graph(options)
     with graph as kg, progress_bars() as progress:
         schema = kg.ontologies.schema(more=options["ontologies"])
         schema = schema if schema.properties else common_schema()
@@ -219,7 +201,7 @@ def extraction(**options: Any) -> None:
 
 
 def _memory_graph(options: dict[str, Any]) -> AbstractContextManager[KnowledgeGraph]:
-    return sarag_rdf.open(None, embedder=options["embedder"], endpoint=endpoint_of(options))
+    return sarag_rdf.open(None, embedder=options["embedder"], endpoint=flags.endpoint_of(options))
 
 
 # ------------------------------------------------------------------------------------- Resolution
@@ -241,14 +223,13 @@ class GoldMention:
 
     entity: str
     name: str
-    type: EntityType = "misc"
+    type: types.EntityType = "misc"
     aliases: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
 
-    def source(self, number: int) -> Source:
-        """The document that mentions it."""
+    def source(self, number: int) -> types.Source:
         others = f" With {', '.join(self.related)}." if self.related else ""
-        return Source(f"{self.name}.{others}", "", f"{_FILE}{number}{_SUFFIX}")
+        return types.Source(f"{self.name}.{others}", "", f"{_FILE}{number}{_SUFFIX}")
 
 
 def read_gold(path: Path) -> list[GoldMention]:
@@ -271,12 +252,11 @@ def _mention(path: Path, line: int, row: Mapping[str, str | None]) -> GoldMentio
     if not cells["entity"] or not normalize_name(cells["name"]):
         raise InputError(f"{path}, line {line}: a mention needs an entity and a name")
     type_ = cells["type"] or "misc"
-    if type_ not in ENTITY_TYPES:
-        raise InputError(
-            f"{path}, line {line}: no such type: '{type_}': write one of {', '.join(ENTITY_TYPES)}"
-        )
+    if type_ not in types.ENTITY_TYPES:
+        known = ", ".join(types.ENTITY_TYPES)
+        raise InputError(f"{path}, line {line}: no such type: '{type_}': write one of {known}")
     aliases, related = (
-        tuple(name.strip() for name in cells[column].split("|") if name.strip())
+        tuple(filter(None, map(str.strip, cells[column].split("|"))))
         for column in ("aliases", "related")
     )
     return GoldMention(cells["entity"], cells["name"], type_, aliases, related)
@@ -285,13 +265,12 @@ def _mention(path: Path, line: int, row: Mapping[str, str | None]) -> GoldMentio
 class GoldExtractor:
     """Gives each document of a gold file the mentions of its row."""
 
-    method = Method("gold", "resolution", "", {})
+    method = types.Method("gold", "resolution", "", {})
 
     def __init__(self, mentions: Sequence[GoldMention]) -> None:
         self._mentions = mentions
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One result per document, in order."""
         for document in documents:
             number = document.source_iri.rpartition(_FILE)[2].removesuffix(_SUFFIX)
             row = self._mentions[int(number)]
@@ -344,9 +323,9 @@ def b_cubed(gold: Sequence[str], predicted: Sequence[str]) -> PRF:
     "--least", default=0.9, show_default=True, type=click.FloatRange(0, 1),
     help="Minimum cosine, for the rule near.",
 )  # fmt: skip
-@embedder_option
-@embedding_endpoint_options
-@json_option
+@flags.embedder_option
+@flags.embedding_endpoint_options
+@flags.json_option
 def resolution(**options: Any) -> None:
     """Merge the mentions of a table by each merge rule, and compare with their known entities.
 

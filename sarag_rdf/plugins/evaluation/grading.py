@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,28 +10,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final, Literal, TypeVar
 
-from sarag_rdf.base.errors import (
-    ContextTooLongError,
-    TruncatedReplyError,
-    UnparsableReplyError,
-)
+from sarag_rdf.base.errors import ContextTooLongError, TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.ports import LLM, Progress, Reply
 from sarag_rdf.base.prompts import Prompts, boolean, fence_for, object_of
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Usage
+from sarag_rdf.plugins.evaluation import reporting
 from sarag_rdf.plugins.evaluation.datasets import Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import exact_match, matches, token_f1
-from sarag_rdf.plugins.evaluation.reporting import (
-    block,
-    differences,
-    group,
-    groups,
-    median_and_mean,
-    percent,
-    results,
-    rounded,
-    spent,
-)
+from sarag_rdf.plugins.evaluation.reporting import block, group, spent
 
 PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")
 QUESTION_ERRORS = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
@@ -90,21 +78,15 @@ def fenced_prompt(name: str, *texts: str, **values: Any) -> str:
 
 
 def judge_prompt(case: Case) -> str:
-    """The prompt, with question and answers as fenced data."""
-    return fenced_prompt(
-        "judge",
-        *(case.question, *case.known, case.answer),
-        question=case.question,
-        known=[" ".join(text.split()) for text in case.known],
-        answer=case.answer,
-    )
+    question, answer, known = case.question, case.answer, case.known
+    lines = [" ".join(text.split()) for text in known]
+    texts = (question, *known, answer)
+    return fenced_prompt("judge", *texts, question=question, known=lines, answer=answer)
 
 
 def judge_all(
     cases: Iterable[Case], llm: LLM, *, threads: int, progress: Progress
 ) -> Replies[Case]:
-    """The verdict on each case; see `ask_each`."""
-
     def ask(case: Case) -> Reply:
         return llm.complete(judge_prompt(case), SCHEMA, name="judge", max_tokens=50)
 
@@ -242,7 +224,9 @@ def report(
         "hops": [q.hops for q in questions],
     }
     names = [*COMPARED, "matched", *(name for name in SHOWN if name not in COMPARED)]
-    reported = results("system", values, names, list(COMPARED), kinds, setting, list(COSTS))
+    reported = reporting.results(
+        "system", values, names, list(COMPARED), kinds, setting, list(COSTS)
+    )
     for result in reported:
         label = result["system"]
         result["on_covered"] = group([row for row in values[label] if row["coverage"]], names)
@@ -261,7 +245,7 @@ def report(
                 "type": question.type or None,
                 "hops": question.hops,
                 "systems": {
-                    label: {**own[position], "f1": rounded(own[position]["f1"])}
+                    label: {**own[position], "f1": reporting.rounded(own[position]["f1"])}
                     for label, own in graded.items()
                 },
             }
@@ -272,7 +256,10 @@ def report(
 
 def timings(rows: ResultsBySystem, at_a_time: int) -> dict[str, Any]:
     """Seconds per question by system, median and mean, and the number of concurrent questions."""
-    seconds = {label: median_and_mean([row.seconds for row in own]) for label, own in rows.items()}
+    seconds = {
+        label: reporting.median_and_mean([row.seconds for row in own])
+        for label, own in rows.items()
+    }
     return {"questions_at_a_time": at_a_time, "seconds": seconds}
 
 
@@ -293,17 +280,14 @@ def _values(row: Mapping[str, Any], prices: Mapping[str, float]) -> dict[str, fl
 
 def _judge(replies: Replies[Case], prices: Mapping[str, float]) -> dict[str, Any]:
     """Counts of the judge's verdicts on distinct answers, and their cost."""
-    by_match: dict[bool, list[bool | None]] = {False: [], True: []}
+    counts: Counter[str] = Counter()
     for case, reply in replies.items():
-        by_match[matches(case.answer, case.known)].append(reply.data["correct"] if reply else None)
-    return {
-        "unmatched": len(by_match[False]),
-        "unmatched_accepted": by_match[False].count(True),
-        "matched": len(by_match[True]),
-        "matched_accepted": by_match[True].count(True),
-        "without_verdict": [*by_match[False], *by_match[True]].count(None),
-        **usage_of(replies, prices),
-    }
+        kind = "matched" if matches(case.answer, case.known) else "unmatched"
+        counts[kind] += 1
+        counts[f"{kind}_accepted"] += reply is not None and reply.data["correct"]
+        counts["without_verdict"] += reply is None
+    names = ("unmatched", "unmatched_accepted", "matched", "matched_accepted", "without_verdict")
+    return {**{name: counts[name] for name in names}, **usage_of(replies, prices)}
 
 
 def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
@@ -326,26 +310,23 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
     if noted:
         yield from ("", "Notes of the reasoners, in percent of the questions")
     for result in noted:
-        shown = ", ".join(f"{k} {percent(v)}" for k, v in result["notes"].items())
+        shown = ", ".join(f"{k} {reporting.percent(v)}" for k, v in result["notes"].items())
         yield f"{result['system']}: {shown}"
-    yield from differences("Difference", "system", rows, COMPARED)
+    yield from reporting.differences("Difference", "system", rows, COMPARED)
     covered = [{"system": r["system"], **r["on_covered"]} for r in rows]
     title = "Questions whose answer was retrieved"
     yield from block(title, "system", covered, {"questions": "questions|d", **COMPARED})
-    yield from groups("system", rows, {name: SHOWN[name] for name in _OF_GROUPS})
+    yield from reporting.groups("system", rows, {name: SHOWN[name] for name in _OF_GROUPS})
     yield ""
-    yield from _judge_lines(report["judge"])
-    without = "questions without an answer, skipped"
-    yield from problem_lines(setting["problems"], questions_without_answer=without)
-
-
-def _judge_lines(judged: Mapping[str, Any] | None) -> Iterator[str]:
+    judged = report["judge"]
     if judged is None:
         yield "no judge: answers that match no known answer word for word count as wrong"
-        return
-    yield (
-        f"the judge accepted {judged['unmatched_accepted']} of {judged['unmatched']} answers that "
-        f"match no known answer, and {judged['matched_accepted']} of {judged['matched']} that do"
-    )
-    if judged["without_verdict"]:
-        yield f"answers without a valid reply of the judge: {judged['without_verdict']}"
+    else:
+        yield (
+            "the judge accepted {unmatched_accepted} of {unmatched} answers that match no known "
+            "answer, and {matched_accepted} of {matched} that do"
+        ).format(**judged)
+        if judged["without_verdict"]:
+            yield f"answers without a valid reply of the judge: {judged['without_verdict']}"
+    without = "questions without an answer, skipped"
+    yield from problem_lines(setting["problems"], questions_without_answer=without)

@@ -151,7 +151,6 @@ def normalize_answer(text: str) -> str:
 
 
 def count_words(document: Document) -> int:
-    """The number of words in title and text, separated by white space."""
     return len(document.title.split()) + len(document.text.split())
 
 
@@ -207,7 +206,6 @@ class PRF:
 
     @property
     def f1(self) -> float:
-        """Their harmonic mean."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 

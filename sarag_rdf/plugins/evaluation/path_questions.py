@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 from pyoxigraph import NamedNode
@@ -28,13 +28,7 @@ from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.cli.flags import (
-    embedder_option,
-    endpoint_options,
-    kg_option,
-    open_graph,
-    over_option,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, open_output, progress_bars
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
@@ -63,12 +57,8 @@ _MAX_TOKENS: Final = 200
 _CHARACTERS: Final = 500
 
 
-class Statement(NamedTuple):
-    """A statement of a walk, in the direction of its property."""
-
-    subject: str
-    property: str
-    object: str
+Statement = tuple[str, str, str]
+"""Subject, property and object of a statement of a walk, in the direction of its property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +101,7 @@ class WrittenQuestion:
                 "topic": path.topic,
                 "topic_name": path.topic_name,
                 "text": self.composed,
-                "statements": [list(statement) for statement in self.walk],
+                "statements": list(map(list, self.walk)),
                 "answers": [answer.iri for answer in path.answers],
                 "sparql": path.sparql,
             },
@@ -211,26 +201,30 @@ class QuestionWriter:
     ) -> WrittenQuestion:
         """The question of a random walk from an entity; raises `_RejectionError`."""
         hops, walk, nodes = self._walk(start, rng)
-        if (start, hops) in self._tried:
-            raise _RejectionError("repeated")
+        self._refuse("repeated", (start, hops) in self._tried)
         self._tried.add((start, hops))
         name = entity_labels(self._reader, [start])[start][0]
         key = normalize_name(name)
-        if len(self._paths.view.names.entities({key}).get(key, ())) != 1:
-            raise _RejectionError("ambiguous")
+        owners = self._paths.view.names.entities({key}).get(key, ())
+        self._refuse("ambiguous", len(owners) != 1)
         path = self._paths.follow_hops(self._paths.topic(start), hops)
-        self._check_answers(path, start)
+        self._refuse("many", path.is_cut or len(path.answers) > self._answers)
+        closest = {end for ends in self._ways(start).values() for end in ends}
+        self._refuse("near", len(hops) > 1 and any(a.iri in closest for a in path.answers))
+        self._refuse("ends", not path.answers)
         composed = self._composed(hops, name)
         hidden = self._hidden(path, nodes)
-        if _names_any(composed, hidden, name):
-            raise _RejectionError("named")
-        if _plain(composed) in texts:
-            raise _RejectionError("repeated")
+        self._refuse("named", _names_any(composed, hidden, name))
+        self._refuse("repeated", _plain(composed) in texts)
         supporting = self._supporting(walk)
-        if not supporting:
-            raise _RejectionError("unsupported")
+        self._refuse("unsupported", not supporting)
         text = self._rewritten(composed, name, hidden, report)
         return WrittenQuestion(text, composed, path, walk, supporting, text != composed)
+
+    @staticmethod
+    def _refuse(reason: str, is_refused: bool) -> None:
+        if is_refused:
+            raise _RejectionError(reason)
 
     # Walks
 
@@ -244,12 +238,11 @@ class QuestionWriter:
         for _ in range(self._hops):
             ways = {hop: ends - {*nodes} for hop, ends in self._ways(nodes[-1]).items()}
             possible = sorted(hop for hop, ends in ways.items() if ends)
-            if not possible:
-                raise _RejectionError("ends")
+            self._refuse("ends", not possible)
             hop = rng.choice(possible)
             nodes.append(rng.choice(sorted(ways[hop])))
             subject, object_ = reversed(nodes[-2:]) if hop.is_inverse else nodes[-2:]
-            walk.append(Statement(subject, hop.predicate, object_))
+            walk.append((subject, hop.predicate, object_))
             hops.append(hop)
         return tuple(hops), tuple(walk), nodes
 
@@ -275,16 +268,6 @@ class QuestionWriter:
         verb = "are" if model.is_plural(schema, hops[-1]) else "is"
         return f"{word} {verb} {model.text_from(schema, hops, name)}?"
 
-    def _check_answers(self, path: RelationPath, start: str) -> None:
-        """Raise `_RejectionError` for too many answers, none, or one next to the start."""
-        if path.is_cut or len(path.answers) > self._answers:
-            raise _RejectionError("many")
-        closest = {end for ends in self._ways(start).values() for end in ends}
-        if len(path.hops) > 1 and any(answer.iri in closest for answer in path.answers):
-            raise _RejectionError("near")
-        if not path.answers:
-            raise _RejectionError("ends")
-
     def _hidden(self, path: RelationPath, nodes: Sequence[str]) -> set[str]:
         """The names of answers, and of what is between on every walk to one that was read."""
         between = {iri for answer in path.answers for iri in answer.nodes} | set(nodes[1:])
@@ -297,11 +280,9 @@ class QuestionWriter:
             return composed
         texts = {"question": composed, "topic": name}
         prompt = fenced_prompt("write_question", *texts.values(), **texts)
-        schema = object_of(question=string(_CHARACTERS))
+        schema, kind = object_of(question=string(_CHARACTERS)), "write_question"
         try:
-            reply = self._llm.complete(
-                prompt, schema, name="write_question", max_tokens=_MAX_TOKENS
-            )
+            reply = self._llm.complete(prompt, schema, name=kind, max_tokens=_MAX_TOKENS)
             text = " ".join(str(reply.data["question"]).split())
         except (TruncatedReplyError, UnparsableReplyError):
             text = ""
@@ -315,7 +296,7 @@ class QuestionWriter:
     def _supporting(self, walk: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
         """A document for each statement, as few as suffice; empty if one has none."""
         if self._articles is not None:
-            some = [self._articles.get(s.subject) for s in walk]
+            some = [self._articles.get(subject) for subject, *_ in walk]
             return tuple(dict.fromkeys(a for a in some if a)) if all(some) else ()
         chosen: dict[str, None] = {}
         for statement in walk:
@@ -328,24 +309,19 @@ class QuestionWriter:
         return tuple((by_iri[iri].title, by_iri[iri].text) for iri in chosen)
 
     def _documents(self, statement: Statement) -> set[str]:
-        """The documents that state it: of the graph of documents, or the page of its subject."""
-        iris = set()
+        (subject, property_, object_), iris = statement, set()
         for part in self._paths.in_use.parts:
             only = GraphReader(self._reader.store, self._reader.minter, (part,))
-            if part.name == DOCUMENTS and statement.property == SARAG.relatedTo.value:
-                rows = only.rows_for("statements", [statement.subject])
-                iris |= {row[7].value for row in rows if row[2].value == statement.object}
+            if part.name == DOCUMENTS and property_ == SARAG.relatedTo.value:
+                rows = only.rows_for("statements", [subject])
+                iris |= {row[7].value for row in rows if row[2].value == object_}
             elif part.name == DOCUMENTS:
-                rows = self._reader.select_provenance_for("typed-statements", [statement.subject])
-                iris |= {
-                    row[7].value
-                    for row in rows
-                    if (row[2].value, row[3].value) == (statement.property, statement.object)
-                }
+                rows = self._reader.select_provenance_for("typed-statements", [subject])
+                stated = ((row[2].value, row[3].value, row[7].value) for row in rows)
+                iris |= {document for *what, document in stated if what == [property_, object_]}
             else:
-                ends = only.rows_for("entity-documents", [statement.subject])
-                if any(document.value == statement.subject for _, document in ends):
-                    iris.add(statement.subject)
+                ends = only.rows_for("entity-documents", [subject])
+                iris |= {subject for _, document in ends if document.value == subject}
         return iris
 
 
@@ -358,13 +334,11 @@ def read_articles(path: Path) -> dict[str, tuple[str, str]]:
 
 
 def write_questions(questions: Iterable[WrittenQuestion]) -> str:
-    """A JSON list that ``sarag evaluate`` reads."""
     records = [question.record() for question in questions]
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
 
 
 def reasons(rejected: Mapping[str, int]) -> str:
-    """Counts of rejected walks with the reasons, in words."""
     return "; ".join(f"{count} ({REASONS[key]})" for key, count in sorted(rejected.items()))
 
 
@@ -389,8 +363,8 @@ def _plain(text: str) -> str:
     name="questions",
     epilog="Example:  sarag evaluate questions --output questions.json --corpus corpus.json",
 )
-@kg_option
-@over_option
+@flags.kg_option
+@flags.over_option
 @file_option("--output", "File of questions.", "-o", required=True)
 @click.option(
     "--count", default=50, show_default=True, type=click.IntRange(1), help="Number of questions."
@@ -411,8 +385,8 @@ def _plain(text: str) -> str:
     "--articles", "Articles of the graph by sarag export, which are the supporting passages."
 )
 @click.option("--rewrite", is_flag=True, help="Let the language model of --base-url rewrite them.")
-@embedder_option
-@endpoint_options
+@flags.embedder_option
+@flags.endpoint_options
 def command(**options: Any) -> None:
     """Write multi-hop questions about the graph, each with its answers, path and documents.
 
@@ -424,7 +398,7 @@ def command(**options: Any) -> None:
         raise UsageError("--articles is the corpus: omit --corpus")
     check_outputs(options["output"], options["corpus"])
     articles = read_articles(options["articles"]) if options["articles"] else None
-    with open_graph(options) as kg, progress_bars() as progress:
+    with flags.open_graph(options) as kg, progress_bars() as progress:
         limit = options["answers"]
         paths = relation_paths(kg.retriever("paths", answers=limit))
         writer = QuestionWriter(

@@ -13,7 +13,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event
 from time import perf_counter
 from typing import Any, Final, Literal
 
@@ -24,7 +23,7 @@ from sarag_rdf.base.files import read_text
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
 from sarag_rdf.base.threads import map_in_order
-from sarag_rdf.base.types import Answer, Evidence, Query, Usage
+from sarag_rdf.base.types import Evidence, Query, Stage, Usage
 from sarag_rdf.cli.flags import endpoint_of, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg import registry
@@ -68,36 +67,25 @@ class SystemSpec:
         return cls(label, parts[0], context, parts[-1])
 
 
-class Coverage:
-    """Whether what a retriever finds for a question contains a known answer, judged once.
-
-    `gather` gives the full context, before any compression, and is not metered; without one, no
-    question is covered.
-    """
-
-    def __init__(self, gather: Gather | None = None) -> None:
-        self._gather = gather
-        self._judged: dict[str, bool] = {}
-
-    def judge(self, question: Question) -> bool:
-        if self._gather is None:
-            return False
-        if question.id not in self._judged:
-            texts = self._gather(question.query).context.texts
-            self._judged[question.id] = contains_answer(question.answers, texts)
-        return self._judged[question.id]
-
-
 @dataclass(frozen=True, slots=True)
 class System:
     """A reasoner with its label; model calls and retrievals are counted by a `Meter`.
 
-    Systems with the same retriever share their coverage.
+    `full` gives all that its retriever finds, before any compression, and `covered` says by
+    question whether that contains a known answer; systems with the same retriever share both.
     """
 
     label: str
     reasoner: Reasoner
-    coverage: Coverage
+    full: Gather | None
+    covered: dict[str, bool]
+
+    def covers(self, question: Question) -> bool:
+        """Whether a known answer can be found; without a retriever, none can."""
+        if question.id not in self.covered:
+            texts = self.full(question.query).context.texts if self.full else ()
+            self.covered[question.id] = contains_answer(question.answers, texts)
+        return self.covered[question.id]
 
 
 def ask_all(
@@ -115,11 +103,8 @@ def ask_all(
     jobs = [(system, question) for question in questions for system in systems]
     advance = progress("answering", len(jobs))
     rows: dict[str, list[SystemResult]] = {system.label: [] for system in systems}
-
-    def work(job: tuple[System, Question], _: Event) -> SystemResult:
-        return _ask(*job, meter)
-
-    for (system, _), row in zip(jobs, map_in_order(work, jobs, threads), strict=True):
+    results = map_in_order(lambda job, _: _ask(*job, meter), jobs, threads)
+    for (system, _), row in zip(jobs, results, strict=True):
         rows[system.label].append(row)
         advance(1)
     return rows
@@ -129,15 +114,14 @@ def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
     account = meter.open()
     begin = perf_counter()
     text = reasoning = problem = ""
-    notes: dict[str, bool] = {}
+    stages: Sequence[Stage] = ()
     outcome: Literal["answered", "insufficient", "failed"] = "insufficient"
     try:
         answer = system.reasoner.answer(question.query)
     except QUESTION_ERRORS as error:
         outcome, problem = "failed", type(error).__name__
     else:
-        reasoning = answer.reasoning
-        notes = _notes(answer)
+        reasoning, stages = answer.reasoning, answer.trace
         if answer.outcome == "answered":
             outcome, text = "answered", answer.text
     seconds = perf_counter() - begin + account.saved
@@ -145,7 +129,7 @@ def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
     usage = account.usage
     return SystemResult(
         outcome, text, reasoning, problem,
-        covered=system.coverage.judge(question),
+        covered=system.covers(question),
         context_covered=contains_answer(
             question.answers, (text for context in contexts for text in context.texts)
         ),
@@ -155,18 +139,14 @@ def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
         retrievals=len(contexts),
         context_tokens=sum(context.tokens for context in contexts),
         seconds=seconds,
-        notes=notes,
+        notes={
+            f"{stage.name}.{key}": value
+            for stage in stages
+            if stage.kind == "note"
+            for key, value in stage.detail.items()
+            if isinstance(value, bool)
+        },
     )  # fmt: skip
-
-
-def _notes(answer: Answer) -> dict[str, bool]:
-    return {
-        f"{stage.name}.{key}": value
-        for stage in answer.trace
-        if stage.kind == "note"
-        for key, value in stage.detail.items()
-        if isinstance(value, bool)
-    }
 
 
 @dataclass(slots=True)
@@ -198,9 +178,7 @@ class Meter:
         return self._llm.model
 
     def open(self) -> Account:
-        """Open a new account for the current thread."""
-        account = Account()
-        self._own.account = account
+        self._own.account = account = Account()
         return account
 
     def gathering(self, gather: Gather, *, is_metered: bool = True) -> Gather:
@@ -336,22 +314,18 @@ def _build_systems(
     kg: KnowledgeGraph, systems: Sequence[SystemSpec], meter: Meter, options: Mapping[str, Any]
 ) -> list[System]:
     built = []
-    coverages: dict[str, Coverage] = {}
+    covered: dict[str, dict[str, bool]] = {}
+    limits = {"budget": options["budget"], "tokenizer": options["tokenizer"]}
     for system in systems:
         with commands.naming(f"system {system.label}"):
-            retriever, coverage = system.retriever.label, Coverage()
+            retriever, full = system.retriever.label, None
             if system.reasoner.name != "closed-book":
                 full = kg.gather(retriever, context=options["full_context"])
                 full = meter.gathering(full, is_metered=False)
-                coverage = coverages.setdefault(retriever, Coverage(full))
-            gather = kg.gather(
-                retriever,
-                context=system.context.label,
-                budget=options["budget"],
-                tokenizer=options["tokenizer"],
-            )
-            reasoner = kg.reasoner(system.reasoner.label, meter.gathering(gather), meter)
-            built.append(System(system.label, reasoner, coverage))
+            gather = meter.gathering(kg.gather(retriever, context=system.context.label, **limits))
+            reasoner = kg.reasoner(system.reasoner.label, gather, meter)
+            of_retriever = covered.setdefault(retriever if full else "", {})
+            built.append(System(system.label, reasoner, full, of_retriever))
     return built
 
 
@@ -395,16 +369,15 @@ class PublishedTable:
 
     title: str
     full_context: str
+    columns: Mapping[str, str]
     models: tuple[str, ...]
     measures: tuple[str, ...]
-    columns: Mapping[str, str]
     rows: tuple[Row, ...]
 
     def only(self, names: Sequence[str]) -> PublishedTable:
         """The table with the rows of these names; raises `UsageError` for an unknown one."""
         known = {row.name.lower(): row for row in self.rows}
-        unknown = [name for name in names if name.lower() not in known]
-        if unknown:
+        if unknown := [name for name in names if name.lower() not in known]:
             choice = ", ".join(row.name for row in self.rows)
             raise UsageError(f"--only: unknown row {', '.join(unknown)}: choose from {choice}")
         chosen = {name.lower() for name in names} or known.keys()
@@ -412,14 +385,15 @@ class PublishedTable:
 
     def published(self) -> list[dict[str, Any]]:
         """For a JSON report: name, system or null, and fractions in [0, 1] by model and measure."""
+
+        def fractions(own: Sequence[float]) -> dict[str, float]:
+            return {m: round(f / 100, 6) for m, f in zip(self.measures, own, strict=False)}
+
         return [
             {
                 "name": row.name,
                 "system": row.system or None,
-                "published": {
-                    model: {m: round(f / 100, 6) for m, f in zip(self.measures, own, strict=False)}
-                    for model, own in row.published.items()
-                },
+                "published": {model: fractions(own) for model, own in row.published.items()},
             }
             for row in self.rows
         ]
@@ -445,9 +419,9 @@ def read_table(name: str, dataset: str | None, further: str = "") -> PublishedTa
         return PublishedTable(
             content["title"],
             content["full_context"],
+            content["columns"],
             tuple(content["models"]),
             tuple(content["published"]),
-            content["columns"],
             tuple(_row(row, content, chosen, options) for row in content["rows"]),
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration) as error:

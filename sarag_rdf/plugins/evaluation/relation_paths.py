@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
@@ -25,17 +25,9 @@ from sarag_rdf.base.arrays import Floats, find
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Retriever
 from sarag_rdf.base.types import RelationPath
-from sarag_rdf.cli.flags import (
-    embedder_option,
-    embedding_endpoint_options,
-    json_option,
-    kg_option,
-    open_graph,
-    over_option,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit, note
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
@@ -123,34 +115,31 @@ def evaluate_articles(
     its document names (DotRAG, section A.4). Raises `InputError` if no document is an article
     about an entity of the graph.
     """
-    results, is_article = [], False
+    results, every_topic = [], set[str]()
     for question in questions:
         begin = perf_counter()
         documents = retriever.retrieve(question.query).documents
         seconds = perf_counter() - begin
-        topics: set[str] = set()
-        mentioned: set[str] = set()
-        for ranked in documents:
-            topic = _topic_of(ranked.document.source_iri)
-            if find(view.iris.entities, topic) >= 0:
-                topics.add(topic)
-                mentioned |= _mentioned(view, topic, ranked.document.titled_text)
-        is_article |= bool(topics)
+        # An article is about the identifier of its record, in the IRI of its source.
+        iris = [r.document.source_iri.partition("/source/")[2].partition("#")[2] for r in documents]
+        texts = [
+            (topic, ranked.document.titled_text)
+            for topic, ranked in zip(map(unquote, iris), documents, strict=True)
+            if find(view.iris.entities, topic) >= 0
+        ]
+        topics = {topic for topic, _ in texts}
+        every_topic |= topics
         names = _names(view, topics)
+        mentioned = set[str]().union(*(_mentioned(view, *pair) for pair in texts))
         expected = {*question.answers, *filter(None, [question.topic])}
         scores = PRF.of(names, expected), PRF.of(names | mentioned, expected)
         results.append(PathResult(scores, seconds))
-    if questions and not is_article:
+    if questions and not every_topic:
         raise InputError(
             "no document is an article about an entity of the graph: index a file by 'sarag export "
             "--format articles' of the same graph, and name its graph with --articles"
         )
     return results
-
-
-def _topic_of(source: str) -> str:
-    """What an article is about: the identifier of its record, in the IRI of its source."""
-    return unquote(source.partition("/source/")[2].partition("#")[2])
 
 
 def _mentioned(view: GraphView, topic: str, text: str) -> set[str]:
@@ -162,14 +151,9 @@ def _mentioned(view: GraphView, topic: str, text: str) -> set[str]:
 
 def _best_of_five(paths: PathSearch, text: str, question: Question) -> float:
     """The F1 of the best of the first five paths that lead anywhere."""
-    scores: list[float] = []
-    for ranked in paths.ranked(paths.topics(text))[:COMPARED]:
-        followed = paths.follow(ranked)
-        if followed.answers:
-            scores.append(_answer_f1(followed, question))
-        if len(scores) == 5:
-            break
-    return max(scores, default=0.0)
+    every = map(paths.follow, paths.ranked(paths.topics(text))[:COMPARED])
+    scores = (_answer_f1(followed, question) for followed in every if followed.answers)
+    return max(islice(scores, 5), default=0.0)
 
 
 def _answer_f1(path: RelationPath, question: Question) -> float:
@@ -185,7 +169,6 @@ class Example:
 
     @property
     def is_answered(self) -> bool:
-        """Whether a path leads to one of the answers."""
         return bool((self.f1 > 0).any())
 
 
@@ -270,24 +253,20 @@ def fit_paths(
     Raises `InputError` if no question of a half has a path to one of its answers.
     """
     every = [examples(paths, questions) for questions in files]
-    weights = fitted([e for some in every for e in some])
-    if not all(any(e.is_answered for some in every for e in some[own::2]) for own in (0, 1)):
+    weights = fitted([*chain(*every)])
+    halves = [[e for some in every for e in some[own::2]] for own in (0, 1)]
+    if not all(any(e.is_answered for e in half) for half in halves):
         raise InputError(
             "too few questions have a path to one of their answers: every other question is left "
             "out in turn, and those that remain have none; give more questions"
         )
-    sums = [0.0] * len(every)
-    for own, other in ((0, 1), (1, 0)):
-        half = fitted([e for some in every for e in some[own::2]])
-        for at, some in enumerate(every):
-            if some[other::2]:
-                sums[at] += mean_f1(some[other::2], half) * len(some[other::2])
-    left_out = tuple(total / len(some) for total, some in zip(sums, every, strict=True))
-    return Fit(
-        paths.model.with_weights(weights.tolist(), version, data),
-        left_out,
-        tuple(mean_f1(some, weights) for some in every),
-    )
+    weights_of_other = [fitted(half) for half in reversed(halves)]
+    left_out = []
+    for some in every:
+        own = [(some[at::2], weights_of_other[at]) for at in (1, 0)]
+        left_out.append(sum(mean_f1(e, w) * len(e) for e, w in own if e) / len(some))
+    model = paths.model.with_weights(weights.tolist(), version, data)
+    return Fit(model, tuple(left_out), tuple(mean_f1(some, weights) for some in every))
 
 
 # ---------------------------------------------------------------------------------------- Command
@@ -309,8 +288,8 @@ _retriever_option = click.option(
     name="paths",
     epilog="Example:  sarag evaluate paths --kg kg --over movies --questions questions.tsv",
 )
-@kg_option
-@over_option
+@flags.kg_option
+@flags.over_option
 @_questions_option
 @_retriever_option
 @click.option("--plain", is_flag=True, help="Ask without the brackets around topics.")
@@ -319,9 +298,9 @@ _retriever_option = click.option(
     "A graph of indexed articles about the entities of --kg: search these, with any --retriever, "
     "in place of paths.",
 )
-@embedder_option
-@embedding_endpoint_options
-@json_option
+@flags.embedder_option
+@flags.embedding_endpoint_options
+@flags.json_option
 def command(**options: Any) -> None:
     """Follow the relation path of each question, and compare its end with the known answers.
 
@@ -335,15 +314,15 @@ def command(**options: Any) -> None:
     files = read_files(options["questions"])
     accountings, plain = ACCOUNTINGS, options["plain"]
     with ExitStack() as stack:
-        kg = stack.enter_context(open_graph(options))
+        kg = stack.enter_context(flags.open_graph(options))
         if options["articles"] is not None:
             accountings = ARTICLE_ACCOUNTINGS
             other = {**options, "kg": options["articles"], "over": ("documents",)}
-            retriever = stack.enter_context(open_graph(other)).retriever(options["retriever"])
+            retriever = stack.enter_context(flags.open_graph(other)).retriever(options["retriever"])
             view = relation_paths(kg.retriever("paths")).view
             results = {p: evaluate_articles(retriever, view, own) for p, own in files.items()}
         else:
-            paths = _paths(kg, options)
+            paths = relation_paths(kg.retriever(options["retriever"]))
             for question in chain(*files.values()):  # reads what later questions find in memory
                 paths.find(question.query.text if plain else question.marked)
             results = {p: evaluate_paths(paths, own, plain=plain) for p, own in files.items()}
@@ -378,15 +357,15 @@ def _lines(row: Mapping[str, Any]) -> Iterator[str]:
     epilog="Example:  sarag evaluate fit-paths --kg kg --over movies --questions questions.tsv "
     "--output paths.json",
 )
-@kg_option
-@over_option
+@flags.kg_option
+@flags.over_option
 @_questions_option
 @_retriever_option
 @file_option("--output", "Model file.", required=True)
 @click.option("--version", "version", default="own", show_default=True, help="Name of the model.")
-@embedder_option
-@embedding_endpoint_options
-@json_option
+@flags.embedder_option
+@flags.embedding_endpoint_options
+@flags.json_option
 def fit_command(**options: Any) -> None:
     """Fit the weights of relation paths on questions with known answers.
 
@@ -398,8 +377,8 @@ def fit_command(**options: Any) -> None:
     files = read_files(options["questions"])
     names = [str(path) for path in files]
     data = f"{sum(map(len, files.values()))} questions of {', '.join(names)}"
-    with open_graph(options) as kg:
-        paths = _paths(kg, options, explain=False)
+    with flags.open_graph(options) as kg:
+        paths = relation_paths(kg.retriever(options["retriever"], explain=False))
         fit = fit_paths(paths, [*files.values()], options["version"], data)
     output.write_text(fit.model.to_json() + "\n", encoding="utf-8")
     emit(
@@ -415,10 +394,6 @@ def fit_command(**options: Any) -> None:
         ),
     )
     note(f"written to {output}")
-
-
-def _paths(kg: KnowledgeGraph, options: Mapping[str, Any], **values: Any) -> PathSearch:
-    return relation_paths(kg.retriever(options["retriever"], **values))
 
 
 def _row(path: Path, results: Sequence[PathResult], accountings: Sequence[str]) -> dict[str, Any]:

@@ -93,12 +93,10 @@ def spent(tokens_in: float, tokens_out: float, prices: Mapping[str, float]) -> f
 
 
 def median_and_mean(values: Sequence[float]) -> dict[str, float]:
-    """Median and mean."""
     return {"median": round(median(values), 3), "mean": round(fmean(values), 3)}
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:
-    """A value as it is reported."""
     return None if value is None else round(value, digits)
 
 
@@ -166,14 +164,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table in Markdown."""
     yield f"| {' | '.join(heads)} |"
     yield f"| --- |{(len(heads) - 1) * ' ---: |'}"
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def percent(value: float | None) -> str:
-    """In percent with one digit."""
     return "-" if value is None else f"{100 * value:.1f}"
 
 

@@ -19,16 +19,8 @@ from sarag_rdf.cli.flags import Decorator, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
-from sarag_rdf.plugins.evaluation import commands, reporting
+from sarag_rdf.plugins.evaluation import commands, measures, reporting
 from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
-from sarag_rdf.plugins.evaluation.measures import (
-    count_words,
-    figures,
-    fits_budget,
-    ranking_measures,
-    support_ranks,
-    words_to_answer,
-)
 from sarag_rdf.retrieval.retriever import question_of
 
 DEPTH = 100
@@ -77,12 +69,10 @@ class Cutoffs:
 
     @property
     def limit(self) -> int:
-        """The number of documents to retrieve."""
         return max(*self.ks, DEPTH)
 
-    def names(self, *measures: str) -> list[str]:
-        """The names of measures by k."""
-        return [f"{measure}@{k}" for measure in measures for k in self.ks]
+    def names(self, *kinds: str) -> list[str]:
+        return [f"{kind}@{k}" for kind in kinds for k in self.ks]
 
     @property
     def coverages(self) -> dict[str, str]:
@@ -100,14 +90,11 @@ def evaluate(
     progress: Progress,
 ) -> tuple[list[float], Outcomes]:
     """The encoding time of each question in milliseconds, and the outcome of each method."""
-    retrievers = [
-        [kg.retriever(method.limited(limit)) for limit in (max(cutoffs.ks), cutoffs.limit)]
-        for method in methods
-    ]
+    for method in methods:
+        kg.retriever(method.options)  # before anything is run
     encoding = _encoding_times(kg, [question.query for question in questions], progress)
     return encoding, {
-        method.label: _ask(kg, corpus, questions, method, pair, cutoffs, progress)
-        for method, pair in zip(methods, retrievers, strict=True)
+        method.label: _ask(kg, corpus, questions, method, cutoffs, progress) for method in methods
     }
 
 
@@ -136,16 +123,11 @@ def _ask(
     corpus: Corpus,
     questions: Sequence[Question],
     method: RetrievalMethod,
-    retrievers: Sequence[Retriever],
     cutoffs: Cutoffs,
     progress: Progress,
 ) -> list[RetrievalResult]:
-    """Run a method on every question, after a warm-up.
-
-    The first retriever, with the largest k as its limit, is timed; the second retrieves enough
-    documents to fill the contexts.
-    """
-    timed, deep = retrievers
+    """Run a method on every question, after a warm-up: first as it is timed, for the largest k."""
+    timed, deep = (kg.retriever(method.limited(n)) for n in (max(cutoffs.ks), cutoffs.limit))
     timed.retrieve(_WARM_UP)
     advance = progress(f"retrieving with {method.label}", len(questions))
     rankings: list[list[int | None]] = []
@@ -154,18 +136,22 @@ def _ask(
         begin = perf_counter()
         timed.retrieve(question.query)
         times.append(1000 * (perf_counter() - begin))
-        documents = [ranked.document for ranked in deep.retrieve(question.query).documents]
+        documents = _documents(deep, question)
         rankings.append([corpus.index_of_part(d.title, d.text) for d in documents])
         covered = _coverage(kg, method, question, documents, cutoffs)
         others.append({**covered, "returned": float(len(documents))})
         advance(1)
     supporting = [corpus.support_of(question) for question in questions]
-    shares = figures(supporting, rankings, cutoffs.ks)
-    ranks = map(support_ranks, supporting, rankings)
+    shares = measures.figures(supporting, rankings, cutoffs.ks)
+    ranks = map(measures.support_ranks, supporting, rankings)
     return [
         RetrievalResult(own, {**some, **other}, time)
         for own, some, other, time in zip(ranks, shares, others, times, strict=True)
     ]
+
+
+def _documents(retriever: Retriever, question: Question) -> list[Document]:
+    return [ranked.document for ranked in retriever.retrieve(question.query).documents]
 
 
 def _coverage(
@@ -179,19 +165,16 @@ def _coverage(
     if not question.has_answer or not cutoffs.tokens:
         return {}
     limit = cutoffs.limit
-    words = words_to_answer(question.answers, documents)
     while (
-        words is None
+        (words := measures.words_to_answer(question.answers, documents)) is None
         and len(documents) == limit
         and method.options.limit is None
-        and fits_budget(sum(map(count_words, documents)), max(cutoffs.tokens))
+        and measures.fits_budget(sum(map(measures.count_words, documents)), max(cutoffs.tokens))
     ):
         limit *= 4
-        deeper = kg.retriever(method.limited(limit))
-        documents = [ranked.document for ranked in deeper.retrieve(question.query).documents]
-        words = words_to_answer(question.answers, documents)
+        documents = _documents(kg.retriever(method.limited(limit)), question)
     return {
-        f"coverage@{tokens}": float(words is not None and fits_budget(words, tokens))
+        f"coverage@{tokens}": float(words is not None and measures.fits_budget(words, tokens))
         for tokens in cutoffs.tokens
     }
 
@@ -292,7 +275,6 @@ TIMES = {"returned": "docs|.1f", "ms": "ms|.1f"}
 def with_times(
     results: Sequence[Mapping[str, Any]], times: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Results with the median time of their method as ``ms``."""
     return [{**r, "ms": times["retrieval"][r["method"]]["median"]} for r in results]
 
 
@@ -300,7 +282,6 @@ def with_times(
 
 
 def cutoff_options(tokens: str) -> Decorator:
-    """The cutoffs of recall and coverage, with a default of the latter."""
     return together(
         click.option(
             "--k", "ks", default="2,5,10", show_default=True, callback=commands.parse_numbers,
@@ -323,7 +304,7 @@ def measure(
 
     Raises `InputError` for a graph of another corpus, and if there is no recall to plot.
     """
-    ranking_measures()  # before anything is indexed
+    measures.ranking_measures()  # before anything is indexed
     reporting.check_plot(options["plot"])
     commands.check_outputs(options["output"], options["timings"], options["plot"])
     with commands.open_inputs(options) as inputs, progress_bars() as progress:
@@ -383,7 +364,6 @@ def command(**options: Any) -> None:
 
 
 def _draw(outcomes: Outcomes, last: int, path: Path) -> None:
-    """Recall at each rank up to the last, over the questions with supporting passages."""
     curves = {}
     for method, rows in outcomes.items():
         ranks = [row.ranks for row in rows if row.ranks]

@@ -16,26 +16,12 @@ import click
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions, Spec
 from sarag_rdf.base.types import Retrieved
-from sarag_rdf.cli.flags import (
-    embedder_option,
-    embedding_endpoint_options,
-    endpoint_options,
-    json_option,
-    kg_option,
-    open_graph,
-)
+from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit
 from sarag_rdf.kg.registry import ranking_options
-from sarag_rdf.plugins.evaluation import commands
+from sarag_rdf.plugins.evaluation import commands, retrieval
 from sarag_rdf.plugins.evaluation.reporting import block, check_plot, write_plot
-from sarag_rdf.plugins.evaluation.retrieval import (
-    TIMES,
-    Cutoffs,
-    RetrievalMethod,
-    cutoff_options,
-    measure,
-    with_times,
-)
+from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, RetrievalMethod
 
 MOST_SETTINGS: Final = 500
 """Settings of one sweep."""
@@ -115,11 +101,8 @@ def curves(
     middle = recalls[len(recalls) // 2]
     lines: dict[str, list[tuple[float, float]]] = {}
     for setting in settings:
-        if second:
-            drawn = {f"{second[0]}={setting.values[second[0]]}": middle}
-        else:
-            drawn = {name: name for name in recalls}
-        for label, name in drawn.items():
+        drawn = {f"{name}={setting.values[name]}": middle for name in second}
+        for label, name in (drawn or {name: name for name in recalls}).items():
             value = results[setting.method.label][name]
             if value is not None:
                 lines.setdefault(label, []).append((float(setting.values[first]), value))
@@ -136,15 +119,13 @@ def lines(
     """A line for each setting: its values, recall, coverage, documents and milliseconds."""
     yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
     yield ""
+    values = (" ".join(map("=".join, setting.values.items())) for setting in settings)
     rows = [
-        {
-            **results[setting.method.label],
-            "setting": " ".join(f"{name}={value}" for name, value in setting.values.items()),
-        }
-        for setting in settings
+        {**results[setting.method.label], "setting": text}
+        for setting, text in zip(settings, values, strict=True)
     ]
     recalls = {name: name for name in cutoffs.names("R")}
-    yield from block("", "setting", rows, {**recalls, **cutoffs.coverages, **TIMES})
+    yield from block("", "setting", rows, {**recalls, **cutoffs.coverages, **retrieval.TIMES})
     yield ""
     yield "the best of several settings on these questions will do less well on others"
 
@@ -164,7 +145,7 @@ def lines(
     help="An option and its values. May be repeated; each option is varied separately.",
 )  # fmt: skip
 @click.option("--grid", is_flag=True, help="Compare all combinations of the values.")
-@cutoff_options("1000,4000")
+@retrieval.cutoff_options("1000,4000")
 @commands.selection_options
 @commands.output_options
 @commands.file_option(
@@ -172,7 +153,7 @@ def lines(
     "Plot recall against the values to this .png file; with --grid, a line for each value of the "
     "second option.",
 )
-@endpoint_options
+@flags.endpoint_options
 def command(**options: Any) -> None:
     """Report recall and answer coverage of a retriever for values of its options.
 
@@ -185,8 +166,8 @@ def command(**options: Any) -> None:
         check_curves(settings)
     methods = list(dict.fromkeys(setting.method for setting in settings))
     cutoffs = Cutoffs(options["ks"], options["tokens"])
-    data, times, _ = measure(options, methods, methods[0].label, cutoffs)
-    results = {r["method"]: r for r in with_times(data["results"], times)}
+    data, times, _ = retrieval.measure(options, methods, methods[0].label, cutoffs)
+    results = {r["method"]: r for r in retrieval.with_times(data["results"], times)}
     if options["plot"]:
         option, drawn = curves(settings, results, cutoffs)
         write_plot(options["plot"], "Recall of supporting passages", drawn, option)
@@ -210,7 +191,7 @@ _RANKS: Final = 40
     "--c 0.3,0.4,0.5 --plot activation.png",
 )
 @click.argument("question")
-@kg_option
+@flags.kg_option
 @click.option(
     "--retriever", type=click.Choice(list(_RETRIEVERS)), default="sarag", show_default=True,
     help="Retriever that computes the activation.",
@@ -221,9 +202,9 @@ _RANKS: Final = 40
     help="Comma-separated values in [0, 1). Default: typical values of the retriever.",
 )
 @commands.file_option("--plot", "Draw a plot to this .png file.")
-@embedder_option
-@embedding_endpoint_options
-@json_option
+@flags.embedder_option
+@flags.embedding_endpoint_options
+@flags.json_option
 def activation(question: str, **options: Any) -> None:
     """Show how many entities a question activates, and how strongly, for several values of c.
 
@@ -234,7 +215,7 @@ def activation(question: str, **options: Any) -> None:
     values = _parse_values(options["values"] or _RETRIEVERS[name])
     check_plot(options["plot"])
     commands.check_outputs(options["plot"])
-    with open_graph(options) as kg:
+    with flags.open_graph(options) as kg:
         runs = {c: kg.search(question, retriever=name, c=c, limit=10) for c in values}
     curves = {
         c: sorted((entity.activation for entity in retrieved.entities), reverse=True)
@@ -243,28 +224,22 @@ def activation(question: str, **options: Any) -> None:
     rows = [_row(c, retrieved, curves[c]) for c, retrieved in runs.items()]
     title = f"{name}: {question}"
     heads = f"{'c':>7} {'activated':>10} {'mean of 20':>11} {'relationships':>14}  documents"
-    data = {"retriever": name, "question": question, "values": rows}
-    emit(options, data, title, heads, *map(_line, rows))
-    if options["plot"]:
-        axes = ("entities by rank", "activation")
-        write_plot(options["plot"], title, _points(curves), *axes, is_percent=False)
-
-
-def _line(row: Mapping[str, Any]) -> str:
-    return (
+    lines = (
         f"{row['c']:>7g} {row['activated']:>10} {row['mean_activation']:>11.3f} "
         f"{row['relationships']:>14}  {', '.join(row['documents']) or '-'}"
+        for row in rows
     )
-
-
-def _points(curves: Mapping[float, list[float]]) -> dict[str, list[tuple[float, float]]]:
-    """Activations by rank, up to an entity that is not activated, and `_RANKS`."""
-    active = max(sum(value > 0.0 for value in curve) for curve in curves.values())
-    last = min(_RANKS, max(10, active + 1))
-    return {
-        f"c = {c:g}": list(enumerate([*curve, *_RANKS * [0.0]][:last], start=1))
-        for c, curve in curves.items()
-    }
+    data = {"retriever": name, "question": question, "values": rows}
+    emit(options, data, title, heads, *lines)
+    if options["plot"]:  # up to an entity that is not activated
+        active = max(sum(value > 0.0 for value in curve) for curve in curves.values())
+        last = min(_RANKS, max(10, active + 1))
+        points = {
+            f"c = {c:g}": list(enumerate([*curve, *_RANKS * [0.0]][:last], start=1))
+            for c, curve in curves.items()
+        }
+        axes = ("entities by rank", "activation")
+        write_plot(options["plot"], title, points, *axes, is_percent=False)
 
 
 def _row(c: float, retrieved: Retrieved, activations: list[float]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ are accepted in the order of their confidence, as long as they agree with those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import option
 from sarag_rdf.base.ports import Embedder, Services
 from sarag_rdf.base.types import Document, EntityType, Extraction, Method, Relation
@@ -40,9 +40,10 @@ from sarag_rdf.extraction.typed_statements import (
     with_statements,
 )
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
-from sarag_rdf.plugins.learned.arguments import ENTITY_KINDS, Candidate
 from sarag_rdf.plugins.learned.features import (
+    ENTITY_KINDS,
     Arguments,
+    Candidate,
     Floats,
     Samples,
     SchemaVectors,
@@ -74,83 +75,6 @@ class LearnedOptions(SpacyOptions):
     examples: str | None = option(
         None, "JSONL file of sentences with their statements; requires an ontology."
     )
-
-
-class LearnedExtractor:
-    """What `spacy` extracts, and statements that are like those of the examples.
-
-    Statements whose phrases the ontology does not list are found by classifiers that are fitted on
-    the examples. Needs scikit-learn (``sarag-rdf[learned]``).
-    """
-
-    options = LearnedOptions
-
-    def __init__(
-        self,
-        schema: Schema,
-        embedder: Embedder,
-        examples: Sequence[Example],
-        options: LearnedOptions | None = None,
-    ) -> None:
-        """Statements have the properties of the schema, in whose terms the examples are."""
-        self._schema = schema
-        self._embedder = embedder
-        self._examples = tuple(examples)
-        self._spacy = SpacyExtractor(options or LearnedOptions(), schema)
-
-    @classmethod
-    def build(cls, options: LearnedOptions, services: Services) -> LearnedExtractor:
-        """Raises `UsageError` without examples, an ontology or an embedder."""
-        examples = examples_of(options.examples, services.schema)
-        if not examples:
-            raise UsageError("learned needs examples: write learned:examples=FILE")
-        embedder = services.embedder()
-        if embedder is None:
-            raise UsageError("learned needs an embedder: name one")
-        return cls(services.schema, embedder, examples, options)
-
-    @property
-    def method(self) -> Method:
-        """That of spaCy, with the examples and the embedder that compares with them."""
-        inner = self._spacy.method
-        settings = {
-            **inner.settings,
-            "ontology": self._schema.digest,
-            "learned": RULES,
-            "embedder": self._embedder.name,
-            "examples": sha256(repr(self._examples).encode()).hexdigest(),
-        }
-        return Method("learned", inner.model, "", settings)
-
-    @cached_property
-    def _finder(self) -> StatementFinder:
-        parse = self._spacy.pipeline.pipe
-        return StatementFinder(self._schema, self._embedder, self._examples, parse)
-
-    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One extraction per document, in order; documents are read one batch ahead."""
-        ahead, parsed = tee(self._spacy.parsed(documents))
-        statements = self._finder.find((p.doc, p.topic) for p in ahead)
-        for document, own in zip(parsed, statements, strict=True):
-            yield self._joined(document, own)
-
-    def _joined(self, parsed: ParsedDocument, statements: Iterable[Statement]) -> Extraction:
-        """An argument at the place of a mention has the name of its cluster."""
-        names = {(s.begin, s.end): s.name for s in parsed.coreference.mention_spans}
-        types: dict[str, EntityType] = {}
-
-        def name_of(candidate: Candidate) -> str:
-            name = names.get((candidate.begin, candidate.end), candidate.text)
-            types.setdefault(name, _TYPES.get(candidate.kind, "misc"))
-            return name
-
-        relations: list[Relation] = []
-        for statement in statements:
-            if relation := statement.relation:
-                object_ = relation.object if relation.value else name_of(statement.object)
-                subject = name_of(statement.subject)
-                relations.append(replace(relation, subject=subject, object=object_))
-        return with_statements(parsed.extraction, relations, self._schema, types=types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +131,8 @@ class Classifier:
 
         Without both right and wrong rows the probability is always 0.
         """
-        try:
-            from sklearn.ensemble import HistGradientBoostingClassifier
-        except ImportError as error:
-            raise MissingDependencyError(
-                'learning from examples needs scikit-learn: pip install "sarag-rdf[learned]"'
-            ) from error
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         is_right = np.concatenate([np.zeros(0, np.bool_), *(right for _, right in examples)])
         self._model: Any = None
         if len(set(is_right.tolist())) == 2:
@@ -228,29 +148,77 @@ class Classifier:
         return np.asarray(self._model.predict_proba(rows)[:, 1], np.float64)
 
 
-class StatementFinder:
-    """Finds statements in the terms of one schema, as its examples show them.
+class LearnedExtractor:
+    """What `spacy` extracts, and statements that are like those of the examples.
 
-    `parse` turns the texts of examples into parsed documents, with the pipeline that also parses
-    the documents.
+    Statements whose phrases the ontology does not list are found by classifiers that are fitted on
+    the examples.
     """
+
+    options = LearnedOptions
 
     def __init__(
         self,
         schema: Schema,
         embedder: Embedder,
         examples: Sequence[Example],
-        parse: Callable[[Sequence[str]], Iterable[Doc]],
-        *,
-        threshold: float = THRESHOLD,
+        options: LearnedOptions | None = None,
     ) -> None:
-        """Statements have a confidence of at least `threshold`."""
-        self._embedder = embedder
-        self._known_vectors: dict[str, Floats] = {}
+        """Statements have the properties of the schema, in whose terms the examples are."""
         self._schema = schema
-        self._examples = examples
-        self._parse = parse
-        self._threshold = threshold
+        self._embedder = embedder
+        self._examples = tuple(examples)
+        self._spacy = SpacyExtractor(options or LearnedOptions(), schema)
+        self._known_vectors: dict[str, Floats] = {}
+
+    @classmethod
+    def build(cls, options: LearnedOptions, services: Services) -> LearnedExtractor:
+        """Raises `UsageError` without examples, an ontology or an embedder."""
+        examples = examples_of(options.examples, services.schema)
+        if not examples:
+            raise UsageError("learned needs examples: write learned:examples=FILE")
+        embedder = services.embedder()
+        if embedder is None:
+            raise UsageError("learned needs an embedder: name one")
+        return cls(services.schema, embedder, examples, options)
+
+    @property
+    def method(self) -> Method:
+        """That of spaCy, with the examples and the embedder that compares with them."""
+        inner = self._spacy.method
+        settings = {
+            **inner.settings,
+            "ontology": self._schema.digest,
+            "learned": RULES,
+            "embedder": self._embedder.name,
+            "examples": sha256(repr(self._examples).encode()).hexdigest(),
+        }
+        return Method("learned", inner.model, "", settings)
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """One extraction per document, in order; documents are read one batch ahead."""
+        ahead, parsed = tee(self._spacy.parsed(documents))
+        statements = self.find((p.doc, p.topic) for p in ahead)
+        for document, own in zip(parsed, statements, strict=True):
+            yield self._joined(document, own)
+
+    def _joined(self, parsed: ParsedDocument, statements: Iterable[Statement]) -> Extraction:
+        """An argument at the place of a mention has the name of its cluster."""
+        names = {(s.begin, s.end): s.name for s in parsed.coreference.mention_spans}
+        types: dict[str, EntityType] = {}
+
+        def name_of(candidate: Candidate) -> str:
+            name = names.get((candidate.begin, candidate.end), candidate.text)
+            types.setdefault(name, _TYPES.get(candidate.kind, "misc"))
+            return name
+
+        relations: list[Relation] = []
+        for statement in statements:
+            if relation := statement.relation:
+                object_ = relation.object if relation.value else name_of(statement.object)
+                subject = name_of(statement.subject)
+                relations.append(replace(relation, subject=subject, object=object_))
+        return with_statements(parsed.extraction, relations, self._schema, types=types)
 
     def _embed(self, texts: Sequence[str]) -> Floats:
         """The unit vectors of texts, shape (texts, d); those of the last texts are in memory."""
@@ -269,23 +237,22 @@ class StatementFinder:
         """
         remaining = iter(docs)
         while batch := list(islice(remaining, _BATCH)):
-            sentences = self._sentences(
-                [doc for doc, _ in batch] if self._schema.properties else []
-            )
             statements: list[list[Statement]] = [[] for _ in batch]
-            for place, sentence in sentences:
+            for place, sentence in self._sentences([doc for doc, _ in batch]):
                 statements[place] += self._accepted(sentence, batch[place][1])
             yield from statements
 
     def _sentences(self, docs: Sequence[Doc]) -> list[tuple[int, Arguments]]:
         """The sentences of all documents, each with the place of its document."""
         pairs = [(place, span) for place, doc in enumerate(docs) for span in sentences_of(doc)]
-        arguments = Arguments.of_all([span for _, span in pairs], self._embed) if pairs else []
-        return [(place, own) for (place, _), own in zip(pairs, arguments, strict=True)]
+        if not pairs or not self._schema.properties:
+            return []
+        places, spans = zip(*pairs, strict=True)
+        return list(zip(places, Arguments.of_all(spans, self._embed), strict=True))
 
     @cached_property
     def _properties(self) -> SchemaVectors:
-        return SchemaVectors.of(self._schema, self._embed)
+        return SchemaVectors(self._schema, self._embed)
 
     @cached_property
     def _stated(self) -> list[tuple[int, Arguments, list[tuple[int, int, str]]]]:
@@ -294,19 +261,16 @@ class StatementFinder:
         Of a statement it has the place of the object, the row of the property, and the subject.
         """
         rows = {p.iri: row for row, p in enumerate(self._properties.properties)}
-        docs = list(self._parse([example.text for example in self._examples]))
-        return [
-            (
-                origin,
-                sentence,
-                [
-                    (place, rows[statement.property], statement.subject)
-                    for statement in self._examples[origin].statements
-                    for place in sentence.spelled(statement.object)
-                ],
-            )
-            for origin, sentence in self._sentences(docs)
-        ]
+        docs = list(self._spacy.pipeline.pipe([example.text for example in self._examples]))
+        stated = []
+        for origin, sentence in self._sentences(docs):
+            statements = [
+                (place, rows[statement.property], statement.subject)
+                for statement in self._examples[origin].statements
+                for place in sentence.spelled(statement.object)
+            ]
+            stated.append((origin, sentence, statements))
+        return stated
 
     @cached_property
     def _samples(self) -> tuple[Samples, Samples]:
@@ -380,7 +344,7 @@ class StatementFinder:
             same = sum(other.object.overlaps(statement.object) for other in accepted)
             is_reflexive = statement.subject.text == statement.object.text
             if (
-                statement.confidence >= self._threshold
+                statement.confidence >= THRESHOLD
                 and same < _MAX_PROPERTIES
                 and not (is_reflexive or statement.subject.overlaps(statement.object))
                 and not any(map(statement.disagrees, accepted))
@@ -406,15 +370,10 @@ class StatementFinder:
         for pair, rows in zip(pairs, self._subject_rows(among, pairs, subjects), strict=True):
             probabilities = np.where(usable, of_subjects.predict(rows), 0)
             best = int(probabilities.argmax())
-            statements.append(
-                Statement(
-                    sentence.sentence,
-                    among.candidates[best],
-                    self._properties.properties[pair[1]],
-                    sentence.candidates[pair[0]],
-                    float(scores[pair] * np.sqrt(probabilities[best])),
-                )
-            )
+            stated, object_ = self._properties.properties[pair[1]], sentence.candidates[pair[0]]
+            confidence = float(scores[pair] * np.sqrt(probabilities[best]))
+            subject = among.candidates[best]
+            statements.append(Statement(sentence.sentence, subject, stated, object_, confidence))
         return sorted(statements, key=lambda statement: -statement.confidence)
 
 

@@ -29,8 +29,6 @@ from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.path_model import Hop, packaged_model, read_schema, said_properties
 
-LISTED: Final = 10
-"""Missing statements that are listed."""
 NAMES: Final = 12
 """The most names in a sentence; of more, several sentences are made."""
 REWRITTEN: Final = 40
@@ -44,10 +42,7 @@ _AS_YOU: Final = ("uni", "use", "eu", "one")
 
 
 class Wording:
-    """How statements are put into words: as relation paths are, and values too.
-
-    `properties` are those of each part whose statements are written, `names` has those of classes.
-    """
+    """The words for statements: `properties` are those written by part, `names` has classes too."""
 
     def __init__(self, reader: GraphReader) -> None:
         in_use = SchemaInUse(reader)
@@ -79,21 +74,19 @@ class Sentence(NamedTuple):
 class ArticleReport:
     """What was written: `statements` are all of the graph, `covered` those in an article.
 
-    `unnamed` counts, by property, statements with an object without a name, and `nameless` those
-    with a subject without one: they are in no article. `missing` are statements that should be in
-    an article and are not; a report of a correct export has none. A model wrote `rewritten`
-    articles, to which `restored` sentences were added that it had left out; the replies for
-    `refused` ones could not be used.
+    The others are `unnamed` by property, whose objects have no name, and `nameless`, whose subjects
+    have none. A model wrote `rewritten` articles, to which `restored` sentences were added; its
+    replies for `refused` ones could not be used.
     """
 
     articles: int = 0
     statements: int = 0
     covered: int = 0
     unnamed: Counter[str] = field(default_factory=Counter)
-    missing: list[tuple[str, str, str]] = field(default_factory=list)
     rewritten: int = 0
     restored: int = 0
     refused: int = 0
+    problems: Sequence[str] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -116,20 +109,8 @@ class ArticleReport:
         return lines
 
     @property
-    def problems(self) -> list[str]:
-        """The first missing statements, and their number."""
-        listed = [
-            f"not in an article: <{subject}> <{property_}> {other}"
-            for subject, property_, other in self.missing[:LISTED]
-        ]
-        number = _counted(len(self.missing), "statement")
-        return [*listed, f"{number} missing from the articles"] if listed else []
-
-    @property
     def nameless(self) -> int:
-        """Statements of subjects without a name."""
-        seen = self.covered + self.unnamed.total() + len(self.missing)
-        return self.statements - seen
+        return self.statements - self.covered - self.unnamed.total()
 
 
 @dataclass(slots=True)
@@ -142,8 +123,6 @@ class _Topic:
     descriptions: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     values: defaultdict[Hop, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    outgoing: list[tuple[str, str, str]] = field(default_factory=list)
-    """(property, RDF term, name) of each statement of which it is the subject."""
 
 
 def write_articles(
@@ -151,8 +130,7 @@ def write_articles(
 ) -> ArticleReport:
     """Write an article for each named entity with statements or descriptions, in order of IRIs.
 
-    A statement is in the article of its subject, and in that of its object if it is an entity. With
-    a model, articles are rewritten, and sentences whose names the model left out are added to them.
+    A statement is in the articles of its subject and object. A model's text is completed.
     """
     report = ArticleReport(statements=_count(reader, wording))
     entities = sorted({row[0].value for row in reader.rows("names")})
@@ -162,7 +140,6 @@ def write_articles(
             sentences = list(_sentences(topic, wording))
             if topic.values or topic.descriptions or topic.sentences:
                 text = _text(topic.name, sentences, llm, report)
-                _check(iri, topic, text, report)
                 record = {"id": iri, "title": topic.name, "text": text}
                 output.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
                 report.articles += 1
@@ -206,19 +183,16 @@ def _read(
             name = names.get(other.value) if isinstance(other, NamedNode) else _clean(other.value)
             if name:
                 topic.values[Hop(property_, is_inverse)][str(other)] = name
-            if is_inverse:
-                continue
-            if name:
-                topic.outgoing.append((property_, str(other), name))
-            else:
+            if not is_inverse and name:
+                report.covered += 1
+            elif not is_inverse:
                 report.unnamed[property_] += 1
-        _describe(_only(reader, part), part, topics)
+        report.covered += _describe(_only(reader, part), part, topics)
     _classify(reader, topics, wording)
     return topics
 
 
 def _classify(reader: GraphReader, topics: Mapping[str, _Topic], wording: Wording) -> None:
-    """Add the names of classes."""
     classes = {
         (entity.value, class_.value)
         for entity, _, class_ in reader.rows_for("entity-labels", topics)
@@ -229,23 +203,21 @@ def _classify(reader: GraphReader, topics: Mapping[str, _Topic], wording: Wordin
         topics[entity].classes.add(names[class_].lower())
 
 
-def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> None:
-    """Add descriptions: of imported entities the best one, of documents' entities all."""
+def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> int:
+    """Add descriptions, of imported entities the best; returns how many statements they make."""
     texts: defaultdict[str, set[Any]] = defaultdict(set)
     for entity, text in reader.rows_for("entity-descriptions", topics):
         texts[entity.value].add(text)
     for iri, several in texts.items():
         ordered = [_clean(text.value) for text in sorted(several, key=by_language)]
         topics[iri].descriptions += ordered if part.name == DOCUMENTS else ordered[:1]
-    if part.name != DOCUMENTS:
-        return
     seen: set[tuple[str, str]] = set()
-    for relationship, entity, _, _, _, text, _, _ in reader.rows_for("statements", topics):
-        sentence = _clean(text.value)
+    rows = reader.rows_for("statements", topics) if part.name == DOCUMENTS else ()
+    for relationship, entity, _, _, _, text, _, _ in rows:
         if (entity.value, relationship.value) not in seen:
             seen.add((entity.value, relationship.value))
-            topics[entity.value].sentences.append(sentence)
-            topics[entity.value].outgoing.append(("", relationship.value, sentence))
+            topics[entity.value].sentences.append(_clean(text.value))
+    return len(seen)
 
 
 def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
@@ -271,40 +243,25 @@ def _text(topic: str, sentences: Sequence[Sentence], llm: LLM | None, report: Ar
     lines = [sentence.text for sentence in sentences]
     if llm is None:
         return "\n".join(lines)
-    given, rest = sentences[:REWRITTEN], lines[REWRITTEN:]
-    try:
-        written = _written(topic, [sentence.text for sentence in given], llm)
-    except (TruncatedReplyError, UnparsableReplyError):
-        report.refused += 1
-        return "\n".join(lines)
-    plain = _plain(written)
-    lacking = [s.text for s in given if not all(_plain(name) in plain for name in s.names)]
-    report.rewritten += 1
-    report.restored += len(lacking)
-    return "\n".join([written, *lacking, *rest])
-
-
-def _written(topic: str, facts: Sequence[str], llm: LLM) -> str:
+    facts, schema = lines[:REWRITTEN], object_of(article=string(_CHARACTERS))
     prompt = PROMPTS.render(
         "write_article", topic=topic, facts=facts, fence=fence_for(topic, *facts, length=8)
     )
-    schema = object_of(article=string(_CHARACTERS))
-    reply = llm.complete(prompt, schema, name="write_article", max_tokens=_MAX_TOKENS)
-    return "\n".join(filter(None, map(_clean, str(reply.data["article"]).splitlines())))
-
-
-def _check(iri: str, topic: _Topic, text: str, report: ArticleReport) -> None:
-    """Count the statements of a topic whose objects its article names."""
-    plain = _plain(text)
-    for property_, other, name in topic.outgoing:
-        if _plain(name) in plain:
-            report.covered += 1
-        else:
-            report.missing.append((iri, property_, other))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    try:
+        reply = llm.complete(prompt, schema, name="write_article", max_tokens=_MAX_TOKENS)
+    except (TruncatedReplyError, UnparsableReplyError):
+        report.refused += 1
+        return "\n".join(lines)
+    written = [line for line in map(_clean, str(reply.data["article"]).splitlines()) if line]
+    plain = " ".join(written).casefold()
+    lacking = [
+        sentence.text
+        for sentence in sentences[:REWRITTEN]
+        if not all(_clean(name).casefold() in plain for name in sentence.names)
+    ]
+    report.rewritten += 1
+    report.restored += len(lacking)
+    return "\n".join([*written, *lacking, *lines[REWRITTEN:]])
 
 
 def _clean(text: str) -> str:

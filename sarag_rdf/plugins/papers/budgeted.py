@@ -88,8 +88,8 @@ class BudgetedOptions(Options):
 class BudgetedExtractor:
     """Passes the core documents on to another extractor, and reads the others offline.
 
-    All documents of a run are ranked together: an update of one document reads that one with the
-    model unless `share` is 0. With an embedder, half of the neighbours are by similarity.
+    All documents of a run are ranked together, and half of the neighbours are by similarity if
+    there is an embedder. An update of one document reads it with the model unless `share` is 0.
     """
 
     options = BudgetedOptions
@@ -102,10 +102,7 @@ class BudgetedExtractor:
         rest: Extractor | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        """`rest` reads the documents that `model` does not; by default they get keywords.
-
-        `model` may be None where the share is 0; otherwise None raises `UsageError`.
-        """
+        """`rest` reads what `model` does not, else keywords; a share of 0 needs no `model`."""
         self._model, self._rest, self._embedder = model, rest, embedder
         self._options = options or BudgetedOptions()
         if model is None and self._options.share:
@@ -136,7 +133,6 @@ class BudgetedExtractor:
 
     @property
     def usage(self) -> Usage:
-        """Usage of the model."""
         return self._model.usage if isinstance(self._model, CountsUsage) else Usage()
 
     @property
@@ -151,24 +147,16 @@ class BudgetedExtractor:
     def estimate(
         self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage | None:
-        """Estimate the usage: that of documents of mean length, as many as the model would read.
-
-        None if the model's extractor cannot estimate.
-        """
-        if not self._count(len(documents)):
-            return Usage()
-        whole = None
-        if isinstance(self._model, Estimates):
-            whole = self._model.estimate(documents, price_in=price_in, price_out=price_out)
-        if whole is None:
-            return None
+        """The usage for documents of mean length; None if the model's extractor has no estimate."""
         part = self._count(len(documents)) / max(1, len(documents))
-        return Usage(
+        whole = Usage() if not part else None
+        if part and isinstance(self._model, Estimates):
+            whole = self._model.estimate(documents, price_in=price_in, price_out=price_out)
+        return whole and Usage(
             round(whole.calls * part),
-            0,
-            ceil(whole.tokens_in * part),
-            ceil(whole.tokens_out * part),
-            whole.cost * part,
+            tokens_in=ceil(whole.tokens_in * part),
+            tokens_out=ceil(whole.tokens_out * part),
+            cost=whole.cost * part,
         )
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
@@ -176,15 +164,16 @@ class BudgetedExtractor:
         ordered = list(documents)
         weights = keyword_weights(ordered)
         core = self._core(ordered, weights)
-        selected = [d for d, c in zip(ordered, core, strict=True) if c]
-        chosen = iter(self._model.extract(selected) if self._model else ())
-        others = [d for d, c in zip(ordered, core, strict=True) if not c]
-        rest = iter(self._rest.extract(others) if self._rest else ())
+        results = [
+            iter(extractor.extract([d for d, c in zip(ordered, core, strict=True) if c == is_core]))
+            if extractor
+            else None
+            for is_core, extractor in enumerate((self._rest, self._model))
+        ]
         for document, own, is_core in zip(ordered, weights, core, strict=True):
-            if is_core:
-                yield next(chosen)
-            elif self._rest is not None:
-                yield next(rest)
+            extracted = results[is_core]
+            if extracted is not None:
+                yield next(extracted)
             else:
                 yield keyword_extraction(document, own, self._options.keywords)
 
@@ -196,9 +185,8 @@ class BudgetedExtractor:
         count = self._count(len(documents))
         if count in (0, len(documents)):
             return [count > 0] * len(documents)
-        vectors = None
-        if self._embedder is not None:
-            vectors = self._embedder.embed([document.titled_text for document in documents])
+        texts = [document.titled_text for document in documents]
+        vectors = self._embedder.embed(texts) if self._embedder else None
         ranks = centrality(weights, vectors, self._options.neighbours)
         best = sorted(range(len(documents)), key=lambda row: (-round(float(ranks[row]), 12), row))
         chosen = set(best[:count])
@@ -281,8 +269,8 @@ def centrality(
 ) -> NDArray[np.float64]:
     """The PageRank of each document in the graph of its nearest ones, shape (documents,).
 
-    Each is joined to `neighbours` others; half of them by the cosine of their keywords, or all
-    without vectors. Weights of edges are cosines, and edges have no direction.
+    Edges are undirected with cosines as weights; half of the `neighbours`, or all without vectors,
+    are by keywords.
     """
     import networkx as nx
 
@@ -300,16 +288,11 @@ def centrality(
 
 def _sparse(weights: Sequence[_Weights]) -> Any:
     """Keyword weights as a sparse matrix with rows of length 1."""
-    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.preprocessing import normalize
 
-    columns = {term: n for n, term in enumerate(sorted({t for own in weights for t in own}))}
-    starts = np.cumsum([0, *map(len, weights)])
-    indices = [columns[term] for own in weights for term in sorted(own)]
-    values = np.array([own[term] for own in weights for term in sorted(own)], dtype=np.float64)
-    matrix = csr_matrix((values, indices, starts), shape=(len(weights), len(columns)))
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    lengths[lengths == 0] = 1.0
-    return csr_matrix(matrix.multiply(1 / lengths[:, None]))
+    matrix = DictVectorizer().fit_transform(weights)
+    return normalize(matrix) if matrix.shape[1] else matrix
 
 
 def _join(edges: dict[tuple[int, int], float], rows: Any, count: int) -> None:
@@ -322,9 +305,9 @@ def _join(edges: dict[tuple[int, int], float], rows: Any, count: int) -> None:
         own = np.arange(len(cosines))
         cosines[own, begin + own] = 0.0
         nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
-        for row, columns in enumerate(nearest):
+        for row, columns in enumerate(nearest.tolist(), start=begin):
             for column in columns:
-                weight = float(cosines[row, column])
+                weight = float(cosines[row - begin, column])
                 if weight > 0:
-                    pair = min(begin + row, int(column)), max(begin + row, int(column))
+                    pair = min(row, column), max(row, column)
                     edges[pair] = max(edges[pair], weight)

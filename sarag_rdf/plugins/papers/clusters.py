@@ -1,17 +1,22 @@
-"""The merge rule ``cluster``: entities whose names have similar embeddings, in clusters.
+"""The merge rules ``cluster`` and ``shared-alias``: entities with similar names, or equal ones.
 
 DotRAG (section A.5) compares all pairs of entities, and clusters them greedily by cosine. Here no
 matrix of all pairs is made: a vector index gives the neighbours of one entity at a time. The
-members of a cluster are near to one entity, its centre, and not only to each other.
+members of a cluster are near to one entity, its centre, and not only to each other. Shared aliases
+are those of the SA-RAG paper (section 5.3).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.merge_rules import MergeContext, MergeRule, Nearest, proposal
 from sarag_rdf.graph.records import Match
+
+SHARED, CHAINED = 0.7, 0.4
+"""Confidence in a shared alias, and in a chain of them."""
 
 
 def clusters(
@@ -19,8 +24,7 @@ def clusters(
 ) -> Iterator[tuple[str, list[tuple[str, float]]]]:
     """Each centre with the members of its cluster and their cosines with it, nearest first.
 
-    Entities become centres in their order, unless they are in a cluster already; those nearer to it
-    than `least` and in no cluster join it. So memory is that of one list of neighbours.
+    Entities become centres in their order; those nearer than `least` and in no cluster join it.
     """
     order = list(entities)
     known, joined = set(order), set()
@@ -39,10 +43,7 @@ def clusters(
 
 
 def _propose_cluster(context: MergeContext) -> Iterator[Match]:
-    """The members of each cluster with its centre, the one that most texts describe.
-
-    Names with other numbers ("1921", "1922") are left out, however near they are.
-    """
+    """The members of each cluster with its most described entity, unless their numbers differ."""
     features = context.features
     order = sorted(
         features.names, key=lambda e: (-len(features.texts[e]), -len(features.names[e]), e)
@@ -60,4 +61,40 @@ def _numbers(name: str) -> list[str]:
     return sorted(word for word in name.split() if any(map(str.isdigit, word)))
 
 
+def _propose_shared_alias(context: MergeContext) -> Iterator[Match]:
+    """Entities of which one has a name or alias of the other, and those of which this leads on.
+
+    With N(e) the names and aliases of an entity, e and f are one if N(e) and N(f) overlap, or if a
+    chain of overlaps leads from e to f: what comes of adding entities one by one to those with
+    which their names overlap (SA-RAG paper, section 5.3), whatever their order. Each group has one
+    target, so that it is merged as a whole.
+    """
+    features = context.features
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in sorted(features.names):
+        for name in features.every_name[entity] - {""}:
+            owners[name].append(entity)
+    group = {entity: [entity] for entity in features.names}
+    for sharing in owners.values():
+        for other in sharing[1:]:
+            one, two = group[sharing[0]], group[other]
+            if one is not two:
+                large, small = (one, two) if len(one) >= len(two) else (two, one)
+                large += small
+                group |= dict.fromkeys(small, large)
+    for members in {id(members): members for members in group.values()}.values():
+        target = min(
+            members,
+            key=lambda e: (
+                *(e not in context.targets, e in context.merged),
+                *(-len(features.texts[e]), -len(features.names[e]), e),
+            ),
+        )
+        for duplicate in sorted(set(members) - {target}):
+            overlap = features.every_name[target] & features.every_name[duplicate]
+            confidence = SHARED if overlap else CHAINED
+            yield proposal(target, duplicate, SEMAPV.LexicalMatching, confidence)
+
+
 CLUSTER = MergeRule(_propose_cluster, needs_review=True)
+SHARED_ALIAS = MergeRule(_propose_shared_alias)

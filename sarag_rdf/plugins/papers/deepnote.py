@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.answering.conversation import (
-    NO_EVIDENCE,
-    Conversation,
-    citations_of,
-)
+from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
-from sarag_rdf.base.prompts import boolean, object_of, string
+from sarag_rdf.base.prompts import boolean, object_of
 from sarag_rdf.base.types import Answer, Context
-from sarag_rdf.plugins.papers.kg_infused import PROSE, KgInfused, WithFacts, one_line
+from sarag_rdf.plugins.papers.kg_infused import KgInfused, WithFacts, text_reply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,32 +68,20 @@ class DeepNote(WithFacts):
 
     def _refined(self, talk: Conversation, note: str, queries: list[str]) -> str:
         """A query for what the note lacks; empty if it is one of the `queries`."""
-        schema = object_of(query=string(300))
-        reply = talk.call("refine_query", schema, max_tokens=200, note=note, queries=queries)
-        query = one_line(reply["query"])
+        values = {"max_tokens": 200, "note": note, "queries": queries}
+        query = text_reply(talk, "refine_query", "query", 300, **values)
         known = {normalize_name(text) for text in queries}
         return "" if normalize_name(query) in known else query
 
     def _updated(self, talk: Conversation, note: str, context: Context) -> str:
         if context.is_empty:
             return note
-        reply = talk.call(
-            "update_note",
-            object_of(note=string(PROSE)),
-            context=context,
-            max_tokens=self.max_tokens,
-            note=note,
-        )
-        return one_line(reply["note"]) or note
+        values = {"context": context, "max_tokens": self.max_tokens, "note": note}
+        return text_reply(talk, "update_note", "note", **values) or note
 
     def _is_better(self, talk: Conversation, note: str, updated: str) -> bool:
         if updated == note:
             return False
-        reply = talk.call(
-            "compare_notes",
-            object_of(second_is_better=boolean()),
-            max_tokens=50,
-            first=note,
-            second=updated,
-        )
+        schema = object_of(second_is_better=boolean())
+        reply = talk.call("compare_notes", schema, max_tokens=50, first=note, second=updated)
         return bool(reply["second_is_better"])

@@ -1,8 +1,8 @@
 """DotRAG: paths of a graph, found and judged in rounds within a division of it.
 
 "DotRAG: Retrieval-Time Reasoning Along Paths" (Moore et al.), sections 3.1 to 3.4. A model names
-the anchors of a question, says which kinds of things may stand on the way, and judges the paths
-that are found; statements and documents of the paths that it accepts are what it answers from.
+the anchors of a question and the kinds of things that may stand on the way, judges the paths, and
+answers from the statements and documents of those that it accepts.
 
 Departures: the anchors share one division with one set of rules, where each concept has its own in
 the paper; and the rounds end with a complete path that nothing else is asked after, where the paper
@@ -28,18 +28,18 @@ better of its two places, as in `kg-infused`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
-from sarag_rdf.answering.single import reasoned_answer
+from sarag_rdf.answering.single import answer_from
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.prompts import array_of, object_of, one_of, string
 from sarag_rdf.base.types import (
@@ -49,7 +49,6 @@ from sarag_rdf.base.types import (
     Excerpt,
     Link,
     Query,
-    RankedDocument,
     Retrieved,
     Section,
     Seed,
@@ -58,7 +57,9 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line, text_reply
 from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.baselines import in_turn
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import (
@@ -67,9 +68,7 @@ from sarag_rdf.retrieval.retriever import (
     activated,
     document_cosines,
     most_active,
-    scored,
 )
-from sarag_rdf.retrieval.rrf import in_turn
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
@@ -97,7 +96,6 @@ class EntityPath:
     weight: float = 0.0
 
     def starts(self, other: EntityPath) -> bool:
-        """Whether the other path goes on where this one ends."""
         return self.entities == other.entities[: len(self.entities)] and self != other
 
 
@@ -118,10 +116,8 @@ class Division:
             rows = np.array(sorted(frontier), dtype=np.int64)
             edges = view.network.incident(RELATED_TO, rows)
             before = set(self._graph)
-            triples = zip(
-                edges.source.tolist(), edges.target.tolist(), edges.statement.tolist(), strict=True
-            )
-            for one, other, statement in sorted(triples):
+            ends = zip(*edges.pairs().T.tolist(), edges.statement.tolist(), strict=True)
+            for one, other, statement in sorted(ends):
                 if len(seen) >= most:
                     return
                 if one != other and statement not in seen:
@@ -132,22 +128,17 @@ class Division:
             if not frontier:
                 return
 
-    def classes(self) -> Counter[str]:
-        """The classes of the entities besides the anchors, with their numbers."""
-        by_entity = self._classes(row for row in self._graph if row not in self.anchors)
-        return Counter(class_ for several in by_entity.values() for class_ in several)
-
     def restrict(self, classes: Collection[str]) -> None:
         """Remove entities that have classes, but none of these; anchors stay."""
-        by_entity = self._classes(row for row in self._graph if row not in self.anchors)
+        by_entity = self.classes()
         self._graph.remove_nodes_from(
             [row for row, several in by_entity.items() if several.isdisjoint(classes)]
         )
 
-    def _classes(self, rows: Iterable[int]) -> dict[int, set[str]]:
-        """Entity -> its classes; of those of the extraction, only where there are no others."""
+    def classes(self) -> dict[int, set[str]]:
+        """Entity but no anchor -> its classes; those of the extraction if it has no others."""
         iris = self.view.iris.entities
-        numbers = {iris[row]: row for row in rows}
+        numbers = {iris[row]: row for row in self._graph if row not in self.anchors}
         by_entity: defaultdict[int, set[str]] = defaultdict(set)
         for entity, _, class_ in self.view.reader.rows_for("entity-labels", sorted(numbers)):
             if class_ is not None:
@@ -195,19 +186,23 @@ class Division:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DotRagSearch(RetrieverStrategy):
-    """Documents by their similarity to the question, and by paths from its anchors."""
-
+class _PathOptions(Options):
     name = "dotrag"
-    k: int = option(3, "Number of anchors.", ge=1, le=MAX_COUNT)
     h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
     t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
-    nodes: int = option(10, "Number of destinations in a round.", ge=1, le=MAX_COUNT)
+    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
     paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
     candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
     statements: int = option(
         20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotRagSearch(_PathOptions, RetrieverStrategy):
+    """Documents by their similarity to the question, and by paths from its anchors."""
+
+    k: int = option(3, "Number of anchors.", ge=1, le=MAX_COUNT)
     c: float = option(
         0.98,
         "Quantile of the similarities between the question and all statements; statements above "
@@ -260,7 +255,7 @@ class DotRagSearch(RetrieverStrategy):
         chains: dict[str, Chain] = dict.fromkeys(anchors, ())
         links: dict[int, Link] = {}
         for path in best.values():
-            chain: Chain = ()
+            steps: Chain = ()
             hops = zip(pairwise(path.entities), path.statements, strict=True)
             for number, ((one, other), several) in enumerate(hops, start=1):
                 ends = iris.entities[one], iris.entities[other]
@@ -269,9 +264,9 @@ class DotRagSearch(RetrieverStrategy):
                     links[row] = Link(iris.relationships[row], *ends, "", cosine, path.weight)
                 nearest = links[several[int(np.argmax(cosines))]].relationship
                 share = path.weight if number == 1 else 1.0  # of the activation before
-                chain = (*chain, passed(number, *ends, nearest, share, path.weight))
-                chains.setdefault(ends[1], chain)
-            chains[iris.entities[path.entities[-1]]] = chain
+                steps = (*steps, passed(number, *ends, nearest, share, path.weight))
+                chains.setdefault(ends[1], steps)
+            chains[iris.entities[path.entities[-1]]] = steps
         activation = {
             **{iris.entities[row]: p.weight for p in best.values() for row in p.entities[1:]},
             **{iris.entities[end]: path.weight for end, path in best.items()},
@@ -279,44 +274,20 @@ class DotRagSearch(RetrieverStrategy):
         }
         every = sorted(links.values(), key=lambda link: -round(link.similarity, 5))
         entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
+        cosines = document_cosines(view, question)
+        reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
+        owners = most_active(view, reached)
+        order = sorted(owners, key=lambda row: (-reached[owners[row]], -cosines[row], row))
+        places = np.full(len(cosines), np.inf)
+        places[order] = np.arange(1, len(order) + 1)
+        scores, measures = in_turn(cosines, places), {"similarity": cosines}
         return self.result(
             view,
             query,
-            self._scored(view, question, activation, chains),
+            activated_documents(view, scores, self.limit, reached, chains, measures),
             Explanation(seeds, entities, every, every),
             {"weight_floor": gate[0], "weight_ceiling": gate[1]},
         )
-
-    def _scored(
-        self,
-        view: GraphView,
-        question: Vector,
-        activation: Mapping[str, float],
-        chains: Mapping[str, Chain],
-    ) -> list[RankedDocument]:
-        """Documents by falling score."""
-        cosines = document_cosines(view, question)
-        reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
-        best = most_active(view, reached)
-        order = sorted(best, key=lambda row: (-reached[best[row]], -cosines[row], row))
-        places = np.full(len(cosines), np.inf)
-        places[order] = np.arange(1, len(order) + 1)
-        scores = in_turn(cosines, places)
-        documents = []
-        for row in np.argsort(-scores, kind="stable")[: self.limit].tolist():
-            entity = best.get(row, "")
-            documents.append(
-                scored(
-                    view.iris.documents[row],
-                    float(scores[row]),
-                    float(cosines[row]),
-                    reached.get(entity, 0.0),
-                    entity,
-                    chains.get(entity, ()),
-                    {"similarity": float(cosines[row])},
-                )
-            )
-        return documents
 
 
 def _weighted(
@@ -338,37 +309,36 @@ class _Search:
     queries: list[str] = field(default_factory=list)
 
     @property
-    def maximal(self) -> list[EntityPath]:
-        """The accepted paths, without those that another one continues; complete ones first."""
+    def maximal(self) -> dict[EntityPath, str]:
+        """The accepted paths that no other one continues, with their texts; complete ones first."""
         paths = [p for p in self.accepted if not any(p.starts(other) for other in self.accepted)]
-        return sorted(paths, key=lambda path: self.accepted[path] != "complete")
+        paths.sort(key=lambda path: self.accepted[path] != "complete")
+        return {path: self.texts[path] for path in paths}
+
+    def new(self, queries: Iterable[str]) -> list[str]:
+        """Queries on one line, without empty ones and those that were searched."""
+        past = {"", *map(normalize_name, self.queries)}
+        distinct: dict[str, str] = {}
+        for query in queries:
+            distinct.setdefault(normalize_name(query), one_line(query))
+        return [query for name, query in distinct.items() if name not in past]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DotRag(ReasonerStrategy):
+class DotRag(_PathOptions, ReasonerStrategy):
     """Calls for anchors, division, the paths of each round, and the answer.
 
-    A round has a call for each ten `candidates`, and all but the last may have one for a further
-    query: 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls at most, 14 with the defaults. The
-    trace has a note ``paths`` with the accepted paths in words, their judgements, and the queries
-    that were searched. With fewer than two classes the division is not restricted.
+    At most 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls, 14 by default. The trace has
+    a note ``paths`` with the accepted paths in words, their judgements, and the queries that were
+    searched. With fewer than two classes the division is not restricted.
     """
 
-    name = "dotrag"
     prompts = PROMPTS
-    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
-    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
     tau: float = option(
         0.6, "Minimum cosine of a named anchor and an entity's description.", ge=-1.0, le=1.0
     )
     k: int = option(10, "Number of entities that topics stand for.", ge=1, le=MAX_COUNT)
-    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
-    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
-    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
     documents: int = option(10, "Maximum number of documents that are read.", ge=1, le=MAX_COUNT)
-    statements: int = option(
-        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
-    )
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
@@ -381,8 +351,8 @@ class DotRag(ReasonerStrategy):
         detail = {
             "queries": search.queries,
             "paths": [
-                {"text": search.texts[path], "judgement": search.accepted[path]}
-                for path in search.maximal
+                {"text": text, "judgement": search.accepted[path]}
+                for path, text in search.maximal.items()
             ],
         }
         talk.say("note", "paths", detail)
@@ -431,11 +401,8 @@ class DotRag(ReasonerStrategy):
     def _rules(
         self, talk: Conversation, division: Division, seeds: Sequence[Seed]
     ) -> dict[str, str]:
-        """What may stand on a path and at its end; the division is restricted to it.
-
-        Classes that are too rare to be offered are allowed.
-        """
-        every = division.classes()
+        """What may stand on a path and at its end, to which the division is restricted."""
+        every = Counter(chain.from_iterable(division.classes().values()))
         classes = every.most_common(_CLASSES)
         if len(classes) < 2:
             return {}
@@ -469,15 +436,21 @@ class DotRag(ReasonerStrategy):
             ends: list[int] = []
             for query in queries:
                 vector = facts.vectors.embed_query(query)
-                closest = division.nearest(vector, {*seen, *ends}, self.nodes)
-                ends += closest
+                ends += division.nearest(vector, {*seen, *ends}, self.nodes)
             seen.update(ends)
             paths = division.paths(ends, self.paths, self.candidates)
             queries = self._judged(talk, division, paths, rules, search)
             if not left:
                 break
             if not queries and "complete" not in search.accepted.values():
-                queries = self._next(talk, search, left)
+                query = text_reply(
+                    *(talk, "next_search", "query", 200),
+                    max_tokens=200,
+                    kept=[*search.maximal.values()],
+                    searched=search.queries,
+                    left=left,
+                )
+                queries = search.new([query])
             if not queries:
                 break
         return search
@@ -491,7 +464,7 @@ class DotRag(ReasonerStrategy):
         search: _Search,
     ) -> list[str]:
         """Add the paths that the model accepts, and return the further queries that it has."""
-        further: dict[str, str] = {}
+        further: list[str] = []
         for begin in range(0, len(paths), _JUDGED):
             batch = paths[begin : begin + _JUDGED]
             texts = [" -> ".join(division.texts(path)) for path in batch]
@@ -508,33 +481,17 @@ class DotRag(ReasonerStrategy):
                 max_tokens=max(self.max_tokens, 120 * len(batch)),
                 rules=rules,
                 paths=texts,
-                kept=[search.texts[path] for path in search.maximal],
+                kept=[*search.maximal.values()],
             )
             for each in reply["judgements"]:
-                path, text = batch[each["number"] - 1], texts[each["number"] - 1]
+                path = batch[each["number"] - 1]
                 if each["judgement"] == "irrelevant":
                     continue
                 search.accepted[path] = each["judgement"]
-                search.texts[path] = text
-                following = " ".join(each["next_question"].split())
-                if each["judgement"] == "partial" and following:
-                    further.setdefault(normalize_name(following), following)
-        past = {normalize_name(query) for query in search.queries}
-        return [text for name, text in further.items() if name not in past]
-
-    def _next(self, talk: Conversation, search: _Search, left: int) -> list[str]:
-        """A further query where no path has one; none if the model has no idea."""
-        reply = talk.call(
-            "next_search",
-            object_of(query=string(200)),
-            max_tokens=200,
-            kept=[search.texts[path] for path in search.maximal],
-            searched=search.queries,
-            left=left,
-        )
-        query = " ".join(reply["query"].split())
-        past = {normalize_name(each) for each in search.queries}
-        return [query] if query and normalize_name(query) not in past else []
+                search.texts[path] = texts[each["number"] - 1]
+                if each["judgement"] == "partial":
+                    further.append(each["next_question"])
+        return search.new(further)
 
     # Aggregation (section 3.4)
 
@@ -550,8 +507,7 @@ class DotRag(ReasonerStrategy):
             evidence = retriever.of_paths(talk.view, talk.query, seeds, paths, (0.0, 1.0))
             closest = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
             budget = Budget(approximate_tokens, talk.query.budget)
-            texts = [search.texts[path] for path in search.maximal]
-            texts = [text for text in texts if budget.take(text)]
+            texts = [text for text in search.maximal.values() if budget.take(text)]
             named = [Excerpt.whole(ranked.document) for ranked in closest if ranked.entity]
             read = [e for e in named[: self.documents] if budget.take(e.titled_text)]
             excerpts = {f"D{position}": excerpt for position, excerpt in enumerate(read, start=1)}
@@ -560,4 +516,4 @@ class DotRag(ReasonerStrategy):
             talk.add(Evidence(evidence, context))
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
-        return reasoned_answer(talk, context, max_tokens=self.max_tokens)
+        return answer_from(talk, context, max_tokens=self.max_tokens)

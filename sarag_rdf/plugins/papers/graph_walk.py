@@ -34,10 +34,7 @@ class Fact(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What the retrieved documents hold: entities by document, names by entity, facts.
-
-    Descriptions are read only if they become part of the context.
-    """
+    """What the retrieved documents hold; descriptions are read only if they are to be shown."""
 
     entities: Mapping[str, frozenset[str]]
     names: Mapping[str, Sequence[str]]
@@ -57,26 +54,19 @@ class GraphWalk(ContextStrategy):
        then documents that describe what was reached, most such entities first; then documents
        with a word of the question.
 
-    That half is this library's own: where facts are whole sentences they would leave no room for
-    documents.
+    That half is this library's own, as whole sentences would leave no room for documents. Where no
+    entity matches the context is `Whole`, within the same budget.
 
-    Where no entity matches the context is `Whole`, within the same budget.
-
-    The preset is phase 4 as printed: the descriptions of an entity that the documents hold come at
-    its hop, before the relationships of that hop; there is one budget for all, in order of
-    priority; and without a seed the context stays uncompressed. A community report, the paper's
-    last priority, has no counterpart here. What does not fit is passed over, and what follows may
-    still fit: there the paper is open.
+    The preset is phase 4 as printed: the descriptions of an entity come at its hop, before the
+    relationships of that hop; there is one budget for all, in order of priority; and without a seed
+    the context stays uncompressed. A community report, the paper's last priority, has no
+    counterpart. What does not fit is passed over, and what follows may still fit: there the paper
+    is open.
     """
 
     name = "graph-walk"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {
-            "documents": MAX_COUNT,
-            "descriptions": True,
-            "share": 1.0,
-            "uncompressed": True,
-        }
+        "paper": {"documents": MAX_COUNT, "descriptions": True, "share": 1.0, "uncompressed": True}
     }
     budget: int = budget_option(4000)
     hops: int = option(
@@ -105,10 +95,9 @@ class GraphWalk(ContextStrategy):
         contents = read_contents(view.reader, documents, descriptions=self.descriptions)
         seeds = seeds_of(retrieved.query.text, contents.names)
         if not seeds:
-            whole = Whole(budget=self.budget, documents=self.documents)
-            if self.uncompressed:
-                whole = Whole(documents=MAX_COUNT, relationships=MAX_COUNT)
-            return whole.build(view, retrieved, count)
+            all_ = Whole(documents=MAX_COUNT, relationships=MAX_COUNT)
+            within = Whole(budget=self.budget, documents=self.documents)
+            return (all_ if self.uncompressed else within).build(view, retrieved, count)
         hops = co_occurring(walked(seeds, contents.facts, self.hops), contents.entities)
         return self._assembled(retrieved.query.text, count, documents, contents, hops)
 
@@ -137,15 +126,8 @@ class GraphWalk(ContextStrategy):
         for hop in sorted({*by_hop, *(hop for hop, _ in texts)}):
             excerpts = {f"D{next(numbers)}": Excerpt.whole(d) for d in by_hop[hop]}
             facts, descriptions = texts[hop, True], texts[hop, False]
-            sections.append(
-                Section(
-                    _heading(hop, self.hops),
-                    excerpts,
-                    tuple(facts),
-                    tuple(descriptions),
-                    facts | descriptions,
-                )
-            )
+            parts = excerpts, tuple(facts), tuple(descriptions), facts | descriptions
+            sections.append(Section(_heading(hop, self.hops), *parts))
         return Context(tuple(sections), budget.used, "graph-walk")
 
 
@@ -158,12 +140,9 @@ def read_contents(
     for document, entity in reader.rows_for("described-by", iris):
         entities[document.value].add(entity.value)
     rows = reader.rows_for("document-relationships", iris)
-    facts = sorted(
-        (Fact((row[2].value, row[3].value), row[4].value, row[0].value) for row in rows),
-        key=lambda fact: (fact.text, fact.ends, fact.document),
-    )
-    every = {e for members in entities.values() for e in members}
-    every |= {end for fact in facts for end in fact.ends}
+    facts = [Fact((row[2].value, row[3].value), row[4].value, row[0].value) for row in rows]
+    facts.sort(key=lambda fact: (fact.text, fact.ends, fact.document))
+    every = set[str]().union(*entities.values(), *(fact.ends for fact in facts))
     names: defaultdict[str, set[str]] = defaultdict(set)
     for entity, name in reader.rows_for("entity-names", every):
         names[entity.value].add(normalize_name(name.value))
@@ -189,10 +168,9 @@ def _descriptions(
     described = []
     for entity, text, document in sorted(triples):
         normal = f" {normalize_name(text)} "
-        if any(f" {name} " in normal for name in names.get(entity, ())):
-            described.append(Fact((entity,), text, document))
-        elif text:
-            described.append(Fact((entity,), f"{labels.get(entity, entity)}: {text}", document))
+        is_named = any(f" {name} " in normal for name in names.get(entity, ()))
+        shown = text if is_named else f"{labels.get(entity, entity)}: {text}"
+        described += [Fact((entity,), shown, document)] if text else []
     return described
 
 
@@ -207,17 +185,14 @@ def seeds_of(question: str, names: Mapping[str, Sequence[str]]) -> set[str]:
     """
     asked = f" {normalize_name(question)} "
     words = set(asked.split())
-    seeds = set()
     long = {word for word in words - STOP_WORDS if len(word) >= LONG}
-    for entity, known in names.items():
-        for name in known:
-            content = [word for word in name.split() if word not in STOP_WORDS]
-            if not content:
-                continue
-            every = len(content) > 1 and words.issuperset(content)
-            if f" {name} " in asked or every or long.intersection(content):
-                seeds.add(entity)
-    return seeds
+
+    def is_asked(name: str) -> bool:
+        content = [word for word in name.split() if word not in STOP_WORDS]
+        has_all = len(content) > 1 and words.issuperset(content)
+        return bool(content) and (f" {name} " in asked or has_all or not long.isdisjoint(content))
+
+    return {entity for entity, known in names.items() if any(map(is_asked, known))}
 
 
 def walked(seeds: Iterable[str], facts: Iterable[Fact], hops: int) -> dict[str, int]:
@@ -267,10 +242,7 @@ def tiers(
 
 
 def _nearest(contents: Contents, hops: Mapping[str, int]) -> dict[str, tuple[int, bool, str]]:
-    """Text -> its hop, whether it is a relationship's, and its document, nearest first, each once.
-
-    The hop of a relationship is that of its nearer end; both were reached.
-    """
+    """Text -> its least hop, whether it is a relationship's, and its document, nearest first."""
     closest = [
         (min(hops[end] for end in fact.ends), is_fact, fact.text, fact.document)
         for is_fact, several in enumerate((contents.descriptions, contents.facts))

@@ -30,10 +30,7 @@ _READ = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Ket(RetrieverStrategy):
-    """Documents by entities and relationships, by keywords, and by similarity, in shares.
-
-    A document's score is 1 / (1 + its rank).
-    """
+    """Documents by entities and relationships, by keywords, and by similarity, in shares."""
 
     name = "ket"
     entity_share: float = option(
@@ -77,10 +74,9 @@ class Ket(RetrieverStrategy):
     def _by_entities(
         self, view: GraphView, question: Vector, rows: Rows, similarities: Vector, cosines: Floats
     ) -> Rows:
-        """Documents that describe the nearest entities or ends of their best relationships.
+        """Documents that describe the nearest entities or ends of their `k` best relationships.
 
-        An entity counts with the cosine of its name, or that of its best relationship if that is
-        greater: of all relationships of the nearest entities, the k best.
+        An entity counts with the cosine of its name or best relationship, whichever is greater.
         """
         k = self.k
         rows, similarities = rows[:k], similarities[:k]
@@ -115,8 +111,7 @@ class Ket(RetrieverStrategy):
 def in_shares(rankings: Sequence[Rows], shares: Sequence[float]) -> list[int]:
     """One ranking of several: the next item is that of the ranking that lags behind most.
 
-    Items are taken once. A ranking that has no more leaves its share to the others; among equals
-    the first one is next. Items of rankings whose share is 0 are left out.
+    An exhausted ranking leaves its share to the others; among equals the first one is next.
     """
     waiting = [iter(ranking.tolist()) for ranking in rankings]
     taken = [0] * len(rankings)

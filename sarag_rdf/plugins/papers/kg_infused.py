@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from sarag_rdf.answering.conversation import (
     citations_of,
 )
 from sarag_rdf.answering.decompose import joined
-from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.arrays import Floats, rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
@@ -52,6 +53,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.baselines import in_turn, ranks
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import (
     Explanation,
@@ -61,7 +63,6 @@ from sarag_rdf.retrieval.retriever import (
     most_active,
     scored,
 )
-from sarag_rdf.retrieval.rrf import in_turn, ranks
 from sarag_rdf.retrieval.sarag import calibrated
 from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
@@ -75,22 +76,38 @@ _DIGITS = 5
 """Decimals by which similarities differ; those of equal texts may differ in the seventh."""
 
 
-def nearest_subjects(
-    facts: GraphView, question: Vector, count: int, *, inverse: bool
-) -> tuple[Seed, ...]:
-    """The entities at which activation starts: the nearest with statements."""
-    return nearest_entities(
-        facts.reader, facts.vectors, question, count, with_statements=True, inverse=inverse
+def _seeds_option() -> Any:
+    return option(
+        3,
+        "Number of entities at which activation starts, those with statements whose descriptions "
+        "are nearest to the question.",
+        ge=1,
+        le=MAX_COUNT,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """Entities with activation and chain, and the selected statements, in the order of rounds."""
-
-    activation: Mapping[str, float]
-    chains: Mapping[str, Chain]
-    links: Sequence[Link]
+def activated_documents(
+    view: GraphView,
+    scores: Floats,
+    limit: int | None,
+    activation: Mapping[str, float],
+    chains: Mapping[str, Chain],
+    measures: Mapping[str, Floats],
+) -> list[RankedDocument]:
+    """Documents by falling score, with their most active entities and `measures` by row."""
+    best = most_active(view, activation)
+    return [
+        scored(
+            view.iris.documents[row],
+            float(scores[row]),
+            float(measures["similarity"][row]),
+            activation.get(best.get(row, ""), 0.0),
+            best.get(row, ""),
+            chains.get(best.get(row, ""), ()),
+            {name: float(values[row]) for name, values in measures.items()},
+        )
+        for row in np.argsort(-scores, kind="stable")[:limit].tolist()
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,13 +115,7 @@ class KgInfusedSearch(RetrieverStrategy):
     """Documents by their similarity to the question, and to the question with facts."""
 
     name = "kg-infused"
-    k: int = option(
-        3,
-        "Number of entities at which activation starts, those with statements whose descriptions "
-        "are nearest to the question.",
-        ge=1,
-        le=MAX_COUNT,
-    )
+    k: int = _seeds_option()
     n: int = option(2, "Number of rounds of activation.", ge=0, le=MAX_HOPS)
     c: float = option(
         0.98,
@@ -127,32 +138,37 @@ class KgInfusedSearch(RetrieverStrategy):
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
         facts = view.facts
         question = view.vectors.embed_query(query.text)
-        seeds = nearest_subjects(facts, question, self.k, inverse=self.inverse)
-        floor, ceiling = facts.vectors.index("relationship").quantile(question, self.c)
-        reached = self._activate(facts, question, [seed.node for seed in seeds], floor, ceiling)
-        nearest = sorted(reached.links, key=lambda link: -round(link.similarity, _DIGITS))
+        seeds = nearest_entities(
+            *(facts.reader, facts.vectors, question, self.k),
+            with_statements=True,
+            inverse=self.inverse,
+        )
+        gate = facts.vectors.index("relationship").quantile(question, self.c)
+        activation, chains, links = self._activate(facts, question, [s.node for s in seeds], gate)
+        nearest = sorted(links, key=lambda link: -round(link.similarity, _DIGITS))
         expanded = question
         if best := self._texts(facts, nearest):
             expanded = view.vectors.embed_query(" ".join([query.text, *best]))
-        entities = [
-            activated(iri, amount, reached.chains[iri])
-            for iri, amount in reached.activation.items()
-        ]
+        cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
+        scores = in_turn(cosines, ranks(others))
+        measures = {"similarity": cosines, "expanded": others}
+        entities = [activated(iri, amount, chains[iri]) for iri, amount in activation.items()]
         return self.result(
             view,
             query,
-            self._scored(view, question, expanded, reached),
+            activated_documents(view, scores, self.limit, activation, chains, measures),
             Explanation(seeds, entities, nearest, nearest),
-            {"weight_floor": floor, "weight_ceiling": ceiling},
+            {"weight_floor": gate[0], "weight_ceiling": gate[1]},
         )
 
     def _activate(
-        self, facts: GraphView, question: Vector, seeds: Sequence[str], floor: float, ceiling: float
-    ) -> Reached:
-        """Rounds of activation: an entity has that of the strongest chain to it, from 1 at a seed.
+        self, facts: GraphView, question: Vector, seeds: Sequence[str], gate: tuple[float, float]
+    ) -> tuple[dict[str, float], dict[str, Chain], list[Link]]:
+        """The activation and chain of each entity reached, and the statements selected, in order.
 
-        Each round starts from the entities that the last one reached, the most active first, and
-        none is activated twice (equation 5).
+        An entity has the activation of the strongest chain to it, from 1 at a seed. Each round
+        starts from the entities that the last one reached, the most active first, and none is
+        activated twice (equation 5).
         """
         iris, network = facts.iris, facts.network
         activation = dict.fromkeys(seeds, 1.0)
@@ -165,7 +181,7 @@ class KgInfusedSearch(RetrieverStrategy):
             step = network.incident if self.inverse else network.outgoing
             edges = step(RELATED_TO, rows)
             cosines = facts.relationship_cosines(question, edges.statement)
-            weights = calibrated(cosines, floor, ceiling)
+            weights = calibrated(cosines, *gate)
             inside, reached = set(frontier), dict[str, Chain]()
             for at in np.argsort(-weights, kind="stable").tolist():
                 weight = float(weights[at])
@@ -188,38 +204,14 @@ class KgInfusedSearch(RetrieverStrategy):
             frontier = list(reached)
             if not frontier:
                 break
-        return Reached(activation, chains, [*links.values()])
+        return activation, chains, [*links.values()]
 
     def _texts(self, facts: GraphView, nearest: Sequence[Link]) -> list[str]:
-        """Distinct texts of the nearest statements."""
         texts = relationship_texts(facts.reader, [link.relationship for link in nearest])
         distinct = dict.fromkeys(
             one_line(texts[link.relationship][0]) for link in nearest if link.relationship in texts
         )
         return list(distinct)[: self.texts]
-
-    def _scored(
-        self, view: GraphView, question: Vector, expanded: Vector, reached: Reached
-    ) -> list[RankedDocument]:
-        """All documents by falling score."""
-        cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
-        scores = in_turn(cosines, ranks(others))
-        entities = most_active(view, reached.activation)
-        documents = []
-        for row in np.argsort(-scores, kind="stable")[: self.limit].tolist():
-            entity = entities.get(row, "")
-            documents.append(
-                scored(
-                    view.iris.documents[row],
-                    float(scores[row]),
-                    float(cosines[row]),
-                    reached.activation.get(entity, 0.0),
-                    entity,
-                    reached.chains.get(entity, ()),
-                    {"similarity": float(cosines[row]), "expanded": float(others[row])},
-                )
-            )
-        return documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,13 +229,7 @@ class KgInfused(ReasonerStrategy):
     rounds: int = option(
         2, "Maximum number of rounds of activation, one call each.", ge=1, le=MAX_HOPS
     )
-    seeds: int = option(
-        3,
-        "Number of entities at which activation starts, those with statements whose descriptions "
-        "are nearest to the question.",
-        ge=1,
-        le=MAX_COUNT,
-    )
+    seeds: int = _seeds_option()
     statements: int = option(
         50, "Maximum number of statements of an entity that are offered.", ge=1, le=MAX_COUNT
     )
@@ -270,10 +256,7 @@ class KgInfused(ReasonerStrategy):
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
-        """The answer cites the documents that contain it.
-
-        Without documents and facts no call for a note or an answer is made.
-        """
+        """The answer cites documents that contain it; without documents and facts there is none."""
         if self.baseline == "no-retrieval":
             return talk.answer(self.bare_answer(talk, ""))
         note, context = self.note(talk)
@@ -315,14 +298,9 @@ class KgInfused(ReasonerStrategy):
         )
         if not selected:
             return ""
-        reply = talk.call(
-            "summarize_statements",
-            object_of(summary=string(PROSE)),
-            question=asked,
-            max_tokens=self.max_tokens,
-            selected=[statement.parts for statement in selected],
-        )
-        return one_line(reply["summary"])
+        parts, size = [statement.parts for statement in selected], self.max_tokens
+        values = {"question": asked, "max_tokens": size, "selected": parts}
+        return text_reply(talk, "summarize_statements", "summary", **values)
 
     def activate(self, talk: Conversation, question: str) -> Activation:
         """Rounds of activation; ends early if nothing is selected or no new entity is reached.
@@ -334,7 +312,11 @@ class KgInfused(ReasonerStrategy):
         """
         view = talk.view.facts
         vector = view.vectors.embed_query(question)
-        seeds = nearest_subjects(view, vector, self.seeds, inverse=self.inverse)
+        seeds = nearest_entities(
+            *(view.reader, view.vectors, vector, self.seeds),
+            with_statements=True,
+            inverse=self.inverse,
+        )
         selections: list[Selection] = []
         entities = [seed.node for seed in seeds][: self.entities]
         earlier: set[str] = set()
@@ -357,27 +339,15 @@ class KgInfused(ReasonerStrategy):
 
     def augmented(self, talk: Conversation, question: str | None, note: str, summary: str) -> str:
         """A note with the facts of a summary worked in (equation 9)."""
-        reply = talk.call(
-            "augment_note",
-            object_of(note=string(PROSE)),
-            question=question,
-            max_tokens=self.max_tokens,
-            note=note,
-            summary=summary,
-        )
-        return one_line(reply["note"]) or note
+        values = {"question": question, "note": note, "summary": summary}
+        augmented = text_reply(talk, "augment_note", "note", max_tokens=self.max_tokens, **values)
+        return augmented or note
 
     def bare_answer(self, talk: Conversation, note: str, question: str | None = None) -> str:
         """The bare answer from a note; without a note from what the model knows (equation 10)."""
-        reply = talk.call(
-            "answer_from_note",
-            object_of(final_answer=string(300)),
-            question=question,
-            max_tokens=200,
-            final={} if question is None else None,
-            note=note,
-        )
-        return " ".join(str(reply["final_answer"]).split())
+        final: dict[str, bool] | None = {} if question is None else None
+        values = {"question": question, "note": note, "final": final, "max_tokens": 200}
+        return text_reply(talk, "answer_from_note", "final_answer", 300, **values)
 
     def _selected(
         self,
@@ -387,9 +357,8 @@ class KgInfused(ReasonerStrategy):
         selections: Sequence[Selection],
     ) -> list[int]:
         """The numbers that the model selects, each once, in its order."""
-        count = len(offered)
-        number = {"type": "integer", "enum": list(range(1, count + 1))}
-        most = min(count, self.selected)
+        number = {"type": "integer", "enum": list(range(1, len(offered) + 1))}
+        most = min(len(offered), self.selected)
         reply = talk.call(
             "select_statements",
             object_of(numbers=array_of(number, most)),
@@ -401,20 +370,15 @@ class KgInfused(ReasonerStrategy):
         return list(dict.fromkeys(reply["numbers"]))
 
     def _offered(
-        self,
-        view: GraphView,
-        question: Vector,
-        entities: Sequence[str],
-        known: Set[str],
+        self, view: GraphView, question: Vector, entities: Sequence[str], known: Set[str]
     ) -> list[tuple[str, Statement]]:
         """(entity, statement) without those `known`, the nearest to the question first."""
-        seen = set(known)
         by_entity = statements_from(view.reader, entities, inverse=self.inverse)
-        every: list[tuple[str, Statement]] = []
+        distinct: dict[str, tuple[str, Statement]] = {}
         for entity in entities:
-            statements = [s for s in by_entity[entity] if s.iri not in seen]
-            seen |= {statement.iri for statement in statements}
-            every += [(entity, statement) for statement in statements]
+            for statement in by_entity[entity]:
+                distinct.setdefault(statement.iri, (entity, statement))
+        every = [pair for iri, pair in distinct.items() if iri not in known]
         if not every:
             return []
         vectors = view.vectors.embedder.embed([s.text for _, s in every])
@@ -435,14 +399,8 @@ class KgInfused(ReasonerStrategy):
         asked = question or talk.question
         query = ""
         if expands:
-            reply = talk.call(
-                "expand_question",
-                object_of(query=string(300)),
-                question=question,
-                max_tokens=200,
-                summary=summary,
-            )
-            query = one_line(reply["query"])
+            values = {"question": question, "summary": summary, "max_tokens": 200}
+            query = text_reply(talk, "expand_question", "query", 300, **values)
         if not query or normalize_name(query) == normalize_name(asked):
             return talk.gather(question, limit=most).context
         first = talk.gather(question, limit=most - most // 2).context
@@ -452,14 +410,8 @@ class KgInfused(ReasonerStrategy):
         self, talk: Conversation, context: Context, question: str | None = None
     ) -> str:
         """A note on the question from its passages (equation 8)."""
-        reply = talk.call(
-            "passage_note",
-            object_of(note=string(PROSE)),
-            question=question,
-            context=context,
-            max_tokens=self.max_tokens,
-        )
-        return one_line(reply["note"])
+        values = {"question": question, "context": context, "max_tokens": self.max_tokens}
+        return text_reply(talk, "passage_note", "note", **values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -476,7 +428,6 @@ class WithFacts(ReasonerStrategy):
 
 
 def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
-    """The seeds with their names and descriptions."""
     labels = entity_labels(reader, (seed.node for seed in seeds))
     rows = reader.rows_for("description-sources", (seed.text for seed in seeds))
     texts = {row[0].value: row[1].value for row in rows}
@@ -488,6 +439,13 @@ def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
         )
         for seed in seeds
     )
+
+
+def text_reply(
+    talk: Conversation, prompt: str, key: str, most: int = PROSE, /, **values: Any
+) -> str:
+    """The reply to a call for one text of at most `most` characters, on one line."""
+    return one_line(talk.call(prompt, object_of(**{key: string(most)}), **values)[key])
 
 
 def one_line(text: str) -> str:

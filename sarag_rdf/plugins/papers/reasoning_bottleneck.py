@@ -52,11 +52,8 @@ def sparql_cot_reply(
 ) -> dict[str, Any]:
     """The model's query, bindings and answer."""
     binding = object_of(variable=string(40), value=string(200))
-    schema = object_of(
-        query=string(600),
-        bindings=array_of(binding, 2 * MOST),
-        **final_properties(context),
-    )
+    bindings = array_of(binding, 2 * MOST)
+    schema = object_of(query=string(600), bindings=bindings, **final_properties(context))
     return talk.call(
         "sparql_cot", schema, context=context, max_tokens=max_tokens, final=final, most=MOST
     )

@@ -126,35 +126,17 @@ class SaragPaper(RetrieverStrategy):
         best = {iris.documents[row]: iri for row, iri in most_active(view, active).items()}
         similarities = view.vectors.index("document").similarities(question, sorted(best))
         documents = [
-            scored(
-                iri,
-                float(similarity),
-                float(similarity),
-                active[best[iri]],
-                best[iri],
-                entities[best[iri]].chain,
-            )
-            for iri, similarity in zip(sorted(best), similarities, strict=True)
-            if similarity >= self.tau_d
+            scored(iri, cosine, cosine, active[best[iri]], best[iri], entities[best[iri]].chain)
+            for iri, cosine in zip(sorted(best), map(float, similarities), strict=True)
+            if cosine >= self.tau_d
         ]
-        return self.result(
-            view,
-            query,
-            sorted(documents, key=lambda d: (-d.score, d.document.iri))[: self.limit],
-            Explanation(
-                seeds,
-                tuple(entities.values()),
-                links,
-                relationships,
-                {names[row]: hop for row, hop in hops.items()},
-            ),
-        )
+        documents.sort(key=lambda ranked: (-ranked.score, ranked.document.iri))
+        distances = {names[row]: hop for row, hop in hops.items()}
+        explanation = Explanation(seeds, (*entities.values(),), links, relationships, distances)
+        return self.result(view, query, documents[: self.limit], explanation)
 
     def _distinct(self, view: GraphView, edges: Edges, cosines: NDArray[np.float32]) -> Rows:
-        """The positions of relationships, of those with equal ends and text only the first.
-
-        Equal texts have equal cosines, so that few texts are read.
-        """
+        """The first of relationships of equal ends and text; equal texts have equal cosines."""
         groups: defaultdict[tuple[int, int, float], list[int]] = defaultdict(list)
         ends, rounded = edges.pairs().tolist(), cosines.astype(np.float64).round(5).tolist()
         for position, ((subject, object_), cosine) in enumerate(zip(ends, rounded, strict=True)):
@@ -191,11 +173,10 @@ class WeightedEdge(NamedTuple):
 def both_ways(
     edges: Iterable[tuple[str, str, str, str, float, float]],
 ) -> dict[str, list[WeightedEdge]]:
-    """The outgoing edges of each entity, both ways, in a fixed order.
+    """The outgoing edges of each entity, both ways, in a fixed order, without loops.
 
     Edges are given as (kind, relationship, subject, object, weight, weight from object to subject).
-    Loops are left out. Edges of weight 0 pass nothing, but the walk goes over them, and so they
-    count in its order; parallel edges stay parallel.
+    Those of weight 0 pass nothing, but count in the order of the walk.
     """
     outgoing: defaultdict[str, list[WeightedEdge]] = defaultdict(list)
     for kind, relationship, subject, object_, forward, backward in edges:
@@ -206,11 +187,7 @@ def both_ways(
 
 
 class Transfer(NamedTuple):
-    """Activation passed between two entities; the fields are those of `Step`.
-
-    A walk makes very many transfers, of which chains contain few. A tuple takes a fraction of the
-    time of a `Step`.
-    """
+    """Activation passed between entities, like a `Step`, which takes many times as long to make."""
 
     round: int
     origin: str
@@ -230,8 +207,7 @@ def spread_paper(
     Each seed in turn is set to 1, and a breadth-first walk from it adds to every target ``weight
     * activation of the node``, bounded by 1; `visited` is reset for each seed, so that a node
     fires again. Returns the activation of all nodes that were reached, in [0, 1], and every
-    transfer above 0, numbered from 0. The result depends on the order, which is therefore part of
-    it.
+    transfer above 0, numbered from 0.
     """
     activation: dict[str, float] = {}
     transfers: list[Transfer] = []
@@ -261,8 +237,7 @@ def spread_synchronously(
     """The formula of section 5.5, for all nodes at once: ``a_j = min(1, a_j + sum a_i w_ij)``.
 
     Seeds begin with 1. Returns the activation of all nodes that were reached, in (0, 1], and every
-    transfer above 0, numbered by its iteration from 0. The order of seeds and edges is without
-    effect.
+    transfer above 0, numbered by its iteration from 0. The order has no effect.
     """
     activation = dict.fromkeys(sorted(set(seeds)), 1.0)
     transfers: list[Transfer] = []
@@ -280,11 +255,10 @@ def spread_synchronously(
             node: min(1.0, activation.get(node, 0.0) + fsum(amounts))
             for node, amounts in gained.items()
         }
-        for node, (target, relationship, weight, kind), amount in passed:
-            total = totals[target]
-            transfers.append(
-                Transfer(iteration, node, target, relationship, weight, amount, total, kind)
-            )
+        transfers += [
+            Transfer(iteration, node, *edge[:3], amount, totals[edge.target], edge.kind)
+            for node, edge, amount in passed
+        ]
         activation |= totals
     return activation, transfers
 
@@ -292,7 +266,7 @@ def spread_synchronously(
 def running_maxima(transfers: Iterable[Transfer]) -> dict[str, list[Transfer]]:
     """The transfers to each entity that are larger than all earlier ones to it, in order.
 
-    The last one before a given round is the largest before that round, and the first of equals.
+    The last one before a round is the largest before it, and the first of equals.
     """
     maxima: defaultdict[str, list[Transfer]] = defaultdict(list)
     for transfer in transfers:
@@ -305,10 +279,7 @@ def running_maxima(transfers: Iterable[Transfer]) -> dict[str, list[Transfer]]:
 def strongest_chain(
     entity: str, maxima: Mapping[str, Sequence[Transfer]], seeds: Collection[str]
 ) -> Chain:
-    """Steps from a seed to an entity, each the largest of those before the next one.
-
-    `maxima` are those of `running_maxima`. The chain to a seed is empty.
-    """
+    """Steps from a seed to an entity, each the largest of those before the next; none to a seed."""
     chain: list[Step] = []
     before = sys.maxsize
     while entity not in seeds:

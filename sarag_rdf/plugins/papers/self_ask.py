@@ -11,7 +11,7 @@ from sarag_rdf.answering.conversation import (
     citations_of,
     format_facts,
 )
-from sarag_rdf.answering.single import looked_up
+from sarag_rdf.answering.single import brief_text
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation
@@ -28,10 +28,7 @@ class SelfAsk(WithFacts):
 
     name = "self-ask"
     steps: int = option(
-        3,
-        "Maximum number of follow-up questions, each with a search and two calls.",
-        ge=1,
-        le=MAX_HOPS,
+        3, "Maximum number of follow-up questions, a search and two calls each.", ge=1, le=MAX_HOPS
     )
     max_tokens: int = max_tokens_option(512)
 
@@ -44,13 +41,9 @@ class SelfAsk(WithFacts):
         )
         for step in range(self.steps + 1):
             last = step == self.steps
+            end = {} if last else {"needs_follow_up": False}
             reply = talk.call(
-                "self_ask",
-                schema,
-                max_tokens=self.max_tokens,
-                final={} if last else {"needs_follow_up": False},
-                facts=facts,
-                last=last,
+                "self_ask", schema, max_tokens=self.max_tokens, final=end, facts=facts, last=last
             )
             final = reply["final_answer"]
             follow_up = " ".join(reply["follow_up"].split())
@@ -63,9 +56,12 @@ class SelfAsk(WithFacts):
         return talk.answer(final, reasoning=format_facts(facts), citations=citations)
 
     def _looked_up(self, talk: Conversation, question: str) -> tuple[str, list[Citation]]:
-        if not self.facts:
-            return looked_up(talk, question)
-        infusion = KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
-        note, context = infusion.note(talk, question)
-        answer = infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
+        if self.facts:
+            infusion = KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
+            note, context = infusion.note(talk, question)
+            answer = infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
+        else:
+            context = talk.gather(question).context
+            is_empty = context.is_empty
+            answer = INSUFFICIENT if is_empty else brief_text(talk, context, question=question)
         return answer, [] if abstains(answer) else citations_of(answer, context)

@@ -69,13 +69,11 @@ class Reflection:
 class SelfRag(WithFacts):
     """A call for each passage; with `facts` 3 `passages` + `rounds` + 2 calls at most.
 
-    The answer of the passage with the highest score is returned, that of the better rank among
-    equals::
+    The answer with the highest score is returned, of equals that of the better rank::
 
         score = relevance w_relevance + support w_support + utility w_utility
 
-    The published system weighs probabilities of the tokens; the judgement here is the one that
-    the model writes, since a chat endpoint gives it without probabilities.
+    The published system weighs probabilities of tokens; here the judgement is as written.
     """
 
     name = "self-rag"
@@ -112,22 +110,19 @@ class SelfRag(WithFacts):
                 "the model writes no reflection tokens: use self-rag without tokens=true, or a "
                 "model that was trained with them"
             )
-        scores = [self._score(reflection) for _, reflection in reflections]
-        talk.say(
-            "note",
-            "reflection",
-            {
-                "documents": [excerpt.document.iri for excerpt, _ in reflections],
-                "answers": [reflection.answer for _, reflection in reflections],
-                "scores": scores,
-            },
-        )
+        scores = [
+            each.relevance * self.relevance
+            + each.support * self.support
+            + each.utility * self.utility
+            for _, each in reflections
+        ]
+        answers = [reflection.answer for _, reflection in reflections]
+        iris = [excerpt.document.iri for excerpt, _ in reflections]
+        talk.say("note", "reflection", {"documents": iris, "answers": answers, "scores": scores})
         excerpt, best = reflections[scores.index(max(scores))]
         reasoning = "\n".join(
-            f"{label}: {reflection.answer} ({score:g})"
-            for (label, _), (_, reflection), score in zip(
-                excerpts, reflections, scores, strict=True
-            )
+            f"{label}: {answer} ({score:g})"
+            for (label, _), answer, score in zip(excerpts, answers, scores, strict=True)
         )
         return talk.answer(best.answer, reasoning=reasoning, citations=[excerpt.citation])
 
@@ -158,13 +153,6 @@ class SelfRag(WithFacts):
             float(reply["relevant"]),
             SUPPORT[reply["support"]],
             (reply["utility"] - 3) / 2,
-        )
-
-    def _score(self, reflection: Reflection) -> float:
-        return (
-            reflection.relevance * self.relevance
-            + reflection.support * self.support
-            + reflection.utility * self.utility
         )
 
 

@@ -30,13 +30,12 @@ from sarag_rdf.answering.conversation import (
 )
 from sarag_rdf.base.arrays import Rows, find, rows_of
 from sarag_rdf.base.errors import StoreError
-from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.iris import normalize_name, plain_words
 from sarag_rdf.base.options import max_tokens_option
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import Answer, Context
-from sarag_rdf.graph.schema_use import plain_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.reasoning_bottleneck import MOST, query_and_bindings, sparql_cot_reply

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
@@ -22,7 +22,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
-from sarag_rdf.building.importer import Importer, rdf_blocks
+from sarag_rdf.building.graph_import import Importer, rdf_blocks
 from sarag_rdf.graph.store.input_files import READ_ERRORS, input_file, unpacked
 
 _LANGUAGE = "en"
@@ -30,49 +30,46 @@ _ENTITIES = "http://www.wikidata.org/entity/"
 _DIRECT = "http://www.wikidata.org/prop/direct/"
 _WIKIBASE = "http://wikiba.se/ontology#"
 _SUFFIXES = {".txt", ".tsv", ".gz", ".bz2", ".xz"}
-_ENTITY, _RELATION = re.compile(r"Q[1-9]\d*"), re.compile(r"P[1-9]\d*")
-_ID = re.compile(r"[QP][1-9]\d*")
+_NAMES = re.compile(r"\s*([QP][1-9]\d*)\s*\t(.*\S.*)"), "an id and names"
+_TEXT = re.compile(r"(Q[1-9]\d*)\t(.*\S.*)"), "the id of an entity and a text"
+_TRIPLE = (
+    re.compile(r"(Q[1-9]\d*)\t(P[1-9]\d*)\t(Q[1-9]\d*)"),
+    "the ids of an entity, a relation and an entity",
+)
+"""The form of a line, and what it has, for a message."""
 _LINES = 10_000
 """Lines between two reports of progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wikidata5MFiles:
-    """The files of a folder by their content."""
+class _Files(NamedTuple):
+    names: list[Path]
+    texts: list[Path]
+    triples: list[Path]
 
-    triples: tuple[Path, ...]
-    texts: tuple[Path, ...]
-    names: tuple[Path, ...]
 
-    @classmethod
-    def of(cls, folder: Path) -> Wikidata5MFiles:
-        """Raises `UsageError` for another place, `InputError` if files are missing."""
-        if not folder.is_dir():
-            raise UsageError(f"{folder} is not a folder: give the folder with the files")
-        files = [p for p in sorted(folder.iterdir()) if p.is_file() and p.suffix in _SUFFIXES]
-        texts = tuple(path for path in files if "text" in path.name)
-        names = tuple(p for p in files if "entity" in p.name or "relation" in p.name)
-        triples = tuple(path for path in files if path not in (*texts, *names))
-        missing = [
-            what
-            for what, paths in (("triples", triples), ("names of entities", names))
-            if not paths
-        ]
-        if missing:
-            raise InputError(
-                f"no file with {' and '.join(missing)} in {folder}: unpack the archives of "
-                "Wikidata5M (triples, text and aliases) into one folder"
-            )
-        return cls(triples, texts, names)
+def _files_of(folder: Path) -> _Files:
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder: give the folder with the files")
+    files = [p for p in sorted(folder.iterdir()) if p.is_file() and p.suffix in _SUFFIXES]
+    texts = [path for path in files if "text" in path.name]
+    names = [path for path in files if "entity" in path.name or "relation" in path.name]
+    triples = [path for path in files if path not in (*texts, *names)]
+    found = {"triples": triples, "names of entities": names}
+    if missing := [kind for kind, paths in found.items() if not paths]:
+        raise InputError(
+            f"no file with {' and '.join(missing)} in {folder}: unpack the archives of "
+            "Wikidata5M (triples, text and aliases) into one folder"
+        )
+    return _Files(names, texts, triples)
 
 
 @contextmanager
 def converted(folder: Path, max_expansion: int, progress: Progress = silent) -> Iterator[Path]:
     """A packed file of N-Triples with all files of a folder, which is deleted afterwards.
 
-    Equal files give equal bytes. Raises `InputError` for a line of another form, `UsageError`.
+    Raises `InputError` for a line of another form, and `UsageError`.
     """
-    files = Wikidata5MFiles.of(folder)
+    files = _files_of(folder)
     with ScratchFolder("import") as scratch:
         path = scratch.path / "wikidata5m.nt.gz"
         with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as output:
@@ -81,45 +78,45 @@ def converted(folder: Path, max_expansion: int, progress: Progress = silent) -> 
         yield path
 
 
-def _ntriples(
-    files: Wikidata5MFiles, max_expansion: int, progress: Progress
-) -> Iterator[list[str]]:
+def _ntriples(files: _Files, max_expansion: int, progress: Progress) -> Iterator[list[str]]:
     """Triples of one line of input each, without their ends."""
     named: set[str] = set()
     used: set[str] = set()
-    for path in files.names:
-        for location, line in _lines(path, max_expansion, progress):
-            id_, *names = [part.strip() for part in line.split("\t")]
-            names = list(dict.fromkeys(filter(None, names)))
-            if not _ID.fullmatch(id_) or not names:
-                raise _unreadable(location, "an id and names")
-            if id_[0] == "P":
-                named.add(id_)
-                yield [*_property(id_), *_names(id_, names)]
-            else:
-                yield _names(id_, names)
-    for path in files.texts:
-        for location, line in _lines(path, max_expansion, progress):
-            id_, _, text = line.partition("\t")
-            if not _ENTITY.fullmatch(id_) or not text.strip():
-                raise _unreadable(location, "the id of an entity and a text")
-            yield [f"{_node(id_)} {WIKIBASE_SCHEMA.description} {_literal(text.strip())}"]
-    for path in files.triples:
-        for location, line in _lines(path, max_expansion, progress):
-            parts = line.split("\t")
-            kinds = (_ENTITY, _RELATION, _ENTITY)
-            if len(parts) != len(kinds) or not all(
-                kind.fullmatch(part) for kind, part in zip(kinds, parts, strict=True)
-            ):
-                raise _unreadable(location, "the ids of an entity, a relation and an entity")
-            head, relation, tail = parts
-            used.add(relation)
-            yield [f"{_node(head)} {NamedNode(_DIRECT + relation)} {_node(tail)}"]
+    for id_, names in _lines(files.names, _NAMES, max_expansion, progress):
+        label, *aliases = dict.fromkeys(filter(None, map(str.strip, names.split("\t"))))
+        if id_[0] == "P":
+            named.add(id_)
+        yield [
+            *(_property(id_) if id_[0] == "P" else ()),
+            f"{_node(id_)} {RDFS.label} {_literal(label)}",
+            *(f"{_node(id_)} {SKOS.altLabel} {_literal(alias)}" for alias in aliases),
+        ]
+    for id_, text in _lines(files.texts, _TEXT, max_expansion, progress):
+        yield [f"{_node(id_)} {WIKIBASE_SCHEMA.description} {_literal(text.strip())}"]
+    for head, relation, tail in _lines(files.triples, _TRIPLE, max_expansion, progress):
+        used.add(relation)
+        yield [f"{_node(head)} {NamedNode(_DIRECT + relation)} {_node(tail)}"]
     for relation in sorted(used - named):
         yield _property(relation)
 
 
-def _lines(path: Path, max_expansion: int, progress: Progress) -> Iterator[tuple[str, str]]:
+def _lines(
+    paths: Iterable[Path], form: tuple[re.Pattern[str], str], max_expansion: int, progress: Progress
+) -> Iterator[tuple[str, ...]]:
+    """The groups of each line that is not empty."""
+    pattern, expected = form
+    for path in paths:
+        for location, line in _lines_of(path, max_expansion, progress):
+            match = pattern.fullmatch(line)
+            if match is None:
+                raise InputError(
+                    f"{location} is not {expected}, separated by tabs: check that the folder has "
+                    "the files of Wikidata5M and no others"
+                )
+            yield match.groups()
+
+
+def _lines_of(path: Path, max_expansion: int, progress: Progress) -> Iterator[tuple[str, str]]:
     """(place, line) for each line that is not empty."""
     advance, position = progress(f"converting {path.name}", path.stat().st_size), 0
     number = 0
@@ -142,14 +139,6 @@ def _lines(path: Path, max_expansion: int, progress: Progress) -> Iterator[tuple
     advance(path.stat().st_size - position)
 
 
-def _names(id_: str, names: list[str]) -> list[str]:
-    label, *aliases = names
-    return [
-        f"{_node(id_)} {RDFS.label} {_literal(label)}",
-        *(f"{_node(id_)} {SKOS.altLabel} {_literal(alias)}" for alias in aliases),
-    ]
-
-
 def _property(id_: str) -> list[str]:
     """The declaration of a relation, by which its statements are read."""
     node = _node(id_)
@@ -166,13 +155,6 @@ def _node(id_: str) -> NamedNode:
 
 def _literal(text: str) -> Literal:
     return Literal(text, language=_LANGUAGE)
-
-
-def _unreadable(location: str, expected: str) -> InputError:
-    return InputError(
-        f"{location} is not {expected}, separated by tabs: check that the folder has the files "
-        "of Wikidata5M and no others"
-    )
 
 
 IMPORTER = Importer(

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final
@@ -147,8 +147,11 @@ class _Reader:
         self._table, inherited = self._described(document, table)
         self._url = self._joined(self._base, _text(self._table, "url"), "url")
         schema = self._object(self._table.get("tableSchema", {}), "tableSchema")
-        inherited |= self._own(self._table) | self._own(schema)
-        self._check_dialect({**document.get("dialect", {}), **self._table.get("dialect", {})})
+        inherited |= _inherited(self._table) | _inherited(schema)
+        dialect = {**document.get("dialect", {}), **self._table.get("dialect", {})}
+        for key, value in dialect.items():
+            if key in _DIALECT and value not in _DIALECT[key]:
+                raise self._error("dialect", f"{key} {value!r} is not supported: convert the table")
         self._columns = list(self._read_columns(schema, inherited))
         self._named = {column.name: column for column in self._columns}
 
@@ -197,9 +200,7 @@ class _Reader:
         if not isinstance(value, dict):
             raise self._error(location, "is not an object of JSON")
         for key, inner in value.items():
-            kinds = _KINDS.get(key)
-            if kinds is None:
-                continue
+            kinds = _KINDS.get(key, (object,))
             if kinds == (dict,):
                 self._object(inner, key)
             elif not isinstance(inner, kinds):
@@ -227,11 +228,8 @@ class _Reader:
         self, document: dict[str, Any], table: str
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The description of the table, and what it inherits from the group."""
-        tables = document.get("tables")
-        if tables is None:
-            tables, inherited = [document], {}
-        else:
-            inherited = self._own(document)
+        tables = document.get("tables", [document])
+        inherited = _inherited(document) if "tables" in document else {}
         names = []
         for described in tables if isinstance(tables, list) else [tables]:
             described_table = self._object(described, "tables")
@@ -246,43 +244,27 @@ class _Reader:
             "url", f"describes {', '.join(map(repr, names)) or 'no table'}, and not '{table}'"
         )
 
-    @staticmethod
-    def _own(holder: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: holder[key] for key in _INHERITED if key in holder}
-
-    def _check_dialect(self, dialect: Mapping[str, Any]) -> None:
-        for key, value in dialect.items():
-            known = _DIALECT.get(key)
-            if known is not None and value not in known:
-                raise self._error("dialect", f"{key} {value!r} is not supported: convert the table")
-
     def _read_columns(
         self, schema: Mapping[str, Any], inherited: Mapping[str, Any]
     ) -> Iterator[_Column]:
-        columns = schema.get("columns", [])
         real = 0
-        for number, described in enumerate(columns, 1):
+        for number, described in enumerate(schema.get("columns", []), 1):
             column = self._object(described, f"column {number}")
             titles = _titles(column.get("titles"))
-            name = _text(column, "name") or (titles or [""])[0]
-            name = name or f"_col.{number}"
-            properties = {**inherited, **column}
-            if column.get("virtual") is True:
-                yield _Column(number, name, "", properties)
-                continue
-            real += 1
-            header = (titles or [name])[0]
-            if self._header:
-                if real > len(self._header):
+            name = _text(column, "name") or next(iter(titles), f"_col.{number}")
+            titles, header = titles or [name], ""
+            if column.get("virtual") is not True:
+                real += 1
+                if real > len(self._header or titles * real):
                     raise self._error(f"column '{name}'", "the table has fewer columns")
-                header = self._header[real - 1]
-                if header not in (titles or [name]):
+                header = self._header[real - 1] if self._header else titles[0]
+                if header not in titles:
                     raise self._error(
                         f"column '{name}'",
                         f"column {real} of the table is '{header}': describe the columns in their "
                         "order, with these titles",
                     )
-            yield _Column(number, name, header, properties)
+            yield _Column(number, name, header, {**inherited, **column})
 
     def _value(self, column: _Column) -> TermMap:
         properties = column.properties
@@ -290,30 +272,22 @@ class _Reader:
             raise self._error(column.location, "ordered lists are not supported: remove ordered")
         template = _text(properties, "valueUrl")
         if template:
-            separator = _text(column.properties, "separator")
-            if separator and column.name not in re.findall(r"\{\+?([^{}]+)\}", template):
-                separator = ""
+            names = re.findall(r"\{\+?([^{}]+)\}", template)
+            separator = _text(properties, "separator") if column.name in names else ""
             return self._iri(column, template, "valueUrl", separator)
         datatype = self._datatype(column)
         language = _text(properties, "lang")
         is_string = datatype == XSD.string.value
-        if is_string and language not in ("", "und"):
-            if not language.replace("-", "").isalnum():
-                raise self._error(column.location, f"'{language}' is not a language tag")
-        else:
-            language = ""
+        language = language if is_string and language != "und" else ""
+        if language and not language.replace("-", "").isalnum():
+            raise self._error(column.location, f"'{language}' is not a language tag")
+        parts, separator = ("", column.header, ""), _text(properties, "separator")
         if column.is_virtual:
-            default = _text(properties, "default")
-            if not default:
+            parts, separator = (_text(properties, "default"),), ""
+            if not parts[0]:
                 raise self._error(column.location, "a virtual column needs valueUrl or default")
-            return TermMap((default,), "literal", False, "" if is_string else datatype, language)
-        return TermMap(
-            ("", column.header, ""),
-            "literal",
-            datatype="" if is_string else datatype,
-            language=language,
-            separator=_text(column.properties, "separator"),
-        )
+        datatype = "" if is_string else datatype
+        return TermMap(parts, "literal", False, datatype, language, separator=separator)
 
     def _iri(self, column: _Column, template: str, key: str, separator: str = "") -> TermMap:
         """A URI template (RFC 6570, simple expansion), resolved against the table."""
@@ -327,7 +301,12 @@ class _Reader:
         parts.append(expanded[end:])
         if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
             raise self._error(column.location, f"{key} '{template}' is not a URI template")
-        merged = _merged(parts)
+        merged = parts[:1]
+        for variable, text in zip(parts[1::2], parts[2::2], strict=True):
+            if variable.startswith("{"):  # a constant
+                merged[-1] += percent_encoded(variable[1:]) + text
+            else:
+                merged += [variable, text]
         if reference:
             return TermMap(tuple(merged), "iri", separator=separator)
         if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", merged[0]):
@@ -378,11 +357,9 @@ class _Reader:
                     column.location, "datatypes with an @id are not supported: use base"
                 )
             given = given.get("base", "string")
-        if given in _DATATYPES:
-            return _DATATYPES[str(given)]
-        if given not in _XSD_NAMES:
+        if given not in _DATATYPES and given not in _XSD_NAMES:
             raise self._error(column.location, f"unknown datatype '{given}'")
-        return XSD[str(given)].value
+        return _DATATYPES.get(given) or XSD[given].value
 
     def _rule(self, column: _Column) -> CellRule:
         nulls = column.properties.get("null", "")
@@ -390,8 +367,7 @@ class _Reader:
         texts = nulls if isinstance(nulls, list) else [nulls]
         if not all(isinstance(text, str) for text in texts):
             raise self._error(column.location, "null is neither a text nor a list of texts")
-        datatype = self._datatype(column)
-        return CellRule(default, frozenset(texts), self._format(column, datatype))
+        return CellRule(default, frozenset(texts), self._format(column, self._datatype(column)))
 
     def _format(self, column: _Column, datatype: str) -> Callable[[str], str] | None:
         """A function from a cell in its format to the lexical form; None without a format."""
@@ -414,37 +390,23 @@ class _Reader:
         raise self._error(column.location, f"format {format_!r} is not supported for {name}")
 
     def _date_format(self, column: _Column, format_: str, name: str) -> Callable[[str], str]:
-        pattern = ""
-        for piece in re.findall(r"yyyy|MM?|dd?|HH|mm|ss|.", format_):
-            if piece in _TOKENS:
-                pattern += f"(?P<{_TOKENS[piece][0]}>{_TOKENS[piece][1]})"
-            elif piece in "-/. T:":
-                pattern += re.escape(piece)
-            else:
-                raise self._error(
-                    column.location, f"format '{format_}' is not supported for {name}"
-                )
-        try:
-            compiled = re.compile(pattern)
-        except re.error as error:
-            raise self._error(column.location, f"format '{format_}' repeats a part") from error
+        pieces = re.findall(r"yyyy|MM?|dd?|HH|mm|ss|.", format_)
+        parts = [piece[0] for piece in pieces if piece in _TOKENS]
+        if len(set(parts)) < len(parts):
+            raise self._error(column.location, f"format '{format_}' repeats a part")
+        is_known = all(piece in _TOKENS or piece in "-/. T:" for piece in pieces)
+        if not is_known or (name != "time" and not {"y", "M", "d"}.issubset(parts)):
+            raise self._error(column.location, f"format '{format_}' is not supported for {name}")
+        pattern = "".join(_TOKENS.get(piece, piece) for piece in pieces)
 
         def lexical(text: str) -> str:
-            match = compiled.fullmatch(text)
-            if match is None:
-                return text
-            part = {"hour": "00", "minute": "00", "second": "00", **match.groupdict()}
-            time = f"{part['hour']}:{part['minute']}:{part['second']}"
-            if name == "time":
-                return time
-            if not {"year", "month", "day"} <= part.keys():
-                return text
-            day = f"{part['year']}-{part['month']:0>2}-{part['day']:0>2}"
             try:
-                date.fromisoformat(day)
+                moment = datetime.strptime(text, pattern)
             except ValueError:
                 return text
-            return day if name == "date" else f"{day}T{time}"
+            if name == "time":
+                return moment.time().isoformat()
+            return moment.date().isoformat() if name == "date" else moment.isoformat()
 
         return lexical
 
@@ -462,17 +424,14 @@ class _Reader:
         return lexical
 
 
-_TOKENS: Final = {
-    "yyyy": ("year", r"\d{4}"),
-    "MM": ("month", r"\d\d"),
-    "M": ("month", r"\d\d?"),
-    "dd": ("day", r"\d\d"),
-    "d": ("day", r"\d\d?"),
-    "HH": ("hour", r"\d\d"),
-    "mm": ("minute", r"\d\d"),
-    "ss": ("second", r"\d\d"),
-}
-"""Token of a date format -> its part and pattern."""
+_TOKENS: Final = dict(
+    pair.split("=") for pair in "yyyy=%Y MM=%m M=%m dd=%d d=%d HH=%H mm=%M ss=%S".split()
+)
+"""Token of a date format -> directive of `datetime.strptime`."""
+
+
+def _inherited(holder: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: holder[key] for key in _INHERITED if key in holder}
 
 
 def _text(holder: Mapping[str, Any], key: str) -> str:
@@ -485,17 +444,6 @@ def _titles(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [title for titles in value.values() for title in _titles(titles)]
     return [str(title) for title in (value if isinstance(value, list) else [value]) if title]
-
-
-def _merged(parts: list[str]) -> list[str]:
-    """The parts of a template with constants, which begin with a brace, joined to their texts."""
-    merged = parts[:1]
-    for variable, text in zip(parts[1::2], parts[2::2], strict=True):
-        if variable.startswith("{"):
-            merged[-1] += percent_encoded(variable[1:]) + text
-        else:
-            merged += [variable, text]
-    return merged
 
 
 LANGUAGE = MappingLanguage("CSVW metadata (.json)", (".json", ".jsonld"), read_csvw)

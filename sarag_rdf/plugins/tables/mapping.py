@@ -152,14 +152,20 @@ class TriplesMap:
             yield object_
 
 
-_NOT_UNRESERVED = re.compile(r"[^A-Za-z0-9._~-]")
+def percent_encoded(text: str, more: str = "") -> str:
+    """A text with all but unreserved characters percent-encoded (RFC 6570, simple expansion).
 
-
-def percent_encoded(text: str) -> str:
-    """A text with all but unreserved characters percent-encoded (RFC 6570, simple expansion)."""
-    return _NOT_UNRESERVED.sub(
-        lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), text
+    `more` are unreserved characters beside those of URIs.
+    """
+    return re.sub(
+        rf"[^A-Za-z0-9._~{more}-]",
+        lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()),
+        text,
     )
+
+
+IRI_CHARACTERS: Final = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000efffd"
+"""The unreserved characters of IRIs that are not ASCII (RFC 3987)."""
 
 
 def unpacked_name(path: str) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
-from sarag_rdf.base.vocab import PREFIXES, RDF
+from sarag_rdf.base.vocab import PREFIXES, RDF, XSD
 from sarag_rdf.plugins.tables.mapping import (
     MappingFile,
     MappingLanguage,
@@ -135,7 +135,8 @@ class _RmlReader:
 
     def _constant(self, node: Any, term: Any) -> TermMap:
         if isinstance(term, ox.Literal):
-            return TermMap((term.value,), "literal", False, _datatype(term), term.language or "")
+            datatype = "" if term.datatype in (XSD.string, RDF.langString) else term.datatype.value
+            return TermMap((term.value,), "literal", False, datatype, term.language or "")
         if not isinstance(term, ox.NamedNode):
             raise self._error(node, "has a blank node as a constant")
         return TermMap((term.value,), "iri")
@@ -166,11 +167,6 @@ class _RmlReader:
         if kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
             raise self._error(node, f"'{template}' is not an IRI")
         return TermMap(parts, kind, kind == "iri", datatype, language)
-
-
-def _datatype(literal: ox.Literal) -> str:
-    plain = ("http://www.w3.org/2001/XMLSchema#string", RDF.langString.value)
-    return "" if literal.datatype.value in plain else literal.datatype.value
 
 
 def _local(iri: str) -> str:

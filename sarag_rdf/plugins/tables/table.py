@@ -22,9 +22,10 @@ from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.options import option
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
-from sarag_rdf.building.importer import ImportOptions
+from sarag_rdf.building.graph_import import ImportOptions
 from sarag_rdf.graph.store.input_files import READ_ERRORS, InputFile, StatementBlock, unpacked
 from sarag_rdf.plugins.tables.mapping import (
+    IRI_CHARACTERS,
     ROW,
     SOURCE_ROW,
     CellRule,
@@ -203,13 +204,12 @@ def _compiled(
 ) -> tuple[_Make, list[tuple[_Make, _Make, _Split | None]], _Texts]:
     """Functions that make the terms of a row as N-Triples, and give the texts about it."""
     known = {name: position for position, name in enumerate(header)}
-    for term in map_.terms:
-        missing = [column for column in term.columns if column not in known]
-        if missing:
-            raise InputError(
-                f"{mapping}, {map_.name}: no column '{missing[0]}' in {file.name}; it has "
-                f"{', '.join(header)}"
-            )
+    columns = (column for term in map_.terms for column in term.columns)
+    if missing := next((column for column in columns if column not in known), None):
+        raise InputError(
+            f"{mapping}, {map_.name}: no column '{missing}' in {file.name}; it has "
+            f"{', '.join(header)}"
+        )
 
     def make(term: TermMap, *, is_object: bool = False) -> _Make:
         return _term_maker(term, known, file, genid, misfits if is_object else None)
@@ -273,7 +273,7 @@ def _passages(
     for begin, end in word_windows(text or "", *windows):
         passage = (text or "")[begin:end]
         node = f"<{minter.document(subject[1:-1], begin, end, passage)}>"
-        literal = f'"{_escaped(passage)}"' + (f"@{language}" if language else "")
+        literal = _quoted(passage, f"@{language}" if language else "")
         for property_, value in (
             (RDF.type, str(SARAG.Document)),
             (SARAG.text, literal),
@@ -289,7 +289,7 @@ def _value_maker(term: TermMap, known: dict[str, int]) -> _Value:
     """A function from a row to the text of a term, or None if a cell is empty."""
     pieces = [(known[c], text) for c, text in zip(term.columns, term.parts[2::2], strict=True)]
     start = term.parts[0]
-    encoded = percent_encoded if term.is_uri else _encoded if term.is_template else str
+    is_encoded, more = term.is_uri or term.is_template, "" if term.is_uri else IRI_CHARACTERS
 
     def value(row: _Row) -> str | None:
         text = start
@@ -297,7 +297,7 @@ def _value_maker(term: TermMap, known: dict[str, int]) -> _Value:
             cell = row[position].strip()
             if not cell:
                 return None
-            text += encoded(cell) + constant
+            text += (percent_encoded(cell, more) if is_encoded else cell) + constant
         return text
 
     return value
@@ -307,12 +307,25 @@ def _term_maker(
     term: TermMap, known: dict[str, int], file: InputFile, genid: str, misfits: Misfits | None
 ) -> _Make:
     """A function from a row and its line to a term, or None if a cell is empty."""
+    tag = f"@{term.language}" if term.language else f"^^<{term.datatype}>" * bool(term.datatype)
     if term.is_constant:
-        constant = f"<{term.parts[0]}>" if term.kind == "iri" else _literal(term.parts[0], term)
+        start = term.parts[0]
+        constant = f"<{start}>" if term.kind == "iri" else _quoted(start, tag)
         return lambda *_: constant
     value = _value_maker(term, known)
-    if term.kind == "literal":
-        return _literal_maker(term, value, misfits)
+    fits = LEXICAL.get(term.datatype)
+    name = term.datatype.replace(XSD.base, "xsd:")
+
+    def literal(row: _Row, line: int) -> str | None:
+        text = value(row)
+        if text is None or fits is None:
+            return None if text is None else _quoted(text, tag)
+        text = normalized(text, term.datatype)
+        if fits.fullmatch(text):
+            return _quoted(text, tag)
+        if misfits is not None:
+            misfits.add(", ".join(term.columns), name, text, line)
+        return _quoted(text)
 
     def iri(row: _Row, line: int) -> str | None:
         text = value(row)
@@ -325,34 +338,9 @@ def _term_maker(
         if misfits is None:
             raise InputError(f"{file.name}, line {line}: '{text[:60]}' is not an IRI")
         misfits.add(", ".join(term.columns), "IRI", text, line)
-        return f'"{_escaped(text)}"'
+        return _quoted(text)
 
-    return iri
-
-
-def _literal_maker(term: TermMap, value: _Value, misfits: Misfits | None) -> _Make:
-    fits = LEXICAL.get(term.datatype)
-    name = term.datatype.replace(XSD.base, "xsd:")
-
-    def literal(row: _Row, line: int) -> str | None:
-        text = value(row)
-        if text is None:
-            return None
-        if fits is not None:
-            text = normalized(text, term.datatype)
-            if not fits.fullmatch(text):
-                if misfits is not None:
-                    misfits.add(", ".join(term.columns), name, text, line)
-                return f'"{_escaped(text)}"'
-        return _literal(text, term)
-
-    return literal
-
-
-def _literal(text: str, term: TermMap) -> str:
-    if term.language:
-        return f'"{_escaped(text)}"@{term.language}'
-    return f'"{_escaped(text)}"' + (f"^^<{term.datatype}>" if term.datatype else "")
+    return literal if term.kind == "literal" else iri
 
 
 def normalized(text: str, datatype: str) -> str:
@@ -387,20 +375,9 @@ LEXICAL = {
 }
 """Datatype -> what its values look like."""
 _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
-_RESERVED = re.compile(
-    r"[^A-Za-z0-9._~\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000efffd-]"
-)
 _ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f]')
 
 
-def _encoded(text: str) -> str:
-    """A text for an IRI: all but letters, digits and ``-._~`` percent-encoded (RFC 3987)."""
-    return _RESERVED.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode()), text)
-
-
-def _escaped(text: str) -> str:
-    return (
-        _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
-        if _ESCAPED.search(text)
-        else text
-    )
+def _quoted(text: str, tag: str = "") -> str:
+    """A literal in N-Triples, with the `tag` of a language or datatype."""
+    return '"' + _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04X}", text) + '"' + tag

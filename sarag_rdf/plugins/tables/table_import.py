@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
-from sarag_rdf.building.importer import Importer
+from sarag_rdf.building.graph_import import Importer
 from sarag_rdf.graph.ontology.schema import (
     OntologyClass,
     OntologyProperty,
@@ -110,7 +111,7 @@ def content_words(text: str) -> frozenset[str]:
     >>> sorted(content_words("birthPlace")), sorted(content_words("Height_cm"))
     (['birth', 'place'], ['height'])
     """
-    words = [word.casefold() for word in _WORD.findall(text)]
+    words = _words(text)
     content = [w for n, w in enumerate(words) if w not in _STOP and not (n and w in _UNITS)]
     return frozenset(_SAME.get(w, w) for w in map(_singular, content or words))
 
@@ -121,8 +122,7 @@ def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and len(word) > 3 and word[-2] not in "su" else word
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """What a column becomes: a predicate, an object, and the reason."""
 
     predicate: str
@@ -153,11 +153,8 @@ class _Suggestion:
         self._table, self._columns, self._schema = table, columns, schema
         stem = Path(table).stem
         self._base = f"{base}table/{re.sub(r'[^a-z0-9]+', '-', stem.lower()).strip('-')}/"
-        self._known = (
-            _prefixes_of(schema)
-            | dict(prefixes)
-            | {"dcterms": DCTERMS.base, "rdfs": RDFS.base, "sarag": SARAG.base, "xsd": XSD.base}
-        )
+        common = {"dcterms": DCTERMS.base, "rdfs": RDFS.base, "sarag": SARAG.base, "xsd": XSD.base}
+        self._known = _prefixes_of(schema) | dict(prefixes) | common
         self._used: set[str] = {"rdfs"}
         self._words = _ordered_words(stem)
         self._by_name = {
@@ -165,13 +162,16 @@ class _Suggestion:
             for c in reversed(list(schema.classes.values()))
             for name in (*c.alternatives, c.label, local_name(c.iri))
         }
-        self._class = self._class_by_name()
+        ends = (tuple(self._words[n:]) for n in range(len(self._words)))  # the longest first
+        self._class = next((self._by_name[end] for end in ends if end in self._by_name), None)
         self._name = self._name_column()
         self._id = self._id_column()
         others = [c for c in columns if c is not self._name and c is not self._id]
         self._properties = self._matched(others)
-        if self._class is None:
-            self._class = self._class_by_domains()
+        if self._class is None:  # the domain of most of the properties
+            domains = Counter(d for p, _ in self._properties.values() for d in p.domains)
+            known = sorted(domains.keys() & schema.classes.keys(), key=lambda d: (-domains[d], d))
+            self._class = schema.classes[known[0]] if known else None
         self._entities: dict[tuple[str, str], str] = {}
 
     def text(self) -> str:
@@ -189,9 +189,8 @@ class _Suggestion:
         subject += (
             _reference(key.name) if key else "-".join(_reference(c.name) for c in self._columns)
         )
-        maps = [
-            self._map(_slug(thing), subject, lines, "" if key else "no column identifies a row")
-        ]
+        reason = "" if key else "no column identifies a row"
+        maps = [self._map(_slug(thing), subject, lines, reason)]
         for (slug, column), class_ in sorted(self._entities.items()):
             inner = [_Line("a", self._short(class_))] if class_ else []
             inner.append(_Line("rdfs:label", _reference(column)))
@@ -208,54 +207,33 @@ class _Suggestion:
         return "\n".join([*head, *maps]) + "\n"
 
     def _map(self, name: str, subject: str, lines: Sequence[_Line], reason: str) -> str:
-        rows = []
-        for line in lines:
-            parts = [line.predicate, line.object, *([line.type] if line.type else [])]
-            comment = f"  # {line.reason}" if line.reason else ""
-            rows.append(f"      - [{', '.join(map(_quoted, parts))}]{comment}")
-        comment = f"  # {reason}" if reason else ""
+        rows = [
+            f"      - [{', '.join(map(_quoted, filter(None, parts)))}]{_comment(why)}"
+            for *parts, why in lines
+        ]
         source = _quoted(f"{self._table}~csv")
-        return "\n".join(
-            [
-                f"  {_quoted(name)}:",
-                f"    sources: [[{source}]]",
-                f"    s: {_quoted(subject)}{comment}",
-                "    po:",
-                *rows,
-            ]
-        )
+        head = [f"  {_quoted(name)}:", f"    sources: [[{source}]]"]
+        return "\n".join([*head, f"    s: {_quoted(subject)}{_comment(reason)}", "    po:", *rows])
 
-    # Class, identifier, name
-
-    def _class_by_name(self) -> OntologyClass | None:
-        """The class whose name is the end of the file name, the longest first."""
-        ends = (tuple(self._words[n:]) for n in range(len(self._words)))
-        return next((self._by_name[end] for end in ends if end in self._by_name), None)
-
-    def _class_by_domains(self) -> OntologyClass | None:
-        """The class that is the domain of most of the properties."""
-        domains = Counter(d for p, _ in self._properties.values() for d in p.domains)
-        known = [d for d, _ in sorted(domains.items(), key=lambda pair: (-pair[1], pair[0]))]
-        return next((self._schema.classes[d] for d in known if d in self._schema.classes), None)
+    # Identifier and name
 
     def _name_column(self) -> Column | None:
         """The column with the names of the rows."""
         class_words = self._words[-1:] + (self._class.label.split()[-1:] if self._class else [])
         texts = [c for c in self._columns if c.values and not _is_number(c)]
         texts = [c for c in texts if c.mean_length < _LONG and not c.is_a(XSD.anyURI.value)]
-        texts = [c for c in texts if not any(map(c.is_a, _DATES))]
-        for word in _NAME_WORDS:  # "name" before "film name" before "river name"
-            for allowed in ({word}, {word, *class_words}, {word, "full", "preferred", "display"}):
-                for column in texts:
-                    if word in column.words and column.words <= allowed:
-                        return column
-        for column in texts:
-            if column.words <= set(class_words):
-                return column
-        for column in texts:
-            if column.distinct == column.values and not self._is_id_name(column):
-                return column
-        return None
+        candidates = [  # "name" before "film name" before "river name"
+            *(
+                column
+                for word in _NAME_WORDS
+                for more in ((), class_words, ("full", "preferred", "display"))
+                for column in texts
+                if word in column.words and column.words <= {word, *more}
+            ),
+            *(column for column in texts if column.words <= set(class_words)),
+            *(c for c in texts if c.distinct == c.values and not self._is_id_name(c)),
+        ]
+        return next(iter(candidates), None)
 
     def _is_id_name(self, column: Column) -> bool:
         return not _ID_WORDS.isdisjoint(_ordered_words(column.name)[-1:])
@@ -277,13 +255,11 @@ class _Suggestion:
         Of equally similar ones, a property with a domain comes first, as it fits the class.
         """
         scored = sorted(
-            (
-                (-score, not property_.domains, number, property_.iri)
-                for number, column in enumerate(columns)
-                for property_ in self._schema.properties.values()
-                if self._admits(property_, column)
-                if (score := self._similarity(column, property_)) >= MIN_SCORE
-            )
+            (-score, not property_.domains, number, property_.iri)
+            for number, column in enumerate(columns)
+            for property_ in self._schema.properties.values()
+            if self._admits(property_, column)
+            if (score := self._similarity(column, property_)) >= MIN_SCORE
         )
         matched: dict[str, tuple[OntologyProperty, float]] = {}
         given: set[str] = set()
@@ -299,10 +275,10 @@ class _Suggestion:
 
         A property without a domain must be the only one that leads there.
         """
+        every = self._schema.properties.values()
         is_range = column.words in self._range_words(property_) and (
             bool(property_.domains)
-            or [p for p in self._schema.properties.values() if column.words in self._range_words(p)]
-            == [property_]
+            or [p for p in every if column.words in self._range_words(p)] == [property_]
         )
         return max(_similarity(column, property_), _BY_RANGE if is_range else 0.0)
 
@@ -330,8 +306,7 @@ class _Suggestion:
             return
         if column is self._id:
             if not column.is_a(XSD.anyURI.value):
-                self._used.add("dcterms")
-                yield _Line("dcterms:identifier", _reference(column.name))
+                yield _Line(self._short(DCTERMS.identifier.value), _reference(column.name))
             return
         if not column.values:
             return
@@ -342,7 +317,7 @@ class _Suggestion:
         predicate = self._short(property_.iri)
         reason = "" if score >= 0.999 else f"{property_.label}? similarity {score:.2f}"
         if _is_literal(property_):
-            yield _Line(predicate, _reference(column.name), self._type(column, property_), reason)
+            yield self._literal(predicate, column, property_, reason)
         elif column.is_a(XSD.anyURI.value):
             yield _Line(predicate, f"{_reference(column.name)}~iri", reason=reason)
         else:
@@ -358,12 +333,10 @@ class _Suggestion:
 
     def _unmatched(self, column: Column) -> _Line:
         if column.mean_length >= _PASSAGES:
-            self._used.add("sarag")
-            return _Line("sarag:text", _reference(column.name))
+            return _Line(self._short(SARAG.text.value), _reference(column.name))
         if column.words & _TEXT_WORDS or column.mean_length >= _LONG:
-            self._used.add("dcterms")
-            return _Line("dcterms:description", _reference(column.name))
-        words = [word.casefold() for word in _WORD.findall(column.name)] or ["value"]
+            return _Line(self._short(DCTERMS.description.value), _reference(column.name))
+        words = _words(column.name) or ["value"]
         predicate = "ex:" + words[0] + "".join(word.capitalize() for word in words[1:])
         reason = "no property found in the ontology"
         if column.is_a(XSD.anyURI.value):
@@ -371,14 +344,16 @@ class _Suggestion:
         class_ = self._by_name.get(tuple(_ordered_words(column.name)))
         if class_ is not None and column.distinct < column.values and not _is_number(column):
             return _Line(predicate, self._entity(column, class_), reason=reason)
-        return _Line(predicate, _reference(column.name), self._type(column, None), reason)
+        return self._literal(predicate, column, None, reason)
 
-    def _type(self, column: Column, property_: OntologyProperty | None) -> str:
-        datatype = _datatype(column, property_)
-        return self._short(datatype) if datatype else ""
+    def _literal(
+        self, predicate: str, column: Column, property_: OntologyProperty | None, reason: str
+    ) -> _Line:
+        type_ = self._short(_datatype(column, property_))
+        return _Line(predicate, _reference(column.name), type_, reason)
 
     def _short(self, iri: str) -> str:
-        """An IRI with a prefix, if one is known."""
+        """An IRI with a prefix, if one is known; empty without one."""
         for name, base in self._known.items():
             if base and iri.startswith(base) and re.fullmatch(r"[\w.-]+", iri[len(base) :]):
                 self._used.add(name)
@@ -428,10 +403,8 @@ def _similarity(column: Column, property_: OntologyProperty) -> float:
 
 def _is_short_for(left: frozenset[str], right: frozenset[str]) -> bool:
     """Whether both are one word, of which the first is the beginning of the other."""
-    if len(left) != 1 or len(right) != 1:
-        return False
-    (short,), (word,) = left, right
-    return len(short) >= _SHORTEST and word.startswith(short)
+    short, word = "".join(left), "".join(right)
+    return len(left) == len(right) == 1 and len(short) >= _SHORTEST and word.startswith(short)
 
 
 def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
@@ -445,7 +418,11 @@ def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def _ordered_words(name: str) -> list[str]:
-    return [_singular(word.casefold()) for word in _WORD.findall(name)]
+    return list(map(_singular, _words(name)))
+
+
+def _words(name: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(name)]
 
 
 def _reference(column: str) -> str:
@@ -465,6 +442,10 @@ def _prefixes_of(schema: Schema) -> dict[str, str]:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "thing"
+
+
+def _comment(reason: str) -> str:
+    return f"  # {reason}" if reason else ""
 
 
 _PLAIN = re.compile(r"[A-Za-z$][\w$()~./:@-]*(?<!:)")

@@ -16,32 +16,10 @@ from sarag_rdf.base.vocab import OWL, RDFS, iri
 from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase import model
+from sarag_rdf.plugins.wikibase import own_properties as own
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.numbers import WikibaseIds, number
-from sarag_rdf.plugins.wikibase.own_properties import (
-    CLASS_LABELS,
-    CLOSE_MATCH,
-    CONFIDENCE,
-    DIGEST,
-    DOCUMENT,
-    DOMAIN,
-    EQUIVALENT_CLASS,
-    EQUIVALENT_PROPERTY,
-    EXACT_MATCH,
-    INSTANCE_OF,
-    ONTOLOGY_PROPERTIES,
-    ORIGINAL,
-    OWN_PROPERTIES,
-    PHRASE,
-    RANGE,
-    RELATED_TO,
-    STATED_IN,
-    SUBCLASS_OF,
-    TEXT,
-    OwnProperty,
-    canonical_phrase,
-    phrase_key,
-)
+from sarag_rdf.plugins.wikibase.own_properties import OwnProperty, canonical_phrase, phrase_key
 from sarag_rdf.plugins.wikibase.snak_values import literal_snak
 from sarag_rdf.plugins.wikibase.typed_properties import (
     ITEM,
@@ -85,7 +63,7 @@ class ExportContents:
     @property
     def own_properties(self) -> tuple[OwnProperty, ...]:
         """The properties that are not those of statements in the graph."""
-        return (*OWN_PROPERTIES, *(ONTOLOGY_PROPERTIES if self.ontologies.triples else ()))
+        return (*own.OWN_PROPERTIES, *(own.ONTOLOGY_PROPERTIES if self.ontologies.triples else ()))
 
 
 def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
@@ -95,22 +73,24 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     for _, _, class_ in reader.rows_for("entity-labels", entities):
         if class_ is not None:
             contents.classes.add(iri(class_))
-    cited, objects, phrases = set(), set(), _Phrases()
+    cited, objects, in_words = set(), set(), []
     for row in reader.rows_for("statements", entities):
         _, entity, object_, property_, phrase, _, _, document = row
         objects.add(iri(object_))
         if document is not None and document != entity:  # else it is the page of the entity
             cited.add(iri(document))
         if property_ is not None:
-            _add_property(contents, iri(property_), phrase)
+            labels = [contents.properties.get(iri(property_)), phrase]
+            first = min(filter(None, labels), key=str, default=None)
+            contents.properties[iri(property_)] = first
         elif phrase is not None and typed:
-            phrases.add(row)
+            in_words.append(row)
     if any(part.name == DOCUMENTS for part in reader.parts):
         _add_typed(reader, contents, entities, cited)
     contents.entities = sorted(entities | objects)
     contents.classes -= set(contents.entities)
     contents.units -= {*contents.entities, *contents.classes}
-    contents.phrases = phrases.frequent(typed)
+    contents.phrases = _frequent(in_words, typed)
     _add_sources(reader, contents, cited)
     return contents
 
@@ -135,31 +115,19 @@ def _add_typed(
         contents.classes.update(ontologies.classes_around(contents.classes, typed))
 
 
-def _add_property(contents: ExportContents, name: str, label: Literal | None) -> None:
-    """Add a property; of several labels the first one is used."""
-    labels = [text for text in (contents.properties.get(name), label) if text is not None]
-    contents.properties[name] = min(labels, key=str, default=None)
-
-
-class _Phrases:
-    """Counts the statements of each canonical phrase, and its spellings."""
-
-    def __init__(self) -> None:
-        self._statements: defaultdict[str, set[str]] = defaultdict(set)
-        self._spellings: defaultdict[str, Counter[Literal]] = defaultdict(Counter)
-
-    def add(self, row: SolutionRow) -> None:
-        canonical = canonical_phrase(row[4].value)
-        self._statements[canonical].add(iri(row[0]))
-        self._spellings[canonical][row[4]] += 1
-
-    def frequent(self, count: int) -> dict[str, Literal]:
-        """Canonical phrase -> its most frequent spelling, with at least `count` statements."""
-        return {
-            canonical: min(spellings, key=lambda s: (-spellings[s], str(s)))
-            for canonical, spellings in sorted(self._spellings.items())
-            if canonical and len(self._statements[canonical]) >= count
-        }
+def _frequent(rows: Iterable[SolutionRow], count: int) -> dict[str, Literal]:
+    """Canonical phrase -> its most frequent spelling, of those with at least `count` statements."""
+    statements: defaultdict[str, set[str]] = defaultdict(set)
+    spellings: defaultdict[str, Counter[Literal]] = defaultdict(Counter)
+    for relationship, _, _, _, phrase, *_ in rows:
+        canonical = canonical_phrase(phrase.value)
+        statements[canonical].add(iri(relationship))
+        spellings[canonical][phrase] += 1
+    return {
+        canonical: min(several, key=lambda s: (-several[s], str(s)))
+        for canonical, several in sorted(spellings.items())
+        if canonical and len(statements[canonical]) >= count
+    }
 
 
 def _add_sources(reader: GraphReader, contents: ExportContents, cited: set[str]) -> None:
@@ -254,9 +222,10 @@ def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str
     """
     top = Minter.for_base(namespace).base if namespace else f"{reader.minter.base}wikibase/"
     numbers, minter = WikibaseIds.read(reader), reader.minter
-    added = numbers.add("P", [own.key(minter) for own in contents.own_properties])
+    added = numbers.add("P", [each.key(minter) for each in contents.own_properties])
     added += numbers.add("P", sorted(contents.properties))
-    added += numbers.add("P", sorted(contents.typed, key=lambda key: _order(contents.typed[key])))
+    typed = contents.typed
+    added += numbers.add("P", sorted(typed, key=lambda k: (typed[k].iri, typed[k].datatype)))
     added += numbers.add("P", [phrase_key(minter, canonical) for canonical in contents.phrases])
     for group in (contents.classes, contents.sources, contents.entities, contents.units):
         added += numbers.add("Q", sorted(group))
@@ -266,20 +235,16 @@ def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str
     return Export(reader, contents, numbers, tuple(added), page_info, vocabulary)
 
 
-def _order(typed: TypedProperty) -> tuple[str, str]:
-    return typed.iri, typed.datatype
-
-
 def equivalences(export: Export) -> Iterator[Triple]:
     """Equivalent properties of other vocabularies, which a Wikibase cannot express."""
     minter, numbers, vocabulary = export.reader.minter, export.numbers, export.vocabulary
-    for own in export.contents.own_properties:
-        if own.term is not None:
-            id_ = numbers[own.key(minter)]
-            yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, own.term)
-            if own.predicate:
-                predicate = vocabulary.predicate(own.predicate, id_)
-                yield Triple(predicate, OWL.equivalentProperty, own.term)
+    for property_ in export.contents.own_properties:
+        if property_.term is not None:
+            id_ = numbers[property_.key(minter)]
+            yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, property_.term)
+            if property_.predicate:
+                predicate = vocabulary.predicate(property_.predicate, id_)
+                yield Triple(predicate, OWL.equivalentProperty, property_.term)
     contents = export.contents
     same = [(name, name, name) for name in contents.properties]
     for key, stated in contents.typed.items():
@@ -289,7 +254,7 @@ def equivalences(export: Export) -> Iterator[Triple]:
         id_ = numbers[key]
         yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, NamedNode(term))
         yield Triple(vocabulary.predicate("wdt", id_), OWL.equivalentProperty, NamedNode(direct))
-    related = vocabulary.predicate("wdt", numbers[RELATED_TO.key(minter)])
+    related = vocabulary.predicate("wdt", numbers[own.RELATED_TO.key(minter)])
     for canonical in export.contents.phrases:
         typed = vocabulary.predicate("wdt", numbers[phrase_key(minter, canonical)])
         yield Triple(typed, RDFS.subPropertyOf, related)
@@ -309,8 +274,8 @@ class EntityBuilder:
     def properties(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(id, content) by number; ids are added to equal labels, which Wikibase does not allow."""
         contents: dict[str, dict[str, Any]] = {}
-        for own in self.contents.own_properties:
-            contents[own.key(self.minter)] = self._own_property(own)
+        for property_ in self.contents.own_properties:
+            contents[property_.key(self.minter)] = self._own_property(property_)
         for name, label in self.contents.properties.items():
             contents[name] = self._relation_property(name, label, target=name)
         for canonical, label in self.contents.phrases.items():
@@ -327,14 +292,13 @@ class EntityBuilder:
                 used_labels.add((language, label["value"]))
             yield id_, content
 
-    def _own_property(self, own: OwnProperty) -> dict[str, Any]:
-        key = own.key(self.minter)
-        targets = [own.term.value] if own.term else []
+    def _own_property(self, property_: OwnProperty) -> dict[str, Any]:
+        key, term = property_.key(self.minter), property_.term
         return {
-            "datatype": own.datatype,
-            "labels": model.texts({"en": own.label}),
-            "descriptions": model.texts({"en": own.description}),
-            "claims": model.claims(self._url(key, EXACT_MATCH, target) for target in targets),
+            "datatype": property_.datatype,
+            "labels": model.texts({"en": property_.label}),
+            "descriptions": model.texts({"en": property_.description}),
+            "claims": model.claims([self._url(key, own.EXACT_MATCH, term.value)] if term else []),
         }
 
     def _relation_property(
@@ -350,7 +314,7 @@ class EntityBuilder:
             "datatype": ITEM,
             "labels": model.texts(words),
             "descriptions": model.texts({"en": about}),
-            "claims": model.claims([self._url(key, EXACT_MATCH, target)] if target else []),
+            "claims": model.claims([self._url(key, own.EXACT_MATCH, target)] if target else []),
         }
 
     def _typed_property(self, key: str, typed: TypedProperty) -> dict[str, Any]:
@@ -362,11 +326,11 @@ class EntityBuilder:
             labels = {code: f"{label} ({typed.datatype})" for code, label in labels.items()}
         equal, close = equal_predicates(ontologies, typed), ontologies.close_terms(typed.iri)
         ranges = ontologies.ranges(typed.iri) if typed.datatype == ITEM else ()
-        claims = [self._url(key, EXACT_MATCH, typed.iri)]
-        claims += [self._url(key, EQUIVALENT_PROPERTY, other) for other, _ in equal]
-        claims += [self._url(key, CLOSE_MATCH, other) for other in close]
-        claims += [self._item(key, DOMAIN, class_) for class_ in ontologies.domains(typed.iri)]
-        claims += [self._item(key, RANGE, class_) for class_ in ranges]
+        claims = [self._url(key, own.EXACT_MATCH, typed.iri)]
+        claims += [self._url(key, own.EQUIVALENT_PROPERTY, other) for other, _ in equal]
+        claims += [self._url(key, own.CLOSE_MATCH, other) for other in close]
+        claims += [self._item(key, own.DOMAIN, class_) for class_ in ontologies.domains(typed.iri)]
+        claims += [self._item(key, own.RANGE, class_) for class_ in ranges]
         return {
             "datatype": typed.datatype,
             "labels": model.texts(labels),
@@ -377,22 +341,31 @@ class EntityBuilder:
 
     def item(self, name: str, rows: EntityRows) -> dict[str, Any]:
         """The content of the item of an entity, class or source."""
-        labels, aliases = _names(rows)
-        statements = [self._url(name, ORIGINAL, name)]
-        statements += [self._url(name, EXACT_MATCH, t) for t in self.links.get(name, ())]
-        descriptions = _descriptions(rows)
+        labels: dict[str, str] = {}
+        for text in sorted({row[1] for row in rows.labels if row[1] is not None}, key=str):
+            labels.setdefault(text.language or model.NO_LANGUAGE, text.value)
+        aliases = model.aliases(labels, sorted(set(rows.names), key=str))
+        classes = sorted({iri(row[2]) for row in rows.labels if row[2] is not None})
+        statements = [self._url(name, own.ORIGINAL, name)]
+        statements += [self._url(name, own.EXACT_MATCH, t) for t in self.links.get(name, ())]
+        descriptions = _descriptions(rows, classes)
         if name in self.contents.sources:
-            statements += self._source(name)
+            if digest := self.contents.sources[name].digest:
+                snak = model.string_snak(self._id(own.DIGEST), digest)
+                statements.append(model.statement(self.numbers[name], (name, digest), snak))
             labels = labels or self._title(name)
             descriptions = descriptions or {"en": f"source: {local_name(name)}"}
         if name in self.contents.classes:
-            labels = labels or self._class_labels(name)
-            descriptions = self.contents.ontologies.descriptions(name) or {"en": "kind of thing"}
-            statements += self._class_axioms(name)
+            ontologies = self.contents.ontologies
+            if name in ontologies.schema.classes:
+                labels = labels or ontologies.labels(name)
+                statements += self._class_axioms(name)
+            labels = labels or {"en": own.CLASS_LABELS.get(name, local_name(name))}
+            descriptions = ontologies.descriptions(name) or {"en": "kind of thing"}
         if name in self.contents.units:
             labels, descriptions, names = unit_texts(name)
             aliases = model.aliases(labels, names)
-        statements += self._classes(name, rows)
+        statements += [self._item(name, own.INSTANCE_OF, class_) for class_ in classes]
         statements += self._relations(name, rows.statements)
         statements += self._typed_statements(name, rows.typed)
         return {
@@ -402,49 +375,32 @@ class EntityBuilder:
             "claims": model.claims(statements),
         }
 
-    def _id(self, own: OwnProperty) -> str:
-        return self.numbers[own.key(self.minter)]
+    def _id(self, property_: OwnProperty) -> str:
+        return self.numbers[property_.key(self.minter)]
 
-    def _url(self, name: str, own: OwnProperty, target: str) -> model.Statement:
-        snak = model.string_snak(self._id(own), target, "url")
+    def _url(self, name: str, property_: OwnProperty, target: str) -> model.Statement:
+        snak = model.string_snak(self._id(property_), target, "url")
         return model.statement(self.numbers[name], (name, target), snak)
 
-    def _item(self, name: str, own: OwnProperty, target: str) -> model.Statement:
-        snak = model.item_snak(self._id(own), self.numbers[target])
+    def _item(self, name: str, property_: OwnProperty, target: str) -> model.Statement:
+        snak = model.item_snak(self._id(property_), self.numbers[target])
         return model.statement(self.numbers[name], (name, target), snak)
-
-    def _class_labels(self, name: str) -> dict[str, str]:
-        if name in self.contents.ontologies.schema.classes:
-            return self.contents.ontologies.labels(name)
-        return {"en": CLASS_LABELS.get(name, local_name(name))}
 
     def _class_axioms(self, name: str) -> Iterator[model.Statement]:
         """Superclasses of a class of an ontology, and classes of others that are the same."""
         ontologies = self.contents.ontologies
-        if name not in ontologies.schema.classes:
-            return
         for parent in ontologies.parents(name):
-            yield self._item(name, SUBCLASS_OF, parent)
+            yield self._item(name, own.SUBCLASS_OF, parent)
         for other in ontologies.equal_terms(name):
-            yield self._url(name, EQUIVALENT_CLASS, other)
+            yield self._url(name, own.EQUIVALENT_CLASS, other)
         for other in ontologies.close_terms(name):
-            yield self._url(name, CLOSE_MATCH, other)
-
-    def _source(self, name: str) -> Iterator[model.Statement]:
-        digest = self.contents.sources[name].digest
-        if digest:
-            snak = model.string_snak(self._id(DIGEST), digest)
-            yield model.statement(self.numbers[name], (name, digest), snak)
+            yield self._url(name, own.CLOSE_MATCH, other)
 
     def _title(self, name: str) -> dict[str, str]:
         title = self.contents.sources[name].title
         if title is None or not title.value.strip():
             return {model.NO_LANGUAGE: local_name(name)}
         return {title.language or model.NO_LANGUAGE: title.value}
-
-    def _classes(self, name: str, rows: EntityRows) -> Iterator[model.Statement]:
-        for class_ in sorted({iri(row[2]) for row in rows.labels if row[2] is not None}):
-            yield self._item(name, INSTANCE_OF, class_)
 
     def _relations(self, name: str, rows: Iterable[SolutionRow]) -> Iterator[model.Statement]:
         groups: defaultdict[tuple[str, str, str], list[SolutionRow]] = defaultdict(list)
@@ -454,7 +410,7 @@ class EntityBuilder:
             for key in self._properties(row):
                 groups[key, target, iri(relationship)].append(row)
             if property_ is None:
-                generic = RELATED_TO.key(self.minter)
+                generic = own.RELATED_TO.key(self.minter)
                 groups[generic, target, iri(relationship)].append(row)
         order = sorted(groups, key=lambda k: (number(self.numbers[k[1]]), k[2], k[0]))
         for key, target, relationship in order:
@@ -476,11 +432,11 @@ class EntityBuilder:
         references = []
         for _, _, _, property_, phrase, text, confidence, document in sorted(rows, key=str):
             if text is not None:
-                qualifiers.append(_text_snak(self._id(TEXT), text))
+                qualifiers.append(_text_snak(self._id(own.TEXT), text))
             if phrase is not None and property_ is None:
-                qualifiers.append(_text_snak(self._id(PHRASE), phrase))
+                qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
             if confidence is not None:
-                qualifiers.append(model.quantity_snak(self._id(CONFIDENCE), confidence.value))
+                qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
             if document is not None and iri(document) != name:
                 references.append(self._reference(iri(document)))
         snak = model.item_snak(self.numbers[key], self.numbers[target])
@@ -518,9 +474,9 @@ class EntityBuilder:
         self, name: str, snak: model.Snak, rows: list[SolutionRow]
     ) -> model.Statement:
         sentences = sorted({row[5] for row in rows}, key=str)
-        qualifiers = [_text_snak(self._id(TEXT), sentence) for sentence in sentences]
+        qualifiers = [_text_snak(self._id(own.TEXT), sentence) for sentence in sentences]
         surest = max((row[6] for row in rows), key=lambda term: (float(term.value), str(term)))
-        qualifiers.append(model.quantity_snak(self._id(CONFIDENCE), surest.value))
+        qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), surest.value))
         references = [self._reference(document) for document in {iri(row[7]) for row in rows}]
         seed = (name, *_seed(rows))
         return model.statement(self.numbers[name], seed, snak, qualifiers, references)
@@ -529,8 +485,8 @@ class EntityBuilder:
         source = self.numbers[self.contents.documents[document]]
         return model.reference(
             [
-                model.item_snak(self._id(STATED_IN), source),
-                model.string_snak(self._id(DOCUMENT), document, "url"),
+                model.item_snak(self._id(own.STATED_IN), source),
+                model.string_snak(self._id(own.DOCUMENT), document, "url"),
             ]
         )
 
@@ -559,27 +515,19 @@ def _text_snak(property_id: str, text: Literal) -> model.Snak:
     return model.text_snak(property_id, text.value, text.language or "")
 
 
-def _names(rows: EntityRows) -> tuple[dict[str, str], dict[str, Any]]:
-    """Labels, one per language, and all other names as aliases."""
-    labels: dict[str, str] = {}
-    for name in sorted({row[1] for row in rows.labels if row[1] is not None}, key=str):
-        labels.setdefault(name.language or model.NO_LANGUAGE, name.value)
-    return labels, model.aliases(labels, sorted(set(rows.names), key=str))
-
-
-def _descriptions(rows: EntityRows) -> dict[str, str]:
+def _descriptions(rows: EntityRows, classes: Iterable[str]) -> dict[str, str]:
     """The shortest description of each language; the English one starts with the class."""
     result: dict[str, str] = {}
     for text in sorted(set(rows.descriptions), key=lambda t: (len(t.value), str(t))):
         result.setdefault(text.language or model.NO_LANGUAGE, text.value)
-    classes = sorted({iri(row[2]) for row in rows.labels if row[2] is not None})
-    words = ", ".join(CLASS_LABELS[class_] for class_ in classes if class_ in CLASS_LABELS)
+    words = ", ".join(own.CLASS_LABELS[class_] for class_ in classes if class_ in own.CLASS_LABELS)
     if words:
         result["en"] = f"{words}: {result['en']}" if "en" in result else words
     return result
 
 
-_WIKIDATA_PROPERTY = re.compile(re.escape(WIKIDATA) + r"(P[1-9]\d*)")
+_WIKIDATA_PROPERTY = re.compile(r"\A" + re.escape(WIKIDATA) + r"(P[1-9]\d*)\Z")
+_DIRECT = rf"{WIKIDATA.removesuffix('entity/')}{PREDICATES['wdt']}\1"
 
 
 def equal_predicates(ontologies: Ontologies, typed: TypedProperty) -> list[tuple[str, str]]:
@@ -588,12 +536,5 @@ def equal_predicates(ontologies: Ontologies, typed: TypedProperty) -> list[tuple
     A property of Wikidata has direct values with the predicate ``wdt:``. Values of another datatype
     than the ontology declares do not belong to the equal properties.
     """
-    if not ontologies.is_declared(typed):
-        return []
-    return [(other, _predicate(other)) for other in ontologies.equal_terms(typed.iri)]
-
-
-def _predicate(property_: str) -> str:
-    match = _WIKIDATA_PROPERTY.fullmatch(property_)
-    base = WIKIDATA.removesuffix("entity/") + PREDICATES["wdt"]
-    return base + match[1] if match else property_
+    equal = ontologies.equal_terms(typed.iri) if ontologies.is_declared(typed) else ()
+    return [(other, _WIKIDATA_PROPERTY.sub(_DIRECT, other)) for other in equal]

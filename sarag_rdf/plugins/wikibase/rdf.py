@@ -21,7 +21,7 @@ from sarag_rdf.plugins.wikibase.model import (
     statements,
 )
 from sarag_rdf.plugins.wikibase.snak_values import deep_value, iri_of, simple_value, text_literal
-from sarag_rdf.plugins.wikibase.vocabulary import CC, WIKIBASE, Site, Vocabulary
+from sarag_rdf.plugins.wikibase.vocabulary import CC, WIKIBASE, Vocabulary
 
 _INVALID_IN_LOCAL_NAME = re.compile(r"[^\w-]", re.ASCII)
 _RANKS: Final = {
@@ -36,11 +36,6 @@ def statement_node(vocabulary: Vocabulary, statement: Json) -> NamedNode:
     return vocabulary.statement(_INVALID_IN_LOCAL_NAME.sub("-", statement["id"]))
 
 
-def reference_node(vocabulary: Vocabulary, reference: Json) -> NamedNode:
-    """IRI of a reference: its hash, computed from its snaks if the document has none."""
-    return vocabulary.reference(reference.get("hash") or content_hash(mapping(reference, "snaks")))
-
-
 def full_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
     """The links to all statements of an entity, then the triples of the statements."""
     for property_id, group in statements(data):
@@ -51,13 +46,13 @@ def full_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Itera
         leading = {statement["id"] for statement in best_ranked(group)}
         for statement in group:
             node = statement_node(vocabulary, statement)
-            yield Triple(node, RDF.type, WIKIBASE.Statement)
             if statement["id"] in leading:
                 yield Triple(node, RDF.type, WIKIBASE.BestRank)
             yield from _statement(vocabulary, node, statement)
 
 
 def _statement(vocabulary: Vocabulary, node: NamedNode, statement: Json) -> Iterator[Triple]:
+    yield Triple(node, RDF.type, WIKIBASE.Statement)
     rank = statement.get("rank", "normal")
     if rank not in _RANKS:
         raise InputError(f"statement {statement['id']} has an unknown rank '{rank}'")
@@ -65,10 +60,10 @@ def _statement(vocabulary: Vocabulary, node: NamedNode, statement: Json) -> Iter
     yield from snak_triples(vocabulary, node, statement["mainsnak"], _MAIN)
     for snak in grouped_snaks(statement, "qualifiers"):
         yield from snak_triples(vocabulary, node, snak, _QUALIFIER)
-    sources = [(reference_node(vocabulary, r), r) for r in statement.get("references", ())]
-    for source, _ in sources:
+    for reference in statement.get("references", ()):
+        digest = reference.get("hash") or content_hash(mapping(reference, "snaks"))
+        source = vocabulary.reference(digest)
         yield Triple(node, PROV.wasDerivedFrom, source)
-    for source, reference in sources:
         yield Triple(source, RDF.type, WIKIBASE.Reference)
         for snak in grouped_snaks(reference, "snaks"):
             yield from snak_triples(vocabulary, source, snak, _REFERENCE)
@@ -79,8 +74,7 @@ def truthy_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Ite
     for property_id, group in statements(data):
         for statement in best_ranked(group):
             snak = statement["mainsnak"]
-            node = statement_node(vocabulary, statement)
-            term = snak_term(vocabulary, node, snak, _MAIN[0])
+            term = snak_term(vocabulary, statement_node(vocabulary, statement), snak, _MAIN[0])
             if term is not None:
                 yield Triple(entity, vocabulary.predicate("wdt", property_id), term)
             if snak["snaktype"] == "novalue":
@@ -140,23 +134,18 @@ def text_triples(entity: NamedNode, data: Json) -> Iterator[Triple]:
 def page_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
     """Sitelinks: pages about the entity, except on unknown wikis."""
     for link in mapping(data, "sitelinks").values():
-        site = vocabulary.sites(link["site"])
-        if site is not None:
-            yield from _page(vocabulary, entity, site, link)
-
-
-def _page(vocabulary: Vocabulary, entity: NamedNode, site: Site, link: Json) -> Iterator[Triple]:
-    page, wiki = iri_of(site.page(link["title"])), iri_of(site.iri)
-    if not isinstance(page, NamedNode) or not isinstance(wiki, NamedNode):
-        return
-    yield Triple(page, RDF.type, WIKIBASE_SCHEMA.Article)
-    yield Triple(page, WIKIBASE_SCHEMA.about, entity)
-    yield Triple(page, WIKIBASE_SCHEMA.inLanguage, Literal(site.language))
-    yield Triple(page, WIKIBASE_SCHEMA.isPartOf, wiki)
-    yield Triple(page, WIKIBASE_SCHEMA.name, text_literal(link["title"], site.language))
-    for badge in link.get("badges", ()):
-        yield Triple(page, WIKIBASE.badge, vocabulary.thing(badge))
-    yield Triple(wiki, WIKIBASE.wikiGroup, Literal(site.group))
+        site = vocabulary.site(link["site"])
+        page, wiki = (iri_of(site.page(link["title"])), iri_of(site.iri)) if site else (None, None)
+        if site is None or not isinstance(page, NamedNode) or not isinstance(wiki, NamedNode):
+            continue
+        yield Triple(page, RDF.type, WIKIBASE_SCHEMA.Article)
+        yield Triple(page, WIKIBASE_SCHEMA.about, entity)
+        yield Triple(page, WIKIBASE_SCHEMA.inLanguage, Literal(site.language))
+        yield Triple(page, WIKIBASE_SCHEMA.isPartOf, wiki)
+        yield Triple(page, WIKIBASE_SCHEMA.name, text_literal(link["title"], site.language))
+        for badge in link.get("badges", ()):
+            yield Triple(page, WIKIBASE.badge, vocabulary.thing(badge))
+        yield Triple(wiki, WIKIBASE.wikiGroup, Literal(site.group))
 
 
 Flavor = Choice["full", "truthy"]
@@ -302,29 +291,20 @@ def property_triples(vocabulary: Vocabulary, id_: str, datatype: str) -> Iterato
     for role, prefix in (_PROPERTY_ROLES | (_NORMALIZED_ROLES if normalized else {})).items():
         yield Triple(node, WIKIBASE[role], vocabulary.predicate(prefix, id_))
     is_iri_valued = datatype in _IRI_DATATYPES or datatype.startswith("wikibase-")
-    yield from _typed(vocabulary, id_, ("p", "psv", "pqv", "prv"), OWL.ObjectProperty)
     simple = OWL.ObjectProperty if is_iri_valued else OWL.DatatypeProperty
-    yield from _typed(vocabulary, id_, ("wdt", "ps", "pq", "pr"), simple)
+    kinds = dict.fromkeys(("p", "psv", "pqv", "prv"), OWL.ObjectProperty)
+    kinds |= dict.fromkeys(("wdt", "ps", "pq", "pr"), simple)
     if normalized:
-        yield from _typed(vocabulary, id_, ("psn", "pqn", "prn"), OWL.ObjectProperty)
-        direct = OWL.ObjectProperty if datatype == "external-id" else OWL.DatatypeProperty
-        yield from _typed(vocabulary, id_, ("wdtn",), direct)
-    yield from _without_value(vocabulary, id_)
-
-
-def _typed(
-    vocabulary: Vocabulary, id_: str, prefixes: tuple[str, ...], kind: NamedNode
-) -> Iterator[Triple]:
-    for prefix in prefixes:
+        kinds |= dict.fromkeys(("psn", "pqn", "prn"), OWL.ObjectProperty)
+        is_identifier = datatype == "external-id"
+        kinds["wdtn"] = OWL.ObjectProperty if is_identifier else OWL.DatatypeProperty
+    for prefix, kind in kinds.items():
         yield Triple(vocabulary.predicate(prefix, id_), RDF.type, kind)
-
-
-def _without_value(vocabulary: Vocabulary, id_: str) -> Iterator[Triple]:
-    """The class of entities without a value: the complement of those with some value."""
-    none, direct = vocabulary.predicate("wdno", id_), vocabulary.predicate("wdt", id_)
+    # The class of entities without a value is the complement of those with some value.
+    none = vocabulary.predicate("wdno", id_)
     some = vocabulary.skolem_iri(none.value)
     yield Triple(none, RDF.type, OWL.Class)
     yield Triple(none, OWL.complementOf, some)
     yield Triple(some, RDF.type, OWL.Restriction)
-    yield Triple(some, OWL.onProperty, direct)
+    yield Triple(some, OWL.onProperty, vocabulary.predicate("wdt", id_))
     yield Triple(some, OWL.someValuesFrom, OWL.Thing)

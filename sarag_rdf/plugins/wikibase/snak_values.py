@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap, mdays
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final
 from urllib.parse import quote, quote_plus
 
+import numpy as np
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.errors import InputError
@@ -32,8 +34,8 @@ _FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"
 _DATA = "http://commons.wikimedia.org/data/main/"
 _EARTH = WIKIDATA + "Q2"
 
-Parts = list[tuple[str, Term]]
-"""(local name of a property, value) pairs of a deep value."""
+Parts = dict[str, Term | None]
+"""Local name of a property -> component of a deep value, in order."""
 
 
 def text_literal(text: str, language: str) -> Literal:
@@ -104,67 +106,63 @@ def _decimal(amount: str) -> Literal:
     return Literal(amount, datatype=XSD.decimal)
 
 
-def _integer(value: int) -> Literal:
-    return Literal(str(value), datatype=XSD.integer)
-
-
-def _double(value: float) -> Literal:
-    return Literal(_number(value), datatype=XSD.double)
-
-
 def deep_value(vocabulary: Vocabulary, snak: Json) -> tuple[NamedNode, list[Triple]] | None:
     """The node of a time, quantity or coordinate with its triples; None for other values."""
     datavalue = snak["datavalue"]
-    value, kind = datavalue["value"], datavalue["type"]
-    if kind == "time":
-        return _node(vocabulary, "TimeValue", _time_parts(value))
-    if kind == "quantity":
-        return _node(vocabulary, "QuantityValue", _quantity_parts(value))
-    if kind == "globecoordinate":
-        return _node(vocabulary, "GlobecoordinateValue", _coordinate_parts(value))
-    return None
-
-
-def _node(vocabulary: Vocabulary, kind: str, parts: Parts) -> tuple[NamedNode, list[Triple]]:
-    node = vocabulary.value(sha256_hex(kind, *(f"{name} {term}" for name, term in parts))[:32])
+    if datavalue["type"] not in _DEEP:
+        return None
+    kind, parts_of = _DEEP[datavalue["type"]]
+    parts = {name: term for name, term in parts_of(datavalue["value"]).items() if term is not None}
+    node = vocabulary.value(sha256_hex(kind, *(f"{n} {term}" for n, term in parts.items()))[:32])
     triples = [Triple(node, RDF.type, WIKIBASE[kind])]
-    triples += [Triple(node, WIKIBASE[name], term) for name, term in parts]
+    triples += [Triple(node, WIKIBASE[name], term) for name, term in parts.items()]
     return node, triples
 
 
 def _time_parts(value: Json) -> Parts:
-    return [
-        ("timeValue", _time(value)),
-        ("timePrecision", _integer(value["precision"])),
-        ("timeTimezone", _integer(value["timezone"])),
-        ("timeCalendarModel", iri_of(value["calendarmodel"])),
-    ]
+    return {
+        "timeValue": _time(value),
+        "timePrecision": Literal(str(value["precision"]), datatype=XSD.integer),
+        "timeTimezone": Literal(str(value["timezone"]), datatype=XSD.integer),
+        "timeCalendarModel": iri_of(value["calendarmodel"]),
+    }
 
 
 def _quantity_parts(value: Json) -> Parts:
-    parts: Parts = [("quantityAmount", _decimal(value["amount"]))]
-    for name, key in (("quantityUpperBound", "upperBound"), ("quantityLowerBound", "lowerBound")):
-        if value.get(key) is not None:
-            parts.append((name, _decimal(value[key])))
-    unit = value.get("unit", "1")
-    parts.append(("quantityUnit", ONE if unit == "1" else iri_of(unit)))
-    return parts
+    unit, upper, lower = value.get("unit", "1"), value.get("upperBound"), value.get("lowerBound")
+    return {
+        "quantityAmount": _decimal(value["amount"]),
+        "quantityUpperBound": None if upper is None else _decimal(upper),
+        "quantityLowerBound": None if lower is None else _decimal(lower),
+        "quantityUnit": ONE if unit == "1" else iri_of(unit),
+    }
 
 
 def _coordinate_parts(value: Json) -> Parts:
-    parts: Parts = [
-        ("geoLatitude", _double(value["latitude"])),
-        ("geoLongitude", _double(value["longitude"])),
-    ]
-    if value.get("precision") is not None:
-        parts.append(("geoPrecision", _double(value["precision"])))
-    parts.append(("geoGlobe", iri_of(value.get("globe") or _EARTH)))
-    return parts
+    numbers = {
+        f"geo{key.title()}": value.get(key) for key in ("latitude", "longitude", "precision")
+    }
+    return {
+        **{
+            name: None if number is None else Literal(_number(number), datatype=XSD.double)
+            for name, number in numbers.items()
+        },
+        "geoGlobe": iri_of(value.get("globe") or _EARTH),
+    }
+
+
+_DEEP: Final[Mapping[str, tuple[str, Callable[[Json], Parts]]]] = {
+    "time": ("TimeValue", _time_parts),
+    "quantity": ("QuantityValue", _quantity_parts),
+    "globecoordinate": ("GlobecoordinateValue", _coordinate_parts),
+}
+"""Type of a value -> the class of its node, and what gives its components."""
 
 
 _YEAR, _MONTH, _DAY = 9, 10, 11
+_EPOCH = 2_440_588
+"""The Julian day number of 1 January 1970."""
 _TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)(T\d\d:\d\d:\d\dZ)")
-_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def date_time(text: str, calendar: str, precision: int) -> str | None:
@@ -197,8 +195,7 @@ def is_date(year: int, month: int, day: int) -> bool:
 
 
 def _length(year: int, month: int) -> int:
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if month == 2 and leap else _LENGTHS[month - 1]
+    return mdays[month] + (month == 2 and isleap(year))
 
 
 def _gregorian(year: int, month: int, day: int) -> tuple[int, int, int]:
@@ -206,14 +203,9 @@ def _gregorian(year: int, month: int, day: int) -> tuple[int, int, int]:
     shift = (14 - month) // 12
     years, months = year + 4800 - shift, month + 12 * shift - 3
     number = day + (153 * months + 2) // 5 + 365 * years + years // 4 - 32083
-    from_start = number + 32044
-    centuries = (4 * from_start + 3) // 146097
-    left = from_start - 146097 * centuries // 4
-    years = (4 * left + 3) // 1461
-    left -= 1461 * years // 4
-    months = (5 * left + 2) // 153
-    day = left - (153 * months + 2) // 5 + 1
-    return 100 * centuries + years - 4800 + months // 10, months + 3 - 12 * (months // 10), day
+    date = str(np.datetime64(number - _EPOCH, "D"))
+    year, month, day = map(int, date.removeprefix("-").split("-"))
+    return -year if date.startswith("-") else year, month, day
 
 
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)?"

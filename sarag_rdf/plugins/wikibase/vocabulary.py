@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -13,59 +12,32 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.vocab import WIKIBASE_SCHEMA, Namespace
 
-_GROUPS = {
+_GROUPS: Final = (
+    *("wikibooks", "wikinews", "wikiquote", "wikisource", "wikiversity", "wikivoyage"),
+    *("wiktionary", "wiki"),
+)
+"""How the ids of wikis end, after a language: with the name of their group, or ``wiki``."""
+_MULTILINGUAL: Final = {
     **{
-        name: name
-        for name in (
-            *("wikibooks", "wikinews", "wikiquote", "wikisource", "wikiversity", "wikivoyage"),
-            "wiktionary",
-        )
+        name: f"{name}.wikimedia.org"
+        for name in ("commons", "foundation", "incubator", "meta", "outreach", "species")
     },
-    "wiki": "wikipedia",
+    **{name: f"www.{name}.org" for name in ("mediawiki", "wikidata", "wikifunctions")},
+    "sources": "wikisource.org",
+    "wikimania": "wikimania.wikimedia.org",
 }
-_MULTILINGUAL_WIKIS = {
-    "commonswiki": ("commons.wikimedia.org", "commons"),
-    "foundationwiki": ("foundation.wikimedia.org", "foundation"),
-    "incubatorwiki": ("incubator.wikimedia.org", "incubator"),
-    "mediawikiwiki": ("www.mediawiki.org", "mediawiki"),
-    "metawiki": ("meta.wikimedia.org", "meta"),
-    "outreachwiki": ("outreach.wikimedia.org", "outreach"),
-    "sourceswiki": ("wikisource.org", "sources"),
-    "specieswiki": ("species.wikimedia.org", "species"),
-    "wikidatawiki": ("www.wikidata.org", "wikidata"),
-    "wikifunctionswiki": ("www.wikifunctions.org", "wikifunctions"),
-    "wikimaniawiki": ("wikimania.wikimedia.org", "wikimania"),
-}
-_BCP47_TAGS = {
-    "als": "gsw",
-    "bat-smg": "sgs",
-    "be-x-old": "be-tarask",
-    "cbk-zam": "cbk",
-    "de-formal": "de-x-formal",
-    "eml": "egl",
-    "en-rtl": "en-x-rtl",
-    "es-formal": "es-x-formal",
-    "fiu-vro": "vro",
-    "hu-formal": "hu-x-formal",
-    "map-bms": "jv-x-bms",
-    "mo": "ro-cyrl-md",
-    "nl-informal": "nl-x-informal",
-    "nrm": "nrf",
-    "roa-rup": "rup",
-    "roa-tara": "nap-x-tara",
-    "simple": "en-simple",
-    "sr-ec": "sr-cyrl",
-    "sr-el": "sr-latn",
-    "zh-classical": "lzh",
-    "zh-cn": "zh-hans-cn",
-    "zh-hk": "zh-hant-hk",
-    "zh-min-nan": "nan",
-    "zh-mo": "zh-hant-mo",
-    "zh-my": "zh-hans-my",
-    "zh-sg": "zh-hans-sg",
-    "zh-tw": "zh-hant-tw",
-    "zh-yue": "yue",
-}
+"""Group of a wiki of all languages, whose id ends in ``wiki`` -> its host."""
+_BCP47_TAGS: Final = dict(
+    pair.split("=")
+    for pair in """
+        als=gsw bat-smg=sgs be-x-old=be-tarask cbk-zam=cbk de-formal=de-x-formal eml=egl
+        en-rtl=en-x-rtl es-formal=es-x-formal fiu-vro=vro hu-formal=hu-x-formal map-bms=jv-x-bms
+        mo=ro-cyrl-md nl-informal=nl-x-informal nrm=nrf roa-rup=rup roa-tara=nap-x-tara
+        simple=en-simple sr-ec=sr-cyrl sr-el=sr-latn zh-classical=lzh zh-cn=zh-hans-cn
+        zh-hk=zh-hant-hk zh-min-nan=nan zh-mo=zh-hant-mo zh-my=zh-hans-my zh-sg=zh-hans-sg
+        zh-tw=zh-hant-tw zh-yue=yue
+    """.split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +57,13 @@ class Site:
 @lru_cache(maxsize=4096)
 def wikimedia_site(name: str) -> Site | None:
     """The Wikimedia wiki with an id such as ``enwiki``, or None."""
-    if name in _MULTILINGUAL_WIKIS:
-        host, group = _MULTILINGUAL_WIKIS[name]
-        return Site(f"https://{host}/", "en", group)
-    for ending, group in _GROUPS.items():
+    bare = name.removesuffix("wiki")
+    if bare != name and bare in _MULTILINGUAL:
+        return Site(f"https://{_MULTILINGUAL[bare]}/", "en", bare)
+    for ending in _GROUPS:
         code = name.removesuffix(ending).replace("_", "-")
         if name.endswith(ending) and code:
+            group = "wikipedia" if ending == "wiki" else ending
             return Site(f"https://{code}.{group}.org/", language_tag(code), group)
     return None
 
@@ -132,13 +105,10 @@ PREDICATES: Final = {
 class Vocabulary:
     """The namespaces of a Wikibase whose items have IRIs below `entity`, which ends in ``entity/``.
 
-    `properties` is the corresponding namespace of properties from another Wikibase.
+    Its sitelinks are to the wikis of Wikimedia.
     """
 
     entity: str = WIKIDATA
-    properties: str = ""
-    data: str = ""
-    sites: Callable[[str], Site | None] = wikimedia_site
     _nodes: dict[tuple[str, str], NamedNode] = field(default_factory=dict, repr=False)
 
     @property
@@ -148,13 +118,15 @@ class Vocabulary:
 
     def thing(self, id_: str) -> NamedNode:
         """IRI of an item, a property or another entity."""
-        if id_.startswith("P") and self.properties:
-            return NamedNode(self.properties + id_)
         return NamedNode(self.entity + id_)
 
     def document(self, id_: str) -> NamedNode:
         """IRI of the document about an entity (wdata:)."""
-        return NamedNode((self.data or f"{self.top}wiki/Special:EntityData/") + id_)
+        return NamedNode(f"{self.top}wiki/Special:EntityData/{id_}")
+
+    def site(self, name: str) -> Site | None:
+        """The wiki of a sitelink; None for an unknown one."""
+        return wikimedia_site(name)
 
     def statement(self, name: str) -> NamedNode:
         return NamedNode(f"{self.entity}statement/{name}")
@@ -174,20 +146,18 @@ class Vocabulary:
         key = (prefix, property_id)
         node = self._nodes.get(key)
         if node is None:
-            base = (self.properties or self.entity).removesuffix("entity/")
-            node = self._nodes[key] = NamedNode(f"{base}{PREDICATES[prefix]}{property_id}")
+            node = self._nodes[key] = NamedNode(f"{self.top}{PREDICATES[prefix]}{property_id}")
         return node
 
     def prefixes(self) -> dict[str, str]:
         """Prefixes for Turtle, named as in Wikidata."""
-        base = (self.properties or self.entity).removesuffix("entity/")
         return {
             "wd": self.entity,
-            "wdata": self.data or f"{self.top}wiki/Special:EntityData/",
+            "wdata": f"{self.top}wiki/Special:EntityData/",
             "wds": f"{self.entity}statement/",
             "wdref": f"{self.top}reference/",
             "wdv": f"{self.top}value/",
             "wikibase": WIKIBASE.base,
             "schema": WIKIBASE_SCHEMA.base,
-            **{prefix: base + path for prefix, path in PREDICATES.items()},
+            **{prefix: self.top + path for prefix, path in PREDICATES.items()},
         }

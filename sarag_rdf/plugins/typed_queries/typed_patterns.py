@@ -2,16 +2,18 @@
 
 A reply has triple patterns whose properties and classes are names from the schema that the model
 was given. Subjects and objects are variables or names in plain words. What needs no graph is
-checked here; `sarag_rdf.answering.typed_graph` checks the rest.
+checked here; `sarag_rdf.plugins.typed_queries.typed_graph` checks the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any, Final, Literal
+from itertools import chain, combinations
+from typing import Any, Final
+
+import networkx as nx
 
 from sarag_rdf.base.prompts import array_of, boolean, object_of, one_of, string
 
@@ -23,22 +25,12 @@ COMPARISONS: Final = {"less": "<", "greater": ">", "equal": "="}
 _VARIABLE: Final = re.compile(r"\s*[?$]([A-Za-z]\w*)\s*", re.ASCII)
 _COMPARABLE: Final = re.compile(r"-?\d+(?:\.\d+)?|\d{4}-\d\d(?:-\d\d)?")
 
-FindingKind = Literal[
-    "no-pattern",
-    "no-answer",
-    "unresolved",
-    "disconnected",
-    "direction",
-    "clash",
-    "comparison",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a query; the message says it to the model and to people."""
+    """What is wrong with a query: a kind for statistics, and a message for the model."""
 
-    kind: FindingKind
+    kind: str
     message: str
 
 
@@ -88,66 +80,52 @@ class UsedSchema:
         return cls({own.name: own for own in classes}, {own.name: own for own in properties})
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """A subject or object: a variable (``?x``), or a name in plain words."""
+def is_variable(end: str) -> bool:
+    """Whether a subject or object is a variable (``?x``), and not a name in plain words."""
+    return end.startswith("?")
 
-    text: str
 
-    @classmethod
-    def of(cls, text: str) -> End:
-        """What a model wrote; ``answer`` without a question mark is the variable."""
-        match = _VARIABLE.fullmatch(text)
-        if match or text.strip() == ANSWER[1:]:
-            return cls(f"?{match[1] if match else ANSWER[1:]}")
-        return cls(" ".join(text.strip(" \"'").split()))
-
-    @property
-    def is_variable(self) -> bool:
-        """Whether it is a variable."""
-        return self.text.startswith("?")
+def _end(text: str) -> str:
+    """The subject or object that a model wrote; ``answer`` alone is the variable."""
+    match = _VARIABLE.fullmatch("?answer" if text.strip() == ANSWER[1:] else text)
+    return f"?{match[1]}" if match else " ".join(text.strip(" \"'").split())
 
 
 @dataclass(frozen=True, slots=True)
 class TypedPattern:
     """A triple pattern; the predicate is the name of a property in the schema."""
 
-    subject: End
+    subject: str
     predicate: str
-    object: End
+    object: str
 
     @property
-    def ends(self) -> tuple[End, End]:
+    def ends(self) -> tuple[str, str]:
         """Subject and object."""
         return self.subject, self.object
 
     def __str__(self) -> str:
-        return f"{self.subject.text} | {self.predicate} | {self.object.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A condition on a date or number: `relation` is a key of `COMPARISONS`."""
-
-    variable: End
-    relation: str
-    value: str
+        return f"{self.subject} | {self.predicate} | {self.object}"
 
 
 @dataclass(frozen=True, slots=True)
 class TypedQuery:
-    """A query in the terms of a schema; `counts` asks for the number of answers."""
+    """A query in the terms of a schema; `counts` asks for the number of answers.
+
+    `classes` are of variables. `comparisons` are conditions on dates or numbers: variable, key of
+    `COMPARISONS`, value.
+    """
 
     patterns: tuple[TypedPattern, ...]
-    classes: tuple[tuple[End, str], ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
+    comparisons: tuple[tuple[str, str, str], ...] = ()
     counts: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:
         """All variables of patterns, in order of appearance."""
-        ends = (end for pattern in self.patterns for end in pattern.ends)
-        return tuple(dict.fromkeys(end.text for end in ends if end.is_variable))
+        ends = chain.from_iterable(pattern.ends for pattern in self.patterns)
+        return tuple(dict.fromkeys(filter(is_variable, ends)))
 
 
 def reply_schema(schema: UsedSchema) -> dict[str, Any]:
@@ -167,84 +145,70 @@ def reply_schema(schema: UsedSchema) -> dict[str, Any]:
 def query_of(reply: Mapping[str, Any]) -> TypedQuery:
     """The query of a reply that satisfies `reply_schema`; a repeated pattern counts once."""
     patterns = [
-        TypedPattern(End.of(item["subject"]), item["property"], End.of(item["object"]))
+        TypedPattern(_end(item["subject"]), item["property"], _end(item["object"]))
         for item in reply["patterns"]
     ]
     return TypedQuery(
         tuple(dict.fromkeys(patterns)),
-        tuple((End.of(item["variable"]), item["class"]) for item in reply.get("classes", ())),
+        tuple((_end(item["variable"]), item["class"]) for item in reply.get("classes", ())),
         tuple(
-            Comparison(End.of(item["variable"]), item["relation"], item["value"].strip())
+            (_end(item["variable"]), item["relation"], item["value"].strip())
             for item in reply["comparisons"]
         ),
         reply["count"],
     )
 
 
-def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
+def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -> list[Finding]:
     """What is wrong with a query, as far as the schema alone tells."""
     if not query.patterns:
         return [Finding("no-pattern", "there is no pattern")]
-    findings = _shape(query)
-    findings += [
-        Finding("unresolved", f"an end of '{pattern}' is empty")
-        for pattern in query.patterns
-        if not all(end.text for end in pattern.ends)
-    ]
-    literals = [
-        (pattern.object, pattern.predicate)
-        for pattern in query.patterns
-        if schema.properties[pattern.predicate].is_literal
-    ]
-    findings += [
-        Finding(
-            "clash",
-            f"{value.text} is a value of '{name}', so it cannot be the subject of "
-            f"'{other.predicate}'",
-        )
-        for value, name in literals
-        for other in query.patterns
-        if value.is_variable and other.subject == value
-    ]
-    values = {value for value, _ in literals}
-    for comparison in query.comparisons:
-        if comparison.variable not in values:
-            message = f"{comparison.variable.text} cannot be compared: it is not a date or number"
-            findings.append(Finding("comparison", message))
-        elif not _COMPARABLE.fullmatch(comparison.value):
-            message = f"'{comparison.value}' is not a number, nor a date such as 1850 or 1850-12-31"
-            findings.append(Finding("comparison", message))
-    return findings
-
-
-def _shape(query: TypedQuery) -> list[Finding]:
-    """Whether there is an answer variable, and the patterns are connected."""
     findings = []
     if ANSWER not in query.variables:
         findings.append(Finding("no-answer", f"no pattern has the variable {ANSWER}"))
-    groups: list[set[End]] = []
-    for pattern in query.patterns:
-        ends = set(pattern.ends)
-        connected = [group for group in groups if group & ends]
-        groups = [group for group in groups if not group & ends]
-        groups.append(ends.union(*connected))
-    if len(groups) > 1:
+    if not nx.is_connected(nx.Graph(pattern.ends for pattern in query.patterns)):
         findings.append(Finding("disconnected", "the patterns are not connected with one another"))
     findings += [
-        Finding("disconnected", f"{variable.text} has a class, but is in no pattern")
+        Finding("disconnected", f"{variable} has a class, but is in no pattern")
         for variable, _ in query.classes
-        if variable.text not in query.variables
+        if variable not in query.variables
     ]
+    findings += [
+        Finding("unresolved", f"an end of '{pattern}' is empty")
+        for pattern in query.patterns
+        if not all(pattern.ends)
+    ]
+    literals = {
+        pattern.object: pattern.predicate for pattern in query.patterns if is_literal(pattern)
+    }
+    for value, name in literals.items():
+        findings += [
+            Finding(
+                "clash",
+                f"{value} is a value of '{name}', so it cannot be the subject of "
+                f"'{other.predicate}'",
+            )
+            for other in query.patterns
+            if is_variable(value) and other.subject == value
+        ]
+    for variable, _, value in query.comparisons:
+        if variable not in literals:
+            message = f"{variable} cannot be compared: it is not a date or number"
+        elif not _COMPARABLE.fullmatch(value):
+            message = f"'{value}' is not a number, nor a date such as 1850 or 1850-12-31"
+        else:
+            continue
+        findings.append(Finding("comparison", message))
     return findings
 
 
-def joins(query: TypedQuery) -> list[tuple[TypedPattern, TypedPattern, End]]:
+def joins(query: TypedQuery) -> list[tuple[TypedPattern, TypedPattern, str]]:
     """Pairs of patterns with the variable that they share."""
     return [
         (one, other, end)
         for one, other in combinations(query.patterns, 2)
         for end in dict.fromkeys(one.ends)
-        if end.is_variable and end in other.ends
+        if is_variable(end) and end in other.ends
     ]
 
 

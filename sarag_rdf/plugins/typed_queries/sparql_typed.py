@@ -10,23 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import Single
-from sarag_rdf.answering.typed_graph import Solutions, TooLongError, TypedGraph
-from sarag_rdf.answering.typed_patterns import (
-    MOST,
-    Finding,
-    TypedBinding,
-    TypedQuery,
-    UsedSchema,
-    findings_of,
-    query_of,
-    reply_schema,
-)
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
+from sarag_rdf.base.prompts import Prompts
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import (
     Answer,
@@ -37,9 +28,19 @@ from sarag_rdf.base.types import (
     Section,
     Subgraph,
 )
+from sarag_rdf.plugins.typed_queries.typed_graph import Solutions, TooLongError, TypedGraph
+from sarag_rdf.plugins.typed_queries.typed_patterns import (
+    MOST,
+    Finding,
+    TypedBinding,
+    UsedSchema,
+    query_of,
+    reply_schema,
+)
 from sarag_rdf.retrieval.context import measured
 
 PROMPT = "sparql_typed"
+PROMPTS = Prompts(Path(__file__).with_name("prompts"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,7 @@ class SparqlTyped(ReasonerStrategy):
     """
 
     name = "sparql-typed"
+    prompts = PROMPTS
     properties: int = option(
         16, "Maximum number of properties in the prompt, the nearest to the question.", ge=1, le=200
     )
@@ -80,16 +82,24 @@ class SparqlTyped(ReasonerStrategy):
 
     def _solutions(self, talk: Conversation) -> Solutions:
         """The solutions of the first or second reply; raises `_NoAnswerError` if there are none."""
-        graph = _graph(talk)
+        graph = talk.view.derived(TypedGraph)
         shown = graph.schema_for(talk.question, classes=self.classes, properties=self.properties)
         if not shown.properties:
             raise _NoAnswerError("the graph has no typed statements")
-        reply = self._reply(talk, shown)
-        query, findings = self._checked(talk, reply)
-        if findings:
+        reply: Mapping[str, Any] = {}
+        findings: list[Finding] = []
+        for _ in range(2):
             reply = self._reply(talk, shown, reply, findings)
-            query, findings = self._checked(talk, reply)
-        if findings:
+            query = query_of(reply)
+            findings = graph.findings(query, self.seconds)
+            records = [asdict(finding) for finding in findings]
+            check = {"parsed": True, "accepted": not findings, "findings": records}
+            talk.say("note", "check", check)
+            if not query.patterns:
+                raise _NoAnswerError("the properties of the graph do not express the question")
+            if not findings:
+                break
+        else:
             raise _NoAnswerError(f"the second reply was rejected as well: {findings[0].message}")
         solutions = graph.solve(query, rows=self.rows, seconds=self.seconds)
         detail = asdict(solutions)
@@ -102,10 +112,10 @@ class SparqlTyped(ReasonerStrategy):
         self,
         talk: Conversation,
         shown: UsedSchema,
-        before: Mapping[str, Any] | None = None,
-        findings: Sequence[Finding] = (),
+        before: Mapping[str, Any],
+        findings: Sequence[Finding],
     ) -> Mapping[str, Any]:
-        """The model's patterns, or its second ones, given those before and what is wrong."""
+        """The model's patterns; its second ones, given those before and what is wrong."""
         values: dict[str, Any] = {
             "most": MOST,
             "properties": [
@@ -128,22 +138,6 @@ class SparqlTyped(ReasonerStrategy):
         except (TruncatedReplyError, UnparsableReplyError) as error:
             talk.say("note", "check", {"parsed": False, "problem": str(error), "findings": []})
             raise _NoAnswerError(f"the reply could not be read: {error}") from error
-
-    def _checked(
-        self, talk: Conversation, reply: Mapping[str, Any]
-    ) -> tuple[TypedQuery, list[Finding]]:
-        """The query of a reply, and what is wrong with it.
-
-        Raises `_NoAnswerError` for a query without patterns.
-        """
-        query = query_of(reply)
-        findings = findings_of(query, _graph(talk).schema_of(query))
-        findings = findings or _graph(talk).findings(query, self.seconds)
-        records = [{"kind": finding.kind, "message": finding.message} for finding in findings]
-        talk.say("note", "check", {"parsed": True, "accepted": not findings, "findings": records})
-        if not query.patterns:
-            raise _NoAnswerError("the properties of the graph do not express the question")
-        return query, findings
 
     # Answers
 
@@ -185,10 +179,6 @@ class SparqlTyped(ReasonerStrategy):
         )
         section = Section("", excerpts, texts)
         return Evidence(retrieved, measured((section,), SparqlTyped.name))
-
-
-def _graph(talk: Conversation) -> TypedGraph:
-    return talk.view.derived(TypedGraph)
 
 
 class _NoAnswerError(Exception):

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -18,20 +19,6 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from sarag_rdf.answering.typed_patterns import (
-    ANSWER,
-    COMPARISONS,
-    End,
-    Finding,
-    Statement,
-    TypedBinding,
-    TypedPattern,
-    TypedQuery,
-    UsedClass,
-    UsedProperty,
-    UsedSchema,
-    joins,
-)
 from sarag_rdf.base.errors import RemoteTimeoutError, StoreError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Table
@@ -40,6 +27,21 @@ from sarag_rdf.base.vocab import RDF, XSD, Term
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.schema_use import SchemaInUse, local_words
 from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.plugins.typed_queries.typed_patterns import (
+    ANSWER,
+    COMPARISONS,
+    Finding,
+    Statement,
+    TypedBinding,
+    TypedPattern,
+    TypedQuery,
+    UsedClass,
+    UsedProperty,
+    UsedSchema,
+    findings_of,
+    is_variable,
+    joins,
+)
 from sarag_rdf.retrieval.view import GraphView
 
 EXAMPLES: Final = 2
@@ -104,10 +106,10 @@ class TypedGraph:
                 if wider == iri or wider in ontology.classes:
                     members[wider].add(iri)
         names = self._names(members)
-        classes = [
+        classes = (
             UsedClass(iri, names[iri], sum(used[m] for m in own), tuple(sorted(own)))
             for iri, own in members.items()
-        ]
+        )
         return tuple(sorted(classes, key=lambda own: (-own.instances, own.name)))
 
     def _properties(self, used: Mapping[str, int]) -> tuple[UsedProperty, ...]:
@@ -129,12 +131,12 @@ class TypedGraph:
 
     def _names(self, iris: Iterable[str]) -> dict[str, str]:
         """IRI -> its name, which no other has: further ones are numbered."""
-        names: dict[str, str] = {}
+        names = self._in_use.names(iris)
         taken: Counter[str] = Counter()
-        for iri, name in self._in_use.names(iris).items():
+        for iri, name in names.items():
             taken[name.casefold()] += 1
-            number = taken[name.casefold()]
-            names[iri] = name if number == 1 else f"{name} ({number})"
+            if (number := taken[name.casefold()]) > 1:
+                names[iri] = f"{name} ({number})"
         return names
 
     def schema_for(self, question: str, *, classes: int, properties: int) -> UsedSchema:
@@ -147,14 +149,9 @@ class TypedGraph:
         """The class with the number of its instances, each once."""
         if len(class_.members) == 1:
             return class_
-        query = TypedQuery((), ((End(ANSWER), class_.name),))
-        result = self._view.reader.store.query(self._sparql(query, {}, "count"))
-        return replace(class_, instances=as_number(result))
-
-    def schema_of(self, query: TypedQuery) -> UsedSchema:
-        """The schema in use, in which the properties of a query are described."""
-        described = {pattern.predicate: self._property(pattern) for pattern in query.patterns}
-        return UsedSchema(self.schema.classes, {**self.schema.properties, **described})
+        query = TypedQuery((), ((ANSWER, class_.name),))
+        result: Any = self._view.reader.store.query(self._sparql(query, {}, "count"))
+        return replace(class_, instances=int(result.rows[0][0].value))
 
     def _nearest(self, question: str, terms: Sequence[Any], most: int) -> tuple[Any, ...]:
         """The terms with a name most similar to the question, in their order."""
@@ -170,11 +167,9 @@ class TypedGraph:
         return tuple(terms[row] for row in sorted(rows))
 
     def _with_ends(self, own: UsedProperty) -> UsedProperty:
-        if own.iri not in self._known_ends:
-            self._known_ends[own.iri] = self._read_ends(own)
-        return self._known_ends[own.iri]
-
-    def _read_ends(self, own: UsedProperty) -> UsedProperty:
+        """The property with its ends and examples, which are read once."""
+        if own.iri in self._known_ends:
+            return self._known_ends[own.iri]
         domains: Counter[str] = Counter()
         ranges: Counter[str] = Counter()
         for part in self._in_use.parts:
@@ -185,29 +180,27 @@ class TypedGraph:
         labels = self._labels({term for pair in samples for term in pair})
         pairs = {(labels[subject], labels[object_]) for subject, object_ in samples}
         declared = self._in_use.ontology.properties.get(own.iri)
-        domain, range_ = (declared.domains, declared.ranges) if declared else ((), ())
-        return replace(
+        self._known_ends[own.iri] = replace(
             own,
             is_literal=bool(samples) and all(isinstance(o, Literal) for _, o in samples),
-            domains=self._kinds(domains) or self._declared(domain),
-            ranges=self._kinds(ranges) or self._declared(range_),
+            domains=self._kinds(domains, declared.domains if declared else ()),
+            ranges=self._kinds(ranges, declared.ranges if declared else ()),
             examples=tuple(sorted(pairs, key=lambda p: (len(p[0]) + len(p[1]), p))[:EXAMPLES]),
         )
+        return self._known_ends[own.iri]
 
     def _samples(self, own: UsedProperty) -> list[tuple[Term, Term]]:
         """Subject and object of some statements of a property."""
         return [(row[1], row[2]) for row in self._in_use.rows_for("statement-samples", [own.iri])]
 
-    def _kinds(self, counts: Counter[str]) -> tuple[str, ...]:
-        """The names of classes and the kinds of datatypes, the most frequent first."""
-        known = {own.iri: own.name for own in self.schema.classes.values()}
+    def _kinds(self, counts: Counter[str], declared: Sequence[str]) -> tuple[str, ...]:
+        """Names of classes and kinds of datatypes, the most frequent first; else as declared."""
+        names = {own.iri: own.name for own in self.schema.classes.values()}
         ordered = sorted(counts, key=lambda iri: (-counts[iri], iri))
-        kinds = [known.get(iri) or _DATATYPES.get(iri, "") for iri in ordered]
-        return tuple(dict.fromkeys(filter(None, kinds)))[:2]
-
-    def _declared(self, iris: Sequence[str]) -> tuple[str, ...]:
+        kinds = [names.get(iri) or _DATATYPES.get(iri, "") for iri in ordered]
         known = self._in_use.ontology.classes
-        return tuple(known[iri].label for iri in iris if iri in known)[:2]
+        kinds = [*filter(None, kinds)] or [known[iri].label for iri in declared if iri in known]
+        return tuple(dict.fromkeys(kinds))[:2]
 
     def _labels(self, terms: Iterable[Term]) -> dict[Term, str]:
         """Names of entities, and values as they are."""
@@ -222,11 +215,11 @@ class TypedGraph:
 
     def entities(self, query: TypedQuery) -> dict[str, tuple[str, ...]]:
         """Name -> the entities that are called so, for the names that need to be entities."""
-        names = [p.subject.text for p in query.patterns if not p.subject.is_variable]
+        names = [p.subject for p in query.patterns if not is_variable(p.subject)]
         names += [
-            p.object.text
+            p.object
             for p in query.patterns
-            if not p.object.is_variable and not self._property(p).is_literal
+            if not is_variable(p.object) and not self._property(p).is_literal
         ]
         keys = {name: normalize_name(name) for name in names}
         known = self._view.names.entities(set(keys.values()))
@@ -237,40 +230,47 @@ class TypedGraph:
         return self._with_ends(self.schema.properties[pattern.predicate])
 
     def findings(self, query: TypedQuery, seconds: float) -> list[Finding]:
-        """What is wrong with a query whose terms are known: names, directions, joins.
+        """What is wrong with a query: its form, or else names, directions and joins.
 
         Raises `TooLongError` if all checks together take more than `seconds`.
         """
+        if findings := findings_of(query, lambda pattern: self._property(pattern).is_literal):
+            return findings
         deadline = time.monotonic() + seconds
 
         def holds(entities: Entities, *patterns: TypedPattern, **of: Any) -> bool:
             text = self._sparql(TypedQuery(patterns, **of), entities, "ask")
-            return bool(within(deadline - time.monotonic(), lambda: self._query(text), seconds))
+            return bool(self._query(text, deadline - time.monotonic(), seconds))
 
         entities = self.entities(query)
         missing = [name for name, iris in entities.items() if not iris]
         findings = [Finding("unresolved", self._unresolved(name)) for name in missing]
         for pattern in query.patterns:
-            is_value = self._property(pattern).is_literal and not pattern.object.is_variable
-            if is_value and not holds({}, replace(pattern, subject=End("?s"))):
+            is_value = self._property(pattern).is_literal and not is_variable(pattern.object)
+            if is_value and not holds({}, replace(pattern, subject="?s")):
                 findings.append(Finding("unresolved", self._no_value(pattern)))
         if findings:
             return findings
         for pattern in filter(self._may_be_reversed, query.patterns):
             turned = replace(pattern, subject=pattern.object, object=pattern.subject)
             if not holds(entities, pattern) and holds(entities, turned):
-                findings.append(Finding("direction", _exchange(pattern)))
+                is_object = is_variable(pattern.subject)
+                role = "object" if is_object else "subject"
+                message = (
+                    f"'{pattern.ends[is_object]}' is never the {role} of "
+                    f"'{pattern.predicate}': exchange subject and object of '{pattern}'"
+                )
+                findings.append(Finding("direction", message))
         # Variables that nothing can stand for. Ends of one kind of thing may not meet because
         # statements are missing, which is not a mistake.
         for one, other, end in joins(query):
-            if _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end)):
-                continue
-            if not holds({}, _renamed(one, end, 0), _renamed(other, end, 1)):
+            is_same = _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end))
+            if not is_same and not holds({}, _renamed(one, end, 0), _renamed(other, end, 1)):
                 message = f"nothing is both {self._role(one, end)} and {self._role(other, end)}"
                 findings.append(Finding("clash", message))
         for end, name in query.classes:
             for pattern in (pattern for pattern in query.patterns if end in pattern.ends):
-                if not holds({}, _renamed(pattern, end, 0), classes=((End("?m"), name),)):
+                if not holds({}, _renamed(pattern, end, 0), classes=(("?m", name),)):
                     message = f"no '{name}' is {self._role(pattern, end)}: leave the class out"
                     findings.append(Finding("clash", message))
         return list(dict.fromkeys(findings))
@@ -288,9 +288,9 @@ class TypedGraph:
     def _no_value(self, pattern: TypedPattern) -> str:
         own = self._property(pattern)
         values = sorted({object_.value for _, object_ in self._samples(own)})
-        closest = get_close_matches(pattern.object.text, values, SUGGESTED) or values[:SUGGESTED]
+        closest = get_close_matches(pattern.object, values, SUGGESTED) or values[:SUGGESTED]
         shown = ", ".join(closest)
-        return f"'{own.name}' never has the value '{pattern.object.text}'; values are {shown}"
+        return f"'{own.name}' never has the value '{pattern.object}'; values are {shown}"
 
     def _may_be_reversed(self, pattern: TypedPattern) -> bool:
         """Whether an entity that is named may stand at the wrong end of a property.
@@ -299,14 +299,14 @@ class TypedGraph:
         missing: there the other direction would answer another question.
         """
         own = self._property(pattern)
-        is_named = pattern.subject.is_variable != pattern.object.is_variable
+        is_named = is_variable(pattern.subject) != is_variable(pattern.object)
         return is_named and not own.is_literal and not _share_kinds(own.domains, own.ranges)
 
-    def _kinds_at(self, pattern: TypedPattern, end: End) -> tuple[str, ...]:
+    def _kinds_at(self, pattern: TypedPattern, end: str) -> tuple[str, ...]:
         own = self._property(pattern)
         return own.domains if pattern.subject == end else own.ranges
 
-    def _role(self, pattern: TypedPattern, end: End) -> str:
+    def _role(self, pattern: TypedPattern, end: str) -> str:
         classes = self._kinds_at(pattern, end)
         role = "subject" if pattern.subject == end else "object"
         kind = f" ({', '.join(classes)})" if classes else ""
@@ -318,7 +318,7 @@ class TypedGraph:
         """Run an accepted query; raises `TooLongError`, and the errors of the store."""
         entities = self.entities(query)
         text = self._sparql(query, entities, "select", rows + 1)
-        table = self._table(text, seconds)
+        table: Table = self._query(text, seconds)
         solutions = [
             {f"?{n}": t for n, t in zip(table.variables, row, strict=True) if t is not None}
             for row in table.rows[:rows]
@@ -330,18 +330,13 @@ class TypedGraph:
         count = None
         if query.counts:
             count_text = self._sparql(query, entities, "count")
-            count = as_number(self._table(count_text, seconds))
+            count = int(self._query(count_text, seconds).rows[0][0].value)
             text = f"{text}\n{count_text}"
         return Solutions(text, bindings, len(table.rows) > rows, count)
 
-    def _table(self, text: str, seconds: float) -> Table:
-        result = within(seconds, lambda: self._query(text))
-        if not isinstance(result, Table):
-            raise StoreError("a SELECT query was expected")
-        return result
-
-    def _query(self, text: str) -> object:
-        return self._view.reader.store.query(text)
+    def _query(self, text: str, seconds: float, limit: float | None = None) -> Any:
+        """The result of a query: a truth value for ASK, and a `Table` for SELECT."""
+        return within(seconds, lambda: self._view.reader.store.query(text), limit)
 
     def _terms(
         self, query: TypedQuery, entities: Entities
@@ -358,14 +353,14 @@ class TypedGraph:
             own = self._property(pattern)
             ends = []
             for end in pattern.ends:
-                term = end.text
-                if not end.is_variable and own.is_literal and end is pattern.object:
+                term = end
+                if not is_variable(end) and own.is_literal and len(ends) == 1:
                     term = f"?_value{len(equal)}"
-                    equal[term] = str(Literal(end.text))
-                elif not end.is_variable:
-                    term, *more = iris = [str(NamedNode(iri)) for iri in entities[end.text]]
+                    equal[term] = str(Literal(end))
+                elif not is_variable(end):
+                    term, *more = iris = [str(NamedNode(iri)) for iri in entities[end]]
                     if more:
-                        term = f"?_name{list(entities).index(end.text)}"
+                        term = f"?_name{list(entities).index(end)}"
                         values[term] = iris
                 ends.append(term)
             patterns.append((own, ends[0], ends[1]))
@@ -380,7 +375,7 @@ class TypedGraph:
         for number, (end, name) in enumerate(query.classes):
             members = self.schema.classes[name].members
             values[f"?_class{number}"] = [str(NamedNode(iri)) for iri in members]
-            patterns.append((end.text, [(str(RDF.type), False)], f"?_class{number}"))
+            patterns.append((end, [(str(RDF.type), False)], f"?_class{number}"))
         named = sorted({iri for iris in entities.values() for iri in iris})
         return render_query(
             "patterns/typed",
@@ -389,7 +384,10 @@ class TypedGraph:
             values=list(values.items()),
             patterns=patterns,
             equal=list(equal.items()),
-            compared=[_condition(c.variable.text, c.relation, c.value) for c in query.comparisons],
+            compared=[
+                (variable, COMPARISONS[relation], value, "-" in value[1:])
+                for variable, relation, value in query.comparisons
+            ],
             excluded=[str(NamedNode(iri)) for iri in named] if ANSWER in query.variables else [],
             limit=limit,
         ).strip()
@@ -442,7 +440,7 @@ class TypedGraph:
         """Statement -> the text of a relationship that states it, with its document."""
         if not self._is_of_documents:
             return {}
-        stating: dict[_Triple, list[tuple[Any, ...]]] = {
+        stating = {
             (own, *ends): [
                 (ends[inverse], NamedNode(iri), ends[not inverse]) for iri, inverse in own.arcs
             ]
@@ -451,22 +449,13 @@ class TypedGraph:
         rows = {row for several in stating.values() for row in several}
         requested = sorted((row for row in rows if isinstance(row[0], NamedNode)), key=str)
         texts: defaultdict[tuple[Any, ...], list[tuple[str, str]]] = defaultdict(list)
-        for *triple, text, document in self._view.reader.select_provenance_for_terms(
-            "stating-relationships", requested
-        ):
+        select = self._view.reader.select_provenance_for_terms
+        for *triple, text, document in select("stating-relationships", requested):
             texts[tuple(triple)].append((text.value, document.value))
-        statements = {}
-        for key, several in stating.items():
-            if pairs := [pair for row in several for pair in texts[row]]:
-                statements[key] = Statement(*min(pairs))
-        return statements
-
-
-def as_number(result: object) -> int:
-    """The number in the one cell of a table."""
-    if not isinstance(result, Table):
-        raise StoreError("a SELECT query was expected")
-    return int(result.rows[0][0].value)
+        pairs = {
+            key: [p for row in several for p in texts[row]] for key, several in stating.items()
+        }
+        return {key: Statement(*min(own)) for key, own in pairs.items() if own}
 
 
 def within(seconds: float, work: Callable[[], _Result], limit: float | None = None) -> _Result:
@@ -475,52 +464,34 @@ def within(seconds: float, work: Callable[[], _Result], limit: float | None = No
     `seconds` may be what is left of the time `limit`. Oxigraph cannot be interrupted: a query that
     takes too long ends later, without effect.
     """
-    results: list[_Result] = []
-    raised: list[BaseException] = []
+    future: Future[_Result] = Future()
 
     def run() -> None:
         try:
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller
-            raised.append(error)
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again by the future
+            future.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(max(0.0, seconds))
-    if raised and isinstance(raised[0], RemoteTimeoutError):
-        raise TooLongError(str(raised[0])) from raised[0]
-    if raised:
-        raise raised[0]
-    if not results:
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return future.result(max(0.0, seconds))
+    except RemoteTimeoutError as error:
+        raise TooLongError(str(error)) from error
+    except TimeoutError as error:
         raise TooLongError(
             f"the query took more than {limit or seconds:g} seconds: allow more with "
             "sparql-typed:seconds=N"
-        )
-    return results[0]
+        ) from error
 
 
-def _renamed(pattern: TypedPattern, end: End, number: int) -> TypedPattern:
+def _renamed(pattern: TypedPattern, end: str, number: int) -> TypedPattern:
     """The pattern with ``?m`` for one end, and a variable of its own for the other."""
-    free = End(f"?o{number}")
+    free = f"?o{number}"
     return replace(
         pattern,
-        subject=End("?m") if pattern.subject == end else free,
-        object=End("?m") if pattern.object == end else free,
+        subject="?m" if pattern.subject == end else free,
+        object="?m" if pattern.object == end else free,
     )
-
-
-def _exchange(pattern: TypedPattern) -> str:
-    is_object = pattern.subject.is_variable
-    name, role = (pattern.object, "object") if is_object else (pattern.subject, "subject")
-    return (
-        f"'{name.text}' is never the {role} of '{pattern.predicate}': exchange subject and object "
-        f"of '{pattern}'"
-    )
-
-
-def _condition(variable: str, relation: str, value: str) -> tuple[str, str, str, bool]:
-    is_date = value.count("-") > value.startswith("-")
-    return variable, COMPARISONS[relation], str(Literal(value)) if is_date else value, is_date
 
 
 def _share_kinds(some: Sequence[str], others: Sequence[str]) -> bool:

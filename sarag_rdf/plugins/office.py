@@ -46,14 +46,13 @@ def read(file: OpenInput) -> Iterator[Record]:
 
 def _convert(path: Path) -> tuple[str, str]:
     """Convert a file: (Markdown, its title or empty)."""
-    converter = _load_converter()
     try:
-        result = converter.convert_local(path)
+        result: Any = importlib.import_module("markitdown").MarkItDown().convert_local(path)
     except (OSError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - five parsers raise anything on a broken file
         reason = clean_line(f"{type(error).__name__}: {error}")
-        if "MissingDependency" in reason:
+        if isinstance(error, ImportError) or "MissingDependency" in reason:
             raise UnreadableError(_INSTALL) from None
         raise UnreadableError(f"cannot be converted ({reason[:200]}): {_REPAIR}") from None
     return str(result.markdown or ""), str(result.title or "")
@@ -74,13 +73,6 @@ def _has_signature(file: OpenInput, path: Path) -> bool:
             return any(name.startswith(folder) for name in archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return False
-
-
-def _load_converter() -> Any:
-    try:
-        return importlib.import_module("markitdown").MarkItDown()
-    except ImportError:
-        raise UnreadableError(_INSTALL) from None
 
 
 _OOXML = "application/vnd.openxmlformats-officedocument."

@@ -1,4 +1,7 @@
-"""Candidate links: items of another graph that may be an entity, each with a score in [0, 1]."""
+"""The linker ``names``: items of another graph with the name of an entity, or a similar one.
+
+Each candidate has a score in [0, 1], of the names, the kinds and the descriptions of both.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyoxigraph as ox
-from numpy.typing import NDArray
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
-from sarag_rdf.building.link_records import EXACT, NO_MAPPING, Match
+from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
 
-NAME_SIMILARITIES = ("characters", "embedding", "none")
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
 ALIAS_SCORE, SIMILAR_FACTOR = 0.95, 0.9
 UNKNOWN_SCORE = 0.5
@@ -37,10 +37,8 @@ _JUSTIFICATIONS = {
     "embedding": SEMAPV.SemanticSimilarityThresholdMatching.value,
 }
 
-_BLOCK_ROWS = 256
-SimilarNames = Iterator[tuple[int, int, float]]
-"""(index of a name, index of a name in the other graph, cosine)"""
-FindSimilar = Callable[[Sequence[str], Sequence[str], int], SimilarNames]
+_BLOCK_CELLS = 10_000_000
+"""Cosines that are in memory at once."""
 MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
 """Minimum cosines of similar names."""
 MAX_DESCRIPTIONS = 3
@@ -59,23 +57,6 @@ class NameMatch:
 
 
 _NO_MATCH = NameMatch(0.0, 0.0, "")
-
-
-@dataclass(frozen=True)
-class CandidateOptions(Options):
-    """Options of the search for candidates.
-
-    With `by_name` the other graph is not read as a whole, but queried for equal names.
-    """
-
-    name = "the search for candidates"
-    per_entity: int = option(3, "Maximum number of candidates.", ge=1)
-    min_confidence: float = option(0.5, "Minimum confidence of a candidate.", ge=0, le=1)
-    near: str = option(
-        "characters", "How to compare names if none are equal.", choices=NAME_SIMILARITIES
-    )
-    date: str = ""
-    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +130,14 @@ class _Search:
         names = [name for name, bearers in own.items() if not matched.issuperset(bearers)]
         others = [name for name, bearers in target.items() if any(bearers.values())]
         result: dict[IriPair, NameMatch] = {}
-        find = by_characters if near == "characters" else by_embedding(self.embedder())
-        for row, column, cosine in find(names, others, self.options.per_entity):
+        if not (names and others):
+            return result
+        if near == "characters":
+            vectors = by_characters(names, others)
+        else:
+            embed = self.embedder().embed
+            vectors = embed(names), embed(others), MIN_EMBEDDING_COSINE
+        for row, column, cosine in _similar(*vectors, self.options.per_entity):
             for entity in own[names[row]].keys() - matched:
                 for item in target[others[column]]:
                     score = SIMILAR_FACTOR * cosine
@@ -231,29 +218,26 @@ def _with_decision(match: Match, best: float, ties: int, rivals: list[float]) ->
     return replace(match, predicate=NO_MAPPING, comment=f"{reason}; {match.comment}")
 
 
-def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
-    """At most `k` others for each name, by the cosine of TF-IDF vectors of character trigrams.
+Similar = tuple[Any, Any, float]
+"""Vectors of names, those of the other names, whose products are cosines, and the least cosine."""
+
+
+def by_characters(names: Sequence[str], others: Sequence[str]) -> Similar:
+    """TF-IDF vectors of character trigrams.
 
     A trigram that no other name has counts as one that one of them has.
     """
-    if not names or not others:
-        return
     from scipy import sparse
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.preprocessing import normalize
 
     tfidf = TfidfVectorizer(analyzer=_trigrams, norm=None)
-    right = normalize(tfidf.fit_transform(others)).T.tocsc()
+    right = normalize(tfidf.fit_transform(others))
     left = tfidf.transform(names)
     unknown = np.array([sum(g not in tfidf.vocabulary_ for g in _trigrams(n)) for n in names])
     rarest = np.log(1 + len(others)) + 1
     lengths = np.sqrt(np.asarray(left.power(2).sum(axis=1)).ravel() + unknown * rarest**2)
-    left = sparse.diags(1 / lengths) @ left
-    for start in range(0, len(names), _BLOCK_ROWS):
-        block = (left[start : start + _BLOCK_ROWS] @ right).tocsr()
-        for row, (begin, end) in enumerate(pairwise(block.indptr)):
-            columns, values = block.indices[begin:end], block.data[begin:end]
-            yield from _best(start + row, columns, values, k, MIN_CHARACTER_COSINE)
+    return (sparse.diags(1 / lengths) @ left).tocsr(), right, MIN_CHARACTER_COSINE
 
 
 def _trigrams(name: str) -> list[str]:
@@ -261,30 +245,15 @@ def _trigrams(name: str) -> list[str]:
     return [padded[n : n + 3] for n in range(max(1, len(padded) - 2))]
 
 
-def by_embedding(embedder: Embedder) -> FindSimilar:
-    """At most `k` others for each name, by the cosine of their embeddings."""
-
-    def find(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
-        if not names or not others:
-            return
-        left, right = embedder.embed(names), embedder.embed(others)
-        every = np.arange(len(others))
-        for start in range(0, len(names), _BLOCK_ROWS):
-            block = left[start : start + _BLOCK_ROWS] @ right.T
-            for row, values in enumerate(block):
-                yield from _best(start + row, every, values, k, MIN_EMBEDDING_COSINE)
-
-    return find
-
-
-def _best(
-    row: int, columns: NDArray[np.int64], values: NDArray[np.float32], k: int, floor: float
-) -> SimilarNames:
-    """The k highest values of a row that are at least `floor`; ties by column."""
-    selected = np.flatnonzero(values >= floor)
-    order = selected[np.lexsort((columns[selected], -np.round(values[selected], 6)))][:k]
-    for column in order:
-        yield row, int(columns[column]), min(1.0, float(values[column]))
+def _similar(left: Any, right: Any, least: float, k: int) -> Iterator[tuple[int, int, float]]:
+    """(row of `left`, row of `right`, cosine) of the `k` highest cosines; ties by the row."""
+    rows = max(1, _BLOCK_CELLS // right.shape[0])
+    for start in range(0, left.shape[0], rows):
+        block = left[start : start + rows] @ right.T
+        for row, cosines in enumerate(block if isinstance(block, np.ndarray) else block.toarray()):
+            columns = np.flatnonzero(cosines >= least)
+            order = columns[np.lexsort((columns, -np.round(cosines[columns], 6)))][:k]
+            yield from ((start + row, int(n), min(1.0, float(cosines[n]))) for n in order)
 
 
 def index_entities(reader: GraphReader, without: Iterable[str] = ()) -> EntityIndex:

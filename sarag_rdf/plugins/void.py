@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
 import pyoxigraph as ox
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import namespace, sha256_hex
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.ports import Change
 from sarag_rdf.base.redaction import holds_password
 from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD, Term
 from sarag_rdf.building.link_records import read_links
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import GraphReader, Part
-from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
-from sarag_rdf.graph.parts import COMPLETE, Imported, imported_graphs
+from sarag_rdf.graph.metadata import CURATED_PROPERTIES, checked_iri
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.kg.rdf_export import (
@@ -100,7 +100,7 @@ class Description:
         if not any(triple.predicate == DCTERMS.title for triple in statements):
             self._add(self.node, (DCTERMS.title, Literal(f"Knowledge graph {base}")))
         figures = self._count(ExportParts())
-        self._add_figures(self.node, figures)
+        self._add_figures(self.node, figures, ())
         self._add(self.node, *((VOID.exampleResource, NamedNode(e)) for e in figures.examples))
         for vocabulary in sorted({namespace(i) for i in (*figures.properties, *figures.classes)}):
             self._add(self.node, (VOID.vocabulary, NamedNode(vocabulary)))
@@ -109,24 +109,35 @@ class Description:
         store = self._reader.store
         return count(sorted_triples(store, select_graphs(store, self._reader.minter, parts)))
 
-    def _add_figures(self, node: NamedNode, figures: DatasetFigures) -> None:
-        self._add(
-            node,
-            (VOID.triples, _count(figures.triples)),
-            (VOID.distinctSubjects, _count(figures.subjects)),
-            (VOID.distinctObjects, _count(len(figures.objects))),
-            (VOID.properties, _count(len(figures.properties))),
-            (VOID.classes, _count(len(figures.classes))),
-        )
-        if figures.entities:
-            self._add(node, (VOID.entities, _count(figures.entities)))
-        if node != self.node:
+    def _add_figures(
+        self, node: NamedNode, figures: DatasetFigures, partitions: tuple[str, ...] | None = None
+    ) -> None:
+        """Counts of a data set; `partitions` begin the nodes of those by class and property."""
+        counts = {
+            VOID.triples: figures.triples,
+            VOID.distinctSubjects: figures.subjects,
+            VOID.distinctObjects: figures.objects,
+            VOID.properties: len(figures.properties),
+            VOID.classes: len(figures.classes),
+            VOID.entities: figures.entities or None,
+        }
+        self._add(node, *((p, _count(n)) for p, n in counts.items() if n is not None))
+        if partitions is None:
             return
         for name, instances in figures.classes.items():
-            self._class_partition(node, self._part("class", name), name, instances)
-        for name, partition in figures.properties.items():
-            counts = (partition.triples, partition.subjects, len(partition.objects))
-            self._property_partition(node, self._part("property", name), name, counts)
+            part = self._part(*partitions, "class", name)
+            self._add(node, (VOID.classPartition, part))
+            self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(instances)))
+        for name, (triples, subjects, objects) in figures.properties.items():
+            part = self._part(*partitions, "property", name)
+            self._add(node, (VOID.propertyPartition, part))
+            self._add(
+                part,
+                (VOID.property, NamedNode(name)),
+                (VOID.triples, _count(triples)),
+                (VOID.distinctSubjects, _count(subjects)),
+                (VOID.distinctObjects, _count(objects)),
+            )
 
     def subsets(self) -> None:
         """Subsets: evidence, traversed graph, links, each ontology, each imported graph."""
@@ -147,42 +158,16 @@ class Description:
         for imported in imported_graphs(self._reader):
             if imported.state == COMPLETE:
                 node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")
-                self._imported(node, imported)
-
-    def _imported(self, node: NamedNode, imported: Imported) -> None:
-        """Triples, class and property partitions of an imported graph, counted by SPARQL."""
-        use = schema_use(self._reader, imported.graph, with_ends=False)
-        triples = sum(property_.statements for property_ in use.properties)
-        self._add(
-            node,
-            (VOID.triples, _count(triples)),
-            (VOID.properties, _count(len(use.properties))),
-            (VOID.classes, _count(len(use.classes))),
-        )
-        for class_ in use.classes:
-            part = self._part("imported", imported.name, "class", class_.iri)
-            self._class_partition(node, part, class_.iri, class_.instances)
-        for property_ in use.properties:
-            part = self._part("imported", imported.name, "property", property_.iri)
-            counts = (property_.statements, property_.subjects, property_.objects)
-            self._property_partition(node, part, property_.iri, counts)
-
-    def _class_partition(self, node: NamedNode, part: NamedNode, name: str, size: int) -> None:
-        self._add(node, (VOID.classPartition, part))
-        self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(size)))
-
-    def _property_partition(
-        self, node: NamedNode, part: NamedNode, name: str, counts: tuple[int, int, int]
-    ) -> None:
-        """`counts` are those of triples, distinct subjects and distinct objects."""
-        self._add(node, (VOID.propertyPartition, part))
-        self._add(
-            part,
-            (VOID.property, NamedNode(name)),
-            (VOID.triples, _count(counts[0])),
-            (VOID.distinctSubjects, _count(counts[1])),
-            (VOID.distinctObjects, _count(counts[2])),
-        )
+                use = schema_use(self._reader, imported.graph, with_ends=False)
+                figures = DatasetFigures(
+                    sum(each.statements for each in use.properties),
+                    classes={each.iri: each.instances for each in use.classes},
+                    properties={
+                        each.iri: (each.statements, each.subjects, each.objects)
+                        for each in use.properties
+                    },
+                )
+                self._add_figures(node, figures, ("imported", imported.name))
 
     def _subset(self, node: NamedNode, title: str) -> NamedNode:
         self._add(self.node, (VOID.subset, node))
@@ -231,7 +216,18 @@ class Description:
         """A downloadable file."""
         node, url = self._part("distribution", dump.url), checked_iri(dump.url)
         self._add(self.node, (DCAT.distribution, node), (VOID.dataDump, url))
-        self._add(node, *_distribution(dump, url))
+        media_type = NamedNode(_MEDIA_TYPE + dump.media_type)
+        self._add(
+            node,
+            (RDF.type, DCAT.Distribution),
+            (DCAT.downloadURL, url),
+            (DCAT.accessURL, url),
+            (DCAT.mediaType, media_type),
+        )
+        if dump.size is not None:
+            # DCAT 3 requires xsd:nonNegativeInteger.
+            size = Literal(str(dump.size), datatype=XSD.nonNegativeInteger)
+            self._add(node, (DCAT.byteSize, size))
         if dump.sha256:
             checksum = self._part("checksum", dump.url)
             self._add(node, (SPDX.checksum, checksum))
@@ -262,16 +258,6 @@ class Description:
         )
 
 
-def _distribution(dump: Dump, url: NamedNode) -> Iterator[PropertyValue]:
-    yield RDF.type, DCAT.Distribution
-    yield DCAT.downloadURL, url
-    yield DCAT.accessURL, url
-    yield DCAT.mediaType, NamedNode(_MEDIA_TYPE + dump.media_type)
-    if dump.size is not None:
-        # DCAT 3 requires xsd:nonNegativeInteger.
-        yield DCAT.byteSize, Literal(str(dump.size), datatype=XSD.nonNegativeInteger)
-
-
 def _count(number: int) -> Literal:
     return Literal(str(number), datatype=XSD.integer)
 
@@ -280,60 +266,52 @@ _EXAMPLES = 3
 
 
 @dataclass(slots=True)
-class PartitionFigures:
-    """Counts of the triples with one property, and their distinct subjects and objects."""
-
-    triples: int = 0
-    subjects: int = 0
-    objects: set[bytes] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class DatasetFigures:
-    """Counts of distinct triples; `examples` are the entities with the most links."""
+    """Counts of distinct triples, by class, and by property with its subjects and objects.
 
-    triples: int = 0
-    subjects: int = 0
+    The numbers of distinct subjects and objects are None if they are not known; `examples` are the
+    entities with the most links.
+    """
+
+    triples: int
+    subjects: int | None = None
+    objects: int | None = None
     entities: int = 0
-    objects: set[bytes] = field(default_factory=set)
-    properties: dict[str, PartitionFigures] = field(default_factory=dict)
-    classes: Counter[str] = field(default_factory=Counter)
-    examples: list[str] = field(default_factory=list)
+    properties: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    classes: Mapping[str, int] = field(default_factory=dict)
+    examples: Sequence[str] = ()
 
 
 def count(triples: Iterable[ox.Triple]) -> DatasetFigures:
     """Count unique triples that are sorted by subject."""
-    figures = DatasetFigures()
+    number, subjects, entities = Counter[str](), Counter[str](), 0
+    objects: defaultdict[str, set[bytes]] = defaultdict(set)
+    classes, count_of_subjects = Counter[str](), 0
     best: list[tuple[int, str]] = []
     for subject, group in groupby(triples, key=lambda triple: triple.subject):
-        listed = list(group)
-        figures.subjects += 1
-        figures.triples += len(listed)
-        links = _count_subject(figures, listed)
-        if links is not None:
-            figures.entities += 1
+        links, is_entity, predicates = 0, False, set()
+        count_of_subjects += 1
+        for triple in group:
+            predicates.add(triple.predicate.value)
+            number[triple.predicate.value] += 1
+            objects[triple.predicate.value].add(_term_digest(triple.object))
+            links += triple.predicate == SARAG.relatedTo
+            if triple.predicate == RDF.type and isinstance(triple.object, ox.NamedNode):
+                classes[triple.object.value] += 1
+                is_entity = is_entity or triple.object == SARAG.Entity
+        subjects.update(predicates)
+        if is_entity:
+            entities += 1
             best = sorted([*best, (-links, str(subject)[1:-1])])[:_EXAMPLES]
-    figures.examples = [name for _, name in best]
-    return figures
-
-
-def _count_subject(figures: DatasetFigures, triples: Iterable[ox.Triple]) -> int | None:
-    """Count the triples of one subject; returns its number of links if it is an entity."""
-    predicates: set[str] = set()
-    links, is_entity = 0, False
-    for triple in triples:
-        name, mark = triple.predicate.value, _term_digest(triple.object)
-        partition = figures.properties.setdefault(name, PartitionFigures())
-        partition.triples += 1
-        partition.subjects += name not in predicates
-        partition.objects.add(mark)
-        predicates.add(name)
-        figures.objects.add(mark)
-        links += triple.predicate == SARAG.relatedTo
-        if triple.predicate == RDF.type and isinstance(triple.object, ox.NamedNode):
-            figures.classes[triple.object.value] += 1
-            is_entity = is_entity or triple.object == SARAG.Entity
-    return links if is_entity else None
+    return DatasetFigures(
+        number.total(),
+        count_of_subjects,
+        len(set[bytes]().union(*objects.values())),
+        entities,
+        {name: (number[name], subjects[name], len(objects[name])) for name in number},
+        classes,
+        [name for _, name in best],
+    )
 
 
 def _term_digest(term: object) -> bytes:
@@ -378,71 +356,22 @@ def dump_of(text: str) -> Dump:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-@dataclass(frozen=True)
-class DatasetMetadata(Options):
-    """Metadata that users set; None leaves a value unchanged, and an empty text removes it."""
+@dataclass(frozen=True, kw_only=True)
+class VoidOptions(Options):
+    """What a description adds to the graph; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``."""
 
-    name = "a description"
-    title: str | None = option(None, "Title of the dataset.")
-    description: str | None = option(None, "Description of the dataset, in a sentence or two.")
-    license: str | None = option(None, "IRI of the licence.")
-    publisher: str | None = option(None, "IRI or name of the publisher.")
-    homepage: str | None = option(None, "IRI of the home page.")
+    name = "void"
+    dumps: tuple[str, ...] = option((), "Downloadable files, with their formats.", flag=None)
+    endpoint: str = option("", "URL of the SPARQL endpoint.", flag=None)
+    files: tuple[Dump, ...] = field(init=False, default=())
 
-
-_METADATA = {
-    **{name: DCTERMS[name] for name in ("title", "description", "license", "publisher")},
-    "homepage": FOAF.homepage,
-}
-"""Field of `DatasetMetadata` -> its property."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "files", tuple(map(dump_of, self.dumps)))
 
 
-def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:
-    """Replace metadata of the data set. Raises `UsageError` for a value that must be an IRI."""
-    graph = NamedNode(reader.minter.meta_graph)
-    node = NamedNode(reader.minter.knowledge_graph)
-    stored_quads = set(reader.store.quads(reader.minter.meta_graph))
-    old: set[Quad] = set()
-    new: set[Quad] = set()
-    for name, predicate in _METADATA.items():
-        value = getattr(metadata, name)
-        if value is None:
-            continue
-        before = {q for q in stored_quads if q.subject == node and q.predicate == predicate}
-        old |= before | {q for q in stored_quads for b in before if q.subject == b.object}
-        if not value:
-            continue
-        term = _value_term(predicate, value, reader)
-        new.add(Quad(node, predicate, term, graph))
-        if predicate == DCTERMS.publisher and not _is_iri(value):
-            assert isinstance(term, NamedNode)  # noqa: S101 - a publisher is a node
-            new.add(Quad(term, RDF.type, FOAF.Agent, graph))
-            new.add(Quad(term, FOAF.name, Literal(value), graph))
-    if old != new:
-        deleted, inserted = (tuple(sorted(quads, key=str)) for quads in (old - new, new - old))
-        change = Change((), deleted, inserted)
-        reader.store.apply(with_curated_revision(reader, change))
+def _write(graph: ExportedGraph, output: IO[bytes], options: VoidOptions) -> None:
+    output.write(describe(graph.read_any(()), options.files, options.endpoint))
 
 
-def _value_term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:
-    if predicate in (DCTERMS.title, DCTERMS.description):
-        return Literal(value)
-    if predicate == DCTERMS.publisher and not _is_iri(value):
-        return NamedNode(f"{reader.minter.knowledge_graph}/publisher")
-    return checked_iri(value)
-
-
-def _is_iri(value: str) -> bool:
-    """Whether a publisher is given by its IRI, and not by its name, which may have a colon."""
-    return "://" in value
-
-
-def checked_iri(text: str) -> NamedNode:
-    """The IRI for a text; raises `UsageError` if it is not an absolute IRI."""
-    if "://" in text:
-        with suppress(ValueError):
-            return NamedNode(text)
-    raise UsageError(
-        f"'{text}' is not an absolute IRI: give one such as "
-        "https://creativecommons.org/licenses/by/4.0/"
-    )
+EXPORTER = Exporter(_write, VoidOptions)

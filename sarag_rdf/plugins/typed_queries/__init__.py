@@ -1,0 +1,1 @@
+"""The reasoner ``sparql-typed``: a model writes the question as patterns in terms of a schema."""
