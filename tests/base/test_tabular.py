@@ -90,7 +90,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 def test_no_file_is_read_beyond_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    for module in ("base.files", "extraction.openie", "plugins.tables.mapping"):
+    for module in ("base.files", "plugins.openie", "plugins.tables.mapping"):
         monkeypatch.setattr(f"sarag_rdf.{module}.MAX_BYTES", 1 << 20)
     name, read = READERS[kind]
     path = tmp_path / name
