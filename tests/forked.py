@@ -120,7 +120,8 @@ def _serve(control: socket.socket) -> None:
         if not request:
             sys.exit()
         if os.fork() == 0:
-            return _become(control, json.loads(request), *files)
+            _become(control, json.loads(request), *files)
+            return
         for number in files:
             os.close(number)
         _reap()
