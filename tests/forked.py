@@ -49,7 +49,7 @@ class Forked:
     """A command that was started, as far as it is like `subprocess.Popen`."""
 
     def __init__(self, wire: socket.socket) -> None:
-        self._wire = wire.makefile("rb")
+        self._wire = wire.makefile("rb", buffering=0)  # so that `select` sees what is unread
         wire.close()
         self.pid = int(self._wire.readline())
         self.returncode: int | None = None
