@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
+from sarag_rdf.building import commit, index_run
 from sarag_rdf.cli.main import main
 from sarag_rdf.documents.language import detect
 from tests.command import ROOT, Result, environment
@@ -41,6 +42,8 @@ _IMPORTED = (
     "tqdm",
     "scipy.sparse.csgraph",
 )
+COMMIT = "TEST_COMMIT_DOCUMENTS"
+"""A variable: how many documents a command adds or removes in a commit."""
 _MOST = 1 << 20
 """The maximum length of a request."""
 
@@ -154,6 +157,8 @@ def _become(
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
     os.environ.clear()
     os.environ.update(variables)
+    if COMMIT in variables:
+        index_run.COMMIT_DOCUMENTS = commit.COMMIT_REMOVALS = int(variables[COMMIT])
     os.chdir(folder)
     sys.argv = [str(ROOT / "sarag_rdf" / "__main__.py"), *arguments]
 

@@ -31,8 +31,6 @@ from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
-from tests.fault_server import playing
-from tests.sample_graph import embeddings as vectors
 
 pytestmark = pytest.mark.guide
 
@@ -271,7 +269,7 @@ def write(path: Path, value: object) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files that the pages name, as the working folder; no model is asked."""
     (tmp_path / "examples" / "corpus").mkdir(parents=True)
     for path in sorted((ROOT / "examples" / "corpus").rglob("*.md"))[::4]:
@@ -309,10 +307,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     embed = HashEmbedder().embed
     monkeypatch.setattr(SentenceTransformerEmbedder, "embed", lambda _, texts: embed(texts))
     monkeypatch.setattr(registry, "make_llm", lambda *_: First())
-    with playing(vectors) as server:  # for what a benchmark starts
-        monkeypatch.setenv("SARAG_EMBEDDER", "openai:any")
-        monkeypatch.setenv("SARAG_BASE_URL", server.base_url)
-        yield tmp_path
+    return tmp_path
 
 
 def run(words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
