@@ -154,7 +154,8 @@ executed = set()
 def profile(frame, event, argument):
     code = frame.f_code
     is_function = code.co_flags & 0x2 and code.co_name[0] != "<"
-    if event == "call" and is_function and "/sarag_rdf/" in code.co_filename:
+    is_ours = "/sarag_rdf/" in code.co_filename and code.co_filename.endswith(".py")
+    if event == "call" and is_function and is_ours:
         executed.add(code.co_filename)
 sys.setprofile(profile); threading.setprofile(profile)
 from sarag_rdf.cli.main import main
