@@ -64,18 +64,16 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     ``https://example.org/kg/``. over: the parts that are searched, ``documents`` or names of
     imported graphs; none means all that there are, with the links between them. embedder: a
     model's name or path (sentence-transformers) or ``openai:MODEL``, either with prompts as
-    ``MODEL?query=TEXT&passage=TEXT``, or an object; default
-    all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model
-    answers, for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None
-    for none. llm: an object instead of an endpoint. engine: what takes the steps of activation,
-    ``memory`` (arrays, kept between runs) or ``sparql`` (queries for each step); ``auto`` is memory
-    for a folder, SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's
-    own cache: a callable that is given a name of the parts that are searched (``documents``, or 16
-    digits of a digest; the same for all graphs) and the `VectorStore` of
-    `sarag_rdf.graph.vectors.vector_store` that would be used, and returns the one to be used.
-    It may be called often.
-    ``examples/qdrant_vectors.py`` is one. keep_vectors: whether vectors of questions are added to
-    the graph's cache; if not, the latest of them are held in memory. facts: the graph whose
+    ``MODEL?query=TEXT&passage=TEXT``, or an object; default all-MiniLM-L6-v2, or what the graph was
+    embedded with. endpoint: where a language model answers, for `ask` and for the ``llm``
+    extractor; by default what OPENAI_BASE_URL names, None for none. llm: an object instead of an
+    endpoint. engine: what takes the steps of activation, ``memory`` (arrays, kept between runs) or
+    ``sparql`` (queries for each step); ``auto`` is memory for a folder, SPARQL behind an endpoint.
+    vectors: where vectors are kept, if not in the graph's own cache: a callable that is given a
+    name of the parts that are searched (``documents``, or 16 digits of a digest; the same for all
+    graphs) and the `VectorStore` (`sarag_rdf.graph.vectors.vector_store`) that would be used, and
+    returns the one to be used; ``examples/qdrant_vectors.py`` is one. keep_vectors: whether vectors
+    of questions are cached; if not, the latest are held in memory. facts: the graph whose
     statements ``kg-infused`` selects: a part (``documents``, the name of an imported graph), the
     URL of a SPARQL endpoint, or a `SparqlEndpoint`; default what is searched. An imported graph
     that is named here is searched only if `over` names it. progress: shows how far searches are

@@ -157,14 +157,15 @@ class Option:
             return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
         if self.kind in (bool, str, Path):
             return isinstance(value, self.kind) and value in (self.choices or (value,))
+        number: Any = value
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
             return False
         return (
-            (isinstance(value, Integral) or math.isfinite(value))
-            and (self.ge is None or value >= self.ge)
-            and (self.gt is None or value > self.gt)
-            and (self.le is None or value <= self.le)
-            and (self.lt is None or value < self.lt)
+            (isinstance(number, Integral) or math.isfinite(number))
+            and (self.ge is None or number >= self.ge)
+            and (self.gt is None or number > self.gt)
+            and (self.le is None or number <= self.le)
+            and (self.lt is None or number < self.lt)
         )
 
 

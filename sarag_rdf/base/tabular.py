@@ -97,8 +97,8 @@ def read_table(path: Path, required: Sequence[str], what: str = "a review table"
     for number, cells in enumerate(lines[1:], comments.count("\n") + 2):
         texts = [read_cell(cell) for cell in cells]
         if any(texts[len(names) :]):
-            error = f"{len(cells)} cells for {len(names)} columns: quote cells with delimiters"
-            raise_for_rows(path, [f"row {number}, {error}"])
+            problem = f"{len(cells)} cells for {len(names)} columns: quote cells with delimiters"
+            raise_for_rows(path, [f"row {number}, {problem}"])
         if any(texts):
             rows.append(TableRow(number, dict(zip(names, texts, strict=False))))
     return rows

@@ -169,8 +169,8 @@ class _PathReader:
             try:
                 is_folder = stat.S_ISDIR(path.stat().st_mode)
             except (OSError, ValueError) as error:
-                is_system = isinstance(error, OSError)
-                reason = read_error(error) if is_system else "is not a valid path: correct it"
+                reason = "is not a valid path: correct it"
+                reason = read_error(error) if isinstance(error, OSError) else reason
                 yield Read(InputProblem(display_path(path), reason), path, key)
                 continue
             if is_folder:
@@ -209,8 +209,8 @@ class _PathReader:
         try:
             yield from self._outcomes(path, key, name)
         except (UnreadableError, OSError) as error:
-            is_system = isinstance(error, OSError)
-            yield InputProblem(name, read_error(error) if is_system else str(error))
+            reason = read_error(error) if isinstance(error, OSError) else str(error)
+            yield InputProblem(name, reason)
 
     def _outcomes(self, path: Path, key: str, name: str) -> Iterator[ReadOutcome]:
         form = _format_of(path, name)

@@ -54,8 +54,8 @@ def schema_use(
     if names is None:
         names = [row[0].value for row in source.rows("properties-used")]
     counts = {
-        property_.value: [int(number.value) for number in numbers]
-        for property_, *numbers in source.rows_for("property-counts", names)
+        property_.value: (int(statements.value), int(subjects.value), int(objects.value))
+        for property_, statements, subjects, objects in source.rows_for("property-counts", names)
     }
     used = counts if with_ends else ()
     domains = _term_counts(source, used, "subject-classes")

@@ -406,7 +406,9 @@ class OpenAIEmbedder:
                 f"the endpoint gave {number} embeddings for {count} texts: "
                 f"is '{self._model}' an embedding model?"
             )
-        vectors = {str(getattr(e, "index", None)): getattr(e, "embedding", None) for e in data}
+        vectors: dict[str, Any] = {
+            str(getattr(each, "index", None)): getattr(each, "embedding", None) for each in data
+        }
         sizes = {
             len(v) if isinstance(v, list) and all(map(_is_number, v)) else 0
             for v in vectors.values()

@@ -273,8 +273,8 @@ def collected(stream: Iterable[ChatCompletionChunk], seen: Seen) -> ChatCompleti
         raise CutReplyError("it ended before the reply did")
     message = {"role": "assistant", "content": text or None, "refusal": refusal or None}
     choices = [{"index": 0, "finish_reason": finish, "message": message, "logprobs": None}]
-    whole = {"id": last.id, "created": last.created, "model": last.model, "usage": usage}
-    return ChatCompletion.construct(object="chat.completion", choices=choices, **whole)
+    whole: dict[str, Any] = {"id": last.id, "created": last.created, "model": last.model}
+    return ChatCompletion.construct(object="chat.completion", choices=choices, usage=usage, **whole)
 
 
 def _defused(messages: list[_Message]) -> list[_Message]:

@@ -441,7 +441,7 @@ def parse_triples(file: InputFile, options: RdfReadOptions, genid: str) -> Itera
 
 
 def triple_blocks(
-    triples: Iterable[ox.Triple | ox.Quad],
+    triples: Iterable[Any],
     size: int,
     position: Callable[[], int],
     format_: ox.RdfFormat = ox.RdfFormat.N_TRIPLES,
@@ -486,8 +486,8 @@ class Skolemizer:
     def quads(self, quads: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
         """The quads without blank nodes."""
         for quad in quads:
-            triple = _replaced(quad.triple, self._skolem)
-            yield ox.Quad(*triple, self._skolem(quad.graph_name))
+            subject, predicate, object_ = _replaced(quad.triple, self._skolem)
+            yield ox.Quad(subject, predicate, object_, self._skolem(quad.graph_name))
 
     def restored(self, triple: ox.Triple) -> ox.Triple:
         """The triple with blank nodes for Skolem IRIs of this base."""

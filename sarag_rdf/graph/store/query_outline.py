@@ -455,7 +455,7 @@ def nearest(iri: str, kind: str, known: Vocabulary) -> list[str]:
     names: dict[str, list[str]] = {}
     for other, (other_kind, labels) in sorted(known.items()):
         if other_kind == kind:
-            for name in map(str.casefold, {plain_words(other), *labels}):
+            for name in {word.casefold() for word in (plain_words(other), *labels)}:
                 names.setdefault(name, []).append(other)
     closest = get_close_matches(plain_words(iri).casefold(), sorted(names), 1)
     return names[closest[0]][:MOST_SUGGESTED] if closest else []

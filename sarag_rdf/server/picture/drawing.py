@@ -41,8 +41,7 @@ _ROLES: dict[Role, str] = {
     "carried": "Passed activation to another node",
     "plain": "Other relationship",
 }
-FONTS: Final = tuple(sorted((Path(__file__).parent / "fonts").glob("*.ttf")))
-"""DejaVu Sans in two weights, as TrueType files."""
+FONTS: Final = tuple(sorted((Path(__file__).parent / "fonts").glob("DejaVuSans*.ttf")))
 _ZOOM: Final = 1.5
 """Pixels of the PNG per pixel of the SVG."""
 
