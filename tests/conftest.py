@@ -1,6 +1,8 @@
 """What all tests share; none of them waits for a hub of models."""
 
 import os
+import re
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -32,6 +34,26 @@ MARKED_FOLDERS = {
 }
 """Folders whose tests all have a marker."""
 
+UNMARKED = "tests.servers"
+"""Files that import it may have tests with Virtuoso, which a fixture marks."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where tests with some markers are wanted, files that name none of them are not imported."""
+    wanted = set(re.findall(r"\w+", config.option.markexpr)) - {"or"}
+    if not wanted or wanted & {"and", "not"} or collection_path.is_dir():
+        return None
+    return not names_marker(collection_path, frozenset(wanted)) or None
+
+
+@cache
+def names_marker(file: Path, markers: frozenset[str]) -> bool:
+    """Whether there may be tests with one of these markers in a file."""
+    if file.parent in MARKED_FOLDERS:
+        return MARKED_FOLDERS[file.parent].name in markers
+    text = file.read_text("utf-8") if file.suffix == ".py" else ""
+    return any(name in text for name in (*markers, UNMARKED))
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -42,6 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.llm)
         if uses_virtuoso(item):
             item.add_marker(pytest.mark.virtuoso)
+            assert names_marker(item.path, frozenset(["virtuoso"])), item
 
 
 def uses_virtuoso(item: pytest.Item) -> bool:

@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
+from sarag_rdf.building import commit, index_run
 from sarag_rdf.cli.main import main
 from sarag_rdf.documents.language import detect
 from tests.command import ROOT, Result, environment
@@ -30,7 +31,7 @@ _IMPORTED = (
     "sarag_rdf.cli.exchange_commands",
     "sarag_rdf.cli.ontology_commands",
     "sarag_rdf.cli.question_commands",
-    "sarag_rdf.extraction.openie",
+    "sarag_rdf.plugins.openie",
     "sarag_rdf.kg.fsck",
     "sarag_rdf.building.graph_import",
     "sarag_rdf.kg.graph",
@@ -41,6 +42,8 @@ _IMPORTED = (
     "tqdm",
     "scipy.sparse.csgraph",
 )
+COMMIT = "TEST_COMMIT_DOCUMENTS"
+"""A variable: how many documents a command adds or removes in a commit."""
 _MOST = 1 << 20
 """The maximum length of a request."""
 
@@ -49,7 +52,7 @@ class Forked:
     """A command that was started, as far as it is like `subprocess.Popen`."""
 
     def __init__(self, wire: socket.socket) -> None:
-        self._wire = wire.makefile("rb")
+        self._wire = wire.makefile("rb", buffering=0)  # so that `select` sees what is unread
         wire.close()
         self.pid = int(self._wire.readline())
         self.returncode: int | None = None
@@ -120,7 +123,8 @@ def _serve(control: socket.socket) -> None:
         if not request:
             sys.exit()
         if os.fork() == 0:
-            return _become(control, json.loads(request), *files)
+            _become(control, json.loads(request), *files)
+            return
         for number in files:
             os.close(number)
         _reap()
@@ -153,6 +157,8 @@ def _become(
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
     os.environ.clear()
     os.environ.update(variables)
+    if COMMIT in variables:
+        index_run.COMMIT_DOCUMENTS = commit.COMMIT_REMOVALS = int(variables[COMMIT])
     os.chdir(folder)
     sys.argv = [str(ROOT / "sarag_rdf" / "__main__.py"), *arguments]
 

@@ -60,6 +60,8 @@ WITHOUT = ("--chromium", "--package")
 """A browser has tests of its own, and the library's files stay as they are."""
 FIRST_OF = ("--ontologies",)
 """Options with a list, of which the first value is enough."""
+REVISION = re.compile("[0-9a-f]{7}")
+"""Of several revisions, too."""
 URL = "http://127.0.0.1:9/v1"
 
 
@@ -105,7 +107,8 @@ def smallest(words: Sequence[str]) -> list[str]:
         limit = SMALLEST.get(option)
         small = str(min(int(word), limit)) if limit and word.isdecimal() else word
         small = word.partition(",")[0] if option in FIRST_OF else small
-        if [small] != values[-1:] and word not in WITHOUT:
+        is_further = REVISION.fullmatch(word) and REVISION.fullmatch(values[-1])
+        if [small] != values[-1:] and word not in WITHOUT and not is_further:
             values.append(URL if word == "URL" else small)
     return values
 

@@ -179,14 +179,15 @@ def test_instructions_in_documents_stay_between_the_lines(reasoner: str) -> None
 
 SMALL = {
     "single": "single:brief=true",
-    "cot": "cot:steps=2:max_tokens=250",
+    "cot": "cot:steps=1:max_tokens=100",
     "decompose": "decompose:most=1:brief=true",
     "self-ask": "self-ask:steps=1:max_tokens=150",
     "self-rag": "self-rag:passages=2:max_tokens=100",
     "deepnote": "deepnote:steps=1:passages=1:max_tokens=100",
-    "kg-infused": "kg-infused:rounds=1:seeds=1:expansion=false:max_tokens=100",
+    "kg-infused": "kg-infused:rounds=1:seeds=1:expansion=false:max_tokens=60",
+    "dotrag": "dotrag:t=1:documents=2:statements=3:max_tokens=60",
 }
-"""Settings that keep it short; of others 250 tokens a reply."""
+"""Settings that keep it short; of others 100 tokens a reply."""
 
 
 @EACH
@@ -195,7 +196,7 @@ def test_real_server(reasoner: str, llm_server: str) -> None:
     endpoint = ModelEndpoint(llm_server, "smollm2", timeout=100)
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=endpoint) as kg:
         kg.index(SOURCES, extractor=CapitalExtractor())
-        small = SMALL.get(reasoner, f"{reasoner}:max_tokens=250")
+        small = SMALL.get(reasoner, f"{reasoner}:max_tokens=100")
         try:
             answer = kg.ask(QUESTION, reasoner=small, context="selected", budget=60)
         except TruncatedReplyError:

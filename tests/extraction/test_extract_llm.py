@@ -436,7 +436,7 @@ class Tight:
 
 def test_extraction_with_a_real_server_ends(llm_server: str) -> None:
     llm = OpenAILLM(base_url=llm_server, model="smollm2", max_retries=0, timeout=60)
-    extractor = LLMExtractor(Tight(llm), options=LLMOptions(max_tokens=160))
+    extractor = LLMExtractor(Tight(llm), options=LLMOptions(max_tokens=100))
     begun = time.monotonic()
     try:
         [found] = list(extractor.extract([document()]))

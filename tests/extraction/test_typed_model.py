@@ -474,7 +474,7 @@ def test_with_a_real_server_every_statement_conforms(llm_server: str) -> None:
     built = LLMExtractor(
         llm,
         1,
-        LLMOptions(max_tokens=400, shots=1),
+        LLMOptions(max_tokens=120, shots=1),
         schema=SCHEMA,
         embedder=HashEmbedder(),
         examples=EXAMPLES,

@@ -11,10 +11,9 @@ from tests.command import ROOT
 from tests.faults.corpus import openie_corpus, triples
 from tests.forked import run_forked
 
-DOCUMENTS = 140
-"""Two commits of the indexer."""
-OLD_DOCUMENTS = 262
-"""Two commits of what removes documents."""
+COMMIT_DOCUMENTS = 40
+DOCUMENTS = 100
+"""Three commits, and as many to remove."""
 _SPACY = ("warsaw.md", "vistula.md", "marie-curie.md", "gdansk.md", "ulm.md", "danube.md")
 OPENIE = ("--extractor", "openie:openie.json")
 
@@ -62,12 +61,12 @@ def _changed_documents(work: Path, sarag: Sarag) -> None:
 
 
 def _old_documents(work: Path, sarag: Sarag) -> None:
-    openie_corpus(work, count=OLD_DOCUMENTS + 8, old=OLD_DOCUMENTS)
+    openie_corpus(work, count=DOCUMENTS + 8, old=DOCUMENTS)
     sarag("index", "docs", *OPENIE)
 
 
 def _other_folder(work: Path, sarag: Sarag) -> None:
-    """Of 140 documents 50 are changed, 30 are gone, and 90 are new."""
+    """Of 100 documents 50 are changed, 30 are gone, and 90 are new."""
     openie_corpus(work, count=DOCUMENTS)
     sarag("index", "docs", *OPENIE)
     openie_corpus(work, count=DOCUMENTS + 90, changed=50)
@@ -115,7 +114,7 @@ _PHRASES = "phrase\tproperty\ntaught\ttaught\nmet\tmet\nwas in\twas in\n"
 
 
 def _entailed(work: Path, sarag: Sarag) -> None:
-    """Of 140 documents 40 are in the graph, with statements from which others follow."""
+    """Of 100 documents 40 are in the graph, with statements from which others follow."""
     openie_corpus(work, count=40)
     (work / "deeds.ttl").write_text(AXIOMS, encoding="utf-8")
     (work / "phrases.tsv").write_text(_PHRASES, encoding="utf-8")

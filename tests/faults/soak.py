@@ -30,7 +30,8 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.results import retrieved_to_dict
 from tests.fault_server import playing
 from tests.faults.killing import Aim, Ended, run
-from tests.faults.scenarios import QUESTIONS, SCENARIOS, Sarag, Scenario
+from tests.faults.scenarios import COMMIT_DOCUMENTS, QUESTIONS, SCENARIOS, Sarag, Scenario
+from tests.forked import COMMIT
 from tests.sample_graph import embeddings
 
 Graphs = Mapping[str, frozenset[str]]
@@ -263,7 +264,11 @@ def _expect(holds: bool, otherwise: str) -> None:
 def soaking(seed: int, scenarios: Sequence[Scenario]) -> Iterator[Soak]:
     """A soak in a folder of its own, with a server of embeddings."""
     with tempfile.TemporaryDirectory(prefix="sarag-soak-") as name, playing(embeddings) as server:
-        env = {"SARAG_BASE_URL": server.base_url, "SARAG_EMBEDDER": "openai:one"}
+        env = {
+            "SARAG_BASE_URL": server.base_url,
+            "SARAG_EMBEDDER": "openai:one",
+            COMMIT: str(COMMIT_DOCUMENTS),
+        }
         yield Soak(Path(name), env, seed, scenarios)
 
 

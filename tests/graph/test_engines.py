@@ -54,8 +54,8 @@ rdf-validate-shacl takes "1e3" for a number. There each engine has findings of i
 agree on what else is wrong, and that something is.
 """
 GRAPHS = {
-    "evidence": (EVIDENCE_SHAPES, evidence(), 5, 13),
-    "whole": (SHAPES, read((FILES / "good.ttl").read_bytes()), 11, 29),
+    "evidence": (EVIDENCE_SHAPES, evidence(), 13, 37),
+    "whole": (SHAPES, read((FILES / "good.ttl").read_bytes()), 29, 47),
 }
 """Name -> shapes, a sound graph, and of how many mutations each other engine is asked one.
 
@@ -136,8 +136,8 @@ def test_pyshacl_finds_the_same(name: str) -> None:
         refused += found is None
         if found is not None:
             assert_same(shapes, label, data, found, strict=False)
-    assert len(texts) > 100
-    assert refused < len(texts) / 50
+    assert len(texts) > 30
+    assert refused <= len(texts) / 20
 
 
 @pytest.mark.interop
@@ -145,7 +145,7 @@ def test_pyshacl_finds_the_same(name: str) -> None:
 def test_rdf_validate_shacl_finds_the_same(name: str, tmp_path: Path) -> None:
     shapes, _, step, _ = GRAPHS[name]
     texts = spoiled(name, step)
-    assert len(texts) > 300
+    assert len(texts) > 100
     for label, found in rdf_validate_shacl(shapes, texts, tmp_path).items():
         assert_same(shapes, label, texts[label], found, strict=True)
 

@@ -130,7 +130,7 @@ runs = st.lists(st.lists(commits, min_size=1, max_size=3), min_size=1, max_size=
 
 
 @pytest.mark.history
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(runs)
 def test_any_history_of_runs_ends_as_one_made_afresh(
     history: list[list[tuple[dict[int, int], set[int]]]],

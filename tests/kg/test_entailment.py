@@ -98,7 +98,7 @@ def test_after_any_history_it_is_a_fresh_closure(kg: KnowledgeGraph) -> None:
     kg.ontologies.entail()
     choose, extractor = random.Random(7), TypedExtractor()
     sentences = [part for source in SOURCES for part in source.text.split(". ")]
-    for step in range(200):
+    for step in range(60):
         key = f"{choose.randrange(4)}.txt"
         if choose.random() < 0.35 and step > 3:
             if _has(kg, key):
@@ -106,7 +106,7 @@ def test_after_any_history_it_is_a_fresh_closure(kg: KnowledgeGraph) -> None:
         else:
             text = ". ".join(choose.sample(sentences, 3)).rstrip(".") + "."
             kg.index([Source(text, key=key)], extractor=extractor)
-        if step % 10 == 0 or step > 190:
+        if step % 10 == 0 or step > 50:
             with kg.session.read(latest=True) as snapshot:
                 assert entailment_errors(snapshot.own) == (set(), set())
     assert kg.fsck().in_order

@@ -212,7 +212,7 @@ def openie_extractor(tmp_path_factory: pytest.TempPathFactory) -> Extractor:
 
 
 @pytest.mark.history
-@many(60)
+@many(25)
 @given(histories(POOL), st.permutations(sorted(POOL)), st.sampled_from(COMMITS))
 def test_histories_read_by_spacy(
     folder: Path, spacy_extractor: Extractor, steps: list[Step], order: list[str], size: int
@@ -221,7 +221,7 @@ def test_histories_read_by_spacy(
 
 
 @pytest.mark.history
-@many(60)
+@many(25)
 @given(histories(POOL), st.permutations(sorted(POOL)), st.sampled_from(COMMITS))
 def test_histories_read_from_openie(
     folder: Path, openie_extractor: Extractor, steps: list[Step], order: list[str], size: int
@@ -230,7 +230,7 @@ def test_histories_read_from_openie(
 
 
 @pytest.mark.history
-@many(100)
+@many(40)
 @given(histories(NAMED), st.permutations(sorted(NAMED)), st.sampled_from(COMMITS))
 def test_histories_of_names(folder: Path, steps: list[Step], order: list[str], size: int) -> None:
     """Aliases of each other, of several, in circles: what real texts seldom have."""
@@ -238,7 +238,7 @@ def test_histories_of_names(folder: Path, steps: list[Step], order: list[str], s
 
 
 @pytest.mark.history
-@many(25)
+@many(12)
 @given(histories(NAMED))
 def test_after_each_step_everything_is_in_order(folder: Path, steps: list[Step]) -> None:
     """What is kept for searching follows each change."""

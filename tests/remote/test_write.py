@@ -157,7 +157,7 @@ def root(oxigraph: Server) -> Iterator[str]:
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("parts", [5000, 20])
+@pytest.mark.parametrize("parts", [5000, 60])
 @pytest.mark.parametrize("then", [CHANGED, SOURCES], ids=["again", "as-before"])
 def test_a_crash_anywhere_is_repaired_by_indexing_again(
     oxigraph: Server,

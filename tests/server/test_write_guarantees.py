@@ -302,7 +302,7 @@ def _drop_and_put_back(graph: str, content: str) -> Iterator[str]:
 def test_readers_see_one_revision_while_others_write(
     tmp_path: Path, endpoint: dict[str, str]
 ) -> None:
-    kg = _many(tmp_path / "kg", 40)
+    kg = _many(tmp_path / "kg", 20)
     before, contents = lines(kg), _contents(kg)
     with serving(kg, "--writable", env=endpoint) as server:
         over = threading.Event()
@@ -321,7 +321,7 @@ def test_readers_see_one_revision_while_others_write(
         with ThreadPoolExecutor(3) as pool:
             readers = [pool.submit(ask_sparql), pool.submit(ask_search), pool.submit(ask_search)]
             try:
-                for graph, content in list(contents.items())[:12]:
+                for graph, content in list(contents.items())[:8]:
                     for text in _drop_and_put_back(graph, content):
                         assert server.update(text).status == 204
                 done = run_sarag("search", "Orbis3", "--kg", kg, cwd=tmp_path, env=endpoint)
@@ -342,12 +342,12 @@ def test_readers_see_one_revision_while_others_write(
 def test_a_server_that_is_killed_while_writing_loses_nothing(
     tmp_path: Path, endpoint: dict[str, str]
 ) -> None:
-    """Killed ten times: at a random moment of a random write, each."""
+    """Killed four times: at a random moment of a random write, each."""
     kg = _many(tmp_path / "kg", 12)
     contents = _contents(kg)
     whole = {frozenset(contents) - {graph} for graph in contents} | {frozenset(contents)}
     seed = random.Random(4711)
-    for _ in range(10):
+    for _ in range(4):
         with serving(kg, "--writable", "--workers", "1", env=endpoint) as server:
             assert server.query(_TORN).json()["boolean"] is False
             assert server.ask("GET", "/search?q=Orbis3").status == 200

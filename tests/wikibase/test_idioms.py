@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sarag_rdf
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests import servers
 from tests.sample_graph import make_graph
+from tests.servers import Server
 from tests.wikibase.engines import ENGINES, by_server
 from tests.wikibase.idioms import IDIOMS, prefixed
 
@@ -37,14 +36,15 @@ def test_idioms(dump: Path, engine: str, name: str) -> None:
     assert {tuple(row[name] for name in names) for row in rows} == expected
 
 
-@pytest.fixture(scope="module", params=["oxigraph_server", "virtuoso_server"])
-def endpoint(request: pytest.FixtureRequest, dump: Path) -> Iterator[str]:
+@pytest.fixture(scope="module", params=["oxigraph", "virtuoso"])
+def endpoint(request: pytest.FixtureRequest, dump: Path) -> str:
     """A server with the export in a named graph, or in the default graph where there is one."""
-    with getattr(servers, request.param)() as server:
-        graph = "" if server.name == "oxigraph" else " <https://export.example.org/>"
-        lines = dump.read_text("utf-8").splitlines()
-        server.load("\n".join(f"{line.removesuffix('.')}{graph} ." for line in lines).encode())
-        yield server.query_url
+    server: Server = request.getfixturevalue(request.param)
+    server.clear()
+    graph = "" if server.name == "oxigraph" else " <https://export.example.org/>"
+    lines = dump.read_text("utf-8").splitlines()
+    server.load("\n".join(f"{line.removesuffix('.')}{graph} ." for line in lines).encode())
+    return server.query_url
 
 
 @pytest.mark.interop
