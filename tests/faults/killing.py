@@ -89,15 +89,15 @@ def run(
             began, events, last = _follow(process, watch, begin, aim or Aim())
         finally:
             process.kill()
-            process.wait()
+            code = process.wait()
             seconds = time.monotonic() - begin
             reading.join()
             os.close(master)
             watch.close()
         out.seek(0)
         text = out.read().decode()
-    assert aim or process.returncode != -signal.SIGKILL, f"{arguments} took too long"
-    return Ended(process.returncode, text, seen.decode(), seconds, began, events, last)
+    assert aim or code != -signal.SIGKILL, f"{arguments} took too long"
+    return Ended(code, text, seen.decode(), seconds, began, events, last)
 
 
 def _follow(
