@@ -71,7 +71,7 @@ def main() -> None:
     params.n_ctx = 8192
     params.n_parallel = 1
     params.warmup = False
-    params.cpuparams.n_threads = 2
+    params.cpuparams.n_threads = 1  # a second would wait for the first at full speed
     server = xllamacpp.Server(params)
     print("URL", server.listening_address, flush=True)
     sys.stdin.read()
