@@ -29,11 +29,6 @@ PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 # without byte code every command that a test starts would compile the package again, and more
 # threads than cores wait for each other
 unexport PYTHONDONTWRITEBYTECODE
-# the tests open thousands of stores, each of which waits for the disk: in memory, where there is room
-IN_MEMORY := $(shell test "$$(df -BG --output=avail /dev/shm 2>&1 | tail -n 1 | tr -dc 0-9)0" -ge 80 && echo /dev/shm)
-ifneq ($(IN_MEMORY),)
-test test-slow fuzz soak-readers: export TMPDIR = $(IN_MEMORY)
-endif
 test test-slow fuzz soak soak-readers: export OMP_NUM_THREADS = 1
 
 .PHONY: demo test test-slow fuzz soak soak-readers check lint format types docs image clean

@@ -38,7 +38,7 @@ from scipy.stats import kendalltau
 import sarag_rdf
 from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.base.ports import Table, Vector
+from sarag_rdf.base.ports import Matrix, Table
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.vectors.search_indexes import ExactIndex
 from sarag_rdf.kg.registry import GraphRetriever
@@ -138,8 +138,8 @@ def _untitled(graph: Graph) -> Network:
     return _changed(network, DESCRIBES, edges.take(np.array(left, dtype=np.bool_)))
 
 
-def _all_cosines(index: ExactIndex, vector: Vector) -> Floats:
-    return index.cosines(vector, np.arange(len(index))).astype(np.float64)
+def _all_vectors(index: ExactIndex) -> Matrix:
+    return index.vectors(np.arange(len(index)))
 
 
 def _rates(**values: float) -> tuple[Patch, ...]:
@@ -169,7 +169,7 @@ class Ingredient:
 
 WHOLE = Ingredient("nothing")
 EXHAUSTIVE = Ingredient(
-    "sampling of the calibration", patches=((ExactIndex, "_sampled", _all_cosines),)
+    "sampling of the calibration", patches=((ExactIndex, "_sample", property(_all_vectors)),)
 )
 INGREDIENTS = (
     Ingredient("activation", {"gain": 0.0}),
