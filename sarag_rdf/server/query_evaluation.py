@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.vocab import COMMON, PREFIXES
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
-from sarag_rdf.graph.store.sparql_syntax import dataset_clauses, inspect_query, refuse_network
+from sarag_rdf.graph.store.sparql_syntax import check_query, dataset_clauses, refuse_network
 from sarag_rdf.kg.queries import prologue_for
 from sarag_rdf.kg.rdf_export import check_rdfxml, ontology_prefixes, prefixes_under
 from sarag_rdf.server.jobs import JobReply, RequestError
@@ -98,7 +98,7 @@ def evaluate(worker: Worker, job: QueryJob) -> Any:
     text = job.text
     if job.is_bare:
         text = prologue_for(text, lambda: known_prefixes(worker)) + text
-    traits, readable = inspect_query(text), worker.readable
+    traits, readable = check_query(text), worker.readable
     named: tuple[Any, Any] = job.default_graphs, job.named_graphs
     if named != (None, None) and job.over:
         raise RequestError(400, "the dataset is named twice: by 'over' and by graph IRIs")
