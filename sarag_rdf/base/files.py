@@ -63,7 +63,11 @@ def _delete_folder(path: Path, lock: int, owner: int) -> None:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content replaces a file when the block ends without an exception."""
+    """A stream whose content replaces a file when the block ends without an exception.
+
+    It writes to ``.NAME.DIGITS.part`` beside the target, where such files that killed processes
+    left are deleted. Raises `OSError`.
+    """
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         with suppress(OSError):
             _delete_unlocked(left, left)
@@ -139,7 +143,10 @@ _ALWAYS = 64 << 20
 
 
 def unpacked(raw: IO[bytes], max_expansion: int = MAX_EXPANSION) -> IO[bytes]:
-    """The decompressed content of a file, or the file; raises `InputError` beyond the limit."""
+    """The decompressed content of a file at its start, or the file if it is not compressed.
+
+    Reading raises `InputError` beyond `max_expansion` times the size of the file, and 64 MiB.
+    """
     magic = raw.read(6)
     raw.seek(0)
     for beginning, open_compressed in _COMPRESSIONS.items():

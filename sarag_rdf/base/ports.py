@@ -144,7 +144,10 @@ class GraphStore(Protocol):
         """
 
     def select(self, text: str, key: str) -> Table:
-        """All rows of a SELECT query, in pages by `key`, an always bound variable, if need be."""
+        """All rows of a SELECT query, in pages by `key` if the store has a row limit.
+
+        `key` is a variable of the result that is always bound. Raises what `query` raises.
+        """
 
     def apply(self, change: Change) -> None:
         """Apply a change as one transaction; an endpoint applies it in several requests."""

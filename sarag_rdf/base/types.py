@@ -165,7 +165,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A relationship of the subgraph; `weight`, in [0, 1], is the factor of activation."""
+    """A relationship of the subgraph; `weight`, in [0, 1], is the factor of activation.
+
+    `similarity` is the cosine of the question and the relationship's text, in [-1, 1].
+    """
 
     relationship: str
     subject: str
@@ -385,7 +388,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A statement that a model selected from `start`, its round, order, and call in the trace."""
+    """A statement that a model selected from `start`, one of its ends.
+
+    `round` and `order` count from 1, and `order` goes on over all rounds; `call` is the place of
+    the call in the trace of the answer.
+    """
 
     statement: Statement
     start: str
