@@ -87,7 +87,7 @@ BUDGETS: dict[str, int] = {
     "cli": 3213,
     "documents": 1293,
     "extraction": 4548,
-    "graph": 6941,
+    "graph": 6948,
     "kg": 5298,
     "models": 1801,
     "retrieval": 3156,

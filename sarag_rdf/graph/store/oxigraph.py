@@ -330,20 +330,20 @@ def _abbreviate(text: str) -> str:
 
 _OPEN_FILES = Path("/proc/self/fd")
 """Where the system names the files that a process has open."""
-_DATA = re.compile(r"\d+\.(sst|log)")
-"""Names of tables, which never change, and of logs, which are only appended to."""
+_TABLE = re.compile(r"\d+\.sst")
 _ATTEMPTS = 1000
-"""At opening all files while they change; each attempt opens only those that are new."""
+"""At opening all files while they change; each attempt opens only tables that are new."""
 _DESCRIPTORS = 4
-"""File descriptors for each file: this process and RocksDB open it, for two states at a time."""
+"""File descriptors for each table: this process and RocksDB open it, for two states at a time."""
 
 
 class Checkpoint:
     """A folder with one state of a store, which can be opened until this object is deleted.
 
-    Tables and logs are links to files that this process has open, so that nothing is copied and
-    nothing need be writable. The manifest, which lists the tables of a state, is a copy. Where the
-    system does not name open files, or has no folder for temporary ones, the folder is the store's.
+    Tables are links to files that this process has open, so that they are not copied and nothing
+    need be writable. The manifest, which lists the tables of a state, is a copy, as are the logs:
+    RocksDB writes new ones over the files of old ones. Where the system does not name open files,
+    or has no folder for temporary ones, the folder is the store's.
     """
 
     def __init__(self, store: Path) -> None:
@@ -361,9 +361,9 @@ class Checkpoint:
         weakref.finalize(self, lambda opened: [*map(os.close, opened)], self._descriptors)
         manifest = _read_manifest(store)
         for _ in range(_ATTEMPTS):
-            self._open_new_files(store)
+            self._take_files(store)
             before, manifest = manifest, _read_manifest(store)
-            if manifest == before:  # a file is deleted only after a manifest without it was written
+            if manifest == before:  # no file of a state is deleted or reused before the next one
                 break
         else:
             raise BlockingIOError("the files of the store change all the time")
@@ -371,16 +371,23 @@ class Checkpoint:
         (self.folder / name).write_bytes(content)
         (self.folder / "CURRENT").write_text(f"{name}\n")
 
-    def _open_new_files(self, store: Path) -> None:
-        """Open and link the files that are not open yet."""
+    def _take_files(self, store: Path) -> None:
+        """Copy the logs, and open and link the tables that are not open yet."""
+        for path in self.folder.glob("*.log"):
+            path.unlink()
+        for path in sorted(store.glob("*.log")):
+            with suppress(FileNotFoundError):  # it belongs to no state any more
+                shutil.copyfile(path, self.folder / path.name)
         with os.scandir(store) as entries:
-            inodes = {entry.name: entry.inode() for entry in entries if _DATA.fullmatch(entry.name)}
+            tables = {
+                entry.name: entry.inode() for entry in entries if _TABLE.fullmatch(entry.name)
+            }
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        count = _DESCRIPTORS * len(inodes)
+        count = _DESCRIPTORS * len(tables)
         if resource.RLIM_INFINITY not in (soft, hard) and soft < count:
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
-        for name, _ in inodes.items() - self._inodes.items():
-            with suppress(FileNotFoundError):  # it belongs to no state any more
+        for name, _ in tables.items() - self._inodes.items():
+            with suppress(FileNotFoundError):
                 descriptor = os.open(store / name, os.O_RDONLY | os.O_CLOEXEC)
                 self._descriptors.append(descriptor)
                 self._inodes[name] = os.fstat(descriptor).st_ino
