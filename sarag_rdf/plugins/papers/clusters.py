@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
 
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.merge_rules import MergeContext, MergeRule, Nearest, proposal
@@ -69,20 +70,17 @@ def _propose_shared_alias(context: MergeContext) -> Iterator[Match]:
     which their names overlap (SA-RAG paper, section 5.3), whatever their order. Each group has one
     target, so that it is merged as a whole.
     """
+    import networkx as nx
+
     features = context.features
     owners: defaultdict[str, list[str]] = defaultdict(list)
     for entity in sorted(features.names):
         for name in features.every_name[entity] - {""}:
             owners[name].append(entity)
-    group = {entity: [entity] for entity in features.names}
-    for sharing in owners.values():
-        for other in sharing[1:]:
-            one, two = group[sharing[0]], group[other]
-            if one is not two:
-                large, small = (one, two) if len(one) >= len(two) else (two, one)
-                large += small
-                group |= dict.fromkeys(small, large)
-    for members in {id(members): members for members in group.values()}.values():
+    sharing = nx.Graph()
+    sharing.add_nodes_from(features.names)
+    sharing.add_edges_from(chain.from_iterable(map(pairwise, owners.values())))
+    for members in nx.connected_components(sharing):
         target = min(
             members,
             key=lambda e: (
@@ -90,7 +88,7 @@ def _propose_shared_alias(context: MergeContext) -> Iterator[Match]:
                 *(-len(features.texts[e]), -len(features.names[e]), e),
             ),
         )
-        for duplicate in sorted(set(members) - {target}):
+        for duplicate in sorted(members - {target}):
             overlap = features.every_name[target] & features.every_name[duplicate]
             confidence = SHARED if overlap else CHAINED
             yield proposal(target, duplicate, SEMAPV.LexicalMatching, confidence)

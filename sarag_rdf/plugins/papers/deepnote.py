@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.prompts import boolean, object_of
 from sarag_rdf.base.types import Answer, Context
-from sarag_rdf.plugins.papers.kg_infused import KgInfused, WithFacts, text_reply
+from sarag_rdf.plugins.papers.kg_infused import WithFacts, text_reply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,19 +33,14 @@ class DeepNote(WithFacts):
         2, "Number of searches that may leave the note as it is.", ge=1, le=MAX_HOPS
     )
     passages: int = option(6, "Maximum number of documents that a search adds.", ge=1, le=MAX_COUNT)
-    max_tokens: int = max_tokens_option(1024)
-
-    @property
-    def _infusion(self) -> KgInfused:
-        return KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
 
     def answer(self, talk: Conversation) -> Answer:
         """The answer cites the documents that contain it; without documents there is no note."""
         context = talk.gather(limit=self.passages).context
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
-        summary = self._infusion.summary(talk) if self.facts else ""
-        note = self._with_facts(talk, self._infusion.passage_note(talk, context), summary)
+        summary = self.infusion.summary(talk) if self.facts else ""
+        note = self._with_facts(talk, self.infusion.passage_note(talk, context), summary)
         queries, failures = [talk.question], 0
         for _ in range(self.steps):
             refined = self._refined(talk, note, queries)
@@ -60,11 +55,11 @@ class DeepNote(WithFacts):
             failures += 1
             if failures == self.failures:
                 break
-        text = self._infusion.bare_answer(talk, note)
+        text = self.infusion.bare_answer(talk, note)
         return talk.answer(text, reasoning=note, citations=citations_of(text, context))
 
     def _with_facts(self, talk: Conversation, note: str, summary: str) -> str:
-        return self._infusion.augmented(talk, None, note, summary) if summary else note
+        return self.infusion.augmented(talk, None, note, summary) if summary else note
 
     def _refined(self, talk: Conversation, note: str, queries: list[str]) -> str:
         """A query for what the note lacks; empty if it is one of the `queries`."""

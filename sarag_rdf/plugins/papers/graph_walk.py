@@ -197,16 +197,14 @@ def seeds_of(question: str, names: Mapping[str, Sequence[str]]) -> set[str]:
 
 def walked(seeds: Iterable[str], facts: Iterable[Fact], hops: int) -> dict[str, int]:
     """Entity -> hops from the nearest seed, over facts in both directions."""
-    neighbours: defaultdict[str, set[str]] = defaultdict(set)
-    for fact in facts:
-        for end in fact.ends:
-            neighbours[end].update(fact.ends)
-    reached = dict.fromkeys(seeds, 0)
-    frontier = set(reached)
-    for hop in range(1, hops + 1):
-        frontier = {n for entity in frontier for n in neighbours[entity]} - reached.keys()
-        reached |= dict.fromkeys(frontier, hop)
-    return reached
+    import networkx as nx
+
+    graph = nx.Graph(fact.ends for fact in facts)
+    starts = set(seeds)
+    graph.add_nodes_from(starts)
+    if not starts:
+        return {}
+    return dict(nx.multi_source_dijkstra_path_length(graph, starts, cutoff=hops))
 
 
 def co_occurring(

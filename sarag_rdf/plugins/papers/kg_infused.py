@@ -423,6 +423,12 @@ class WithFacts(ReasonerStrategy):
     rounds: int = option(
         2, "With facts, the maximum number of rounds that select statements.", ge=1, le=MAX_HOPS
     )
+    max_tokens: int = max_tokens_option(1024)
+
+    @property
+    def infusion(self) -> KgInfused:
+        """The stages of KG-Infused RAG, with the options of this reasoner."""
+        return KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
 
 
 def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:

@@ -15,7 +15,7 @@ from sarag_rdf.answering.single import brief_text
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation
-from sarag_rdf.plugins.papers.kg_infused import KgInfused, WithFacts
+from sarag_rdf.plugins.papers.kg_infused import WithFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +57,8 @@ class SelfAsk(WithFacts):
 
     def _looked_up(self, talk: Conversation, question: str) -> tuple[str, list[Citation]]:
         if self.facts:
-            infusion = KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
-            note, context = infusion.note(talk, question)
-            answer = infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
+            note, context = self.infusion.note(talk, question)
+            answer = self.infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
         else:
             context = talk.gather(question).context
             is_empty = context.is_empty

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.base.errors import UnparsableReplyError
@@ -88,14 +88,14 @@ class SelfRag(WithFacts):
     max_tokens: int = max_tokens_option(300)
 
     @property
-    def _infusion(self) -> KgInfused:
-        return KgInfused(rounds=self.rounds, passages=self.passages, max_tokens=self.max_tokens)
+    def infusion(self) -> KgInfused:
+        return replace(super().infusion, passages=self.passages)
 
     def answer(self, talk: Conversation) -> Answer:
         """The answer cites the document that it was given from; without documents none is."""
         if self.facts:
-            summary = self._infusion.summary(talk)
-            context = self._infusion.gathered(talk, None, summary, expands=True)
+            summary = self.infusion.summary(talk)
+            context = self.infusion.gathered(talk, None, summary, expands=True)
         else:
             summary, context = "", talk.gather(limit=self.passages).context
         excerpts = list(context.excerpts.items())[: self.passages]
@@ -131,8 +131,8 @@ class SelfRag(WithFacts):
         if not summary:
             return excerpt.titled_text
         alone = Context((Section("", {label: excerpt}),))
-        note = self._infusion.passage_note(talk, alone)
-        return self._infusion.augmented(talk, None, note or excerpt.titled_text, summary)
+        note = self.infusion.passage_note(talk, alone)
+        return self.infusion.augmented(talk, None, note or excerpt.titled_text, summary)
 
     def _reflection(self, talk: Conversation, passage: str) -> Reflection:
         size = self.max_tokens

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -39,6 +39,12 @@ from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.reasoning_bottleneck import MOST, query_and_bindings, sparql_cot_reply
+from sarag_rdf.plugins.typed_queries.typed_patterns import (
+    ANSWER,
+    NamedPattern,
+    is_variable,
+    variables_of,
+)
 from sarag_rdf.retrieval.network import ABOUT, RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
 
@@ -65,43 +71,16 @@ class PatternError(ValueError):
     """The text is not a query of triple patterns; the message states the problem."""
 
 
-class PatternTerm(NamedTuple):
-    """A variable, or a name in plain words."""
-
-    text: str
-    is_variable: bool = False
-
-
-class Pattern(NamedTuple):
-    """Subject, predicate in plain words, object."""
-
-    subject: PatternTerm
-    predicate: str
-    object: PatternTerm
-
-    @property
-    def ends(self) -> tuple[PatternTerm, PatternTerm]:
-        """Subject and object."""
-        return self.subject, self.object
-
-    @property
-    def words(self) -> str:
-        """What is compared with the texts of relationships."""
-        subject, object_ = ("" if end.is_variable else end.text for end in self.ends)
-        return " ".join(f"{subject} {self.predicate} {object_}".split())
-
-
 class PatternQuery(NamedTuple):
     """The selected variable, and the triple patterns."""
 
     select: str
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[NamedPattern, ...]
 
     @property
     def variables(self) -> tuple[str, ...]:
         """All variables, in order of appearance."""
-        ends = (end for pattern in self.patterns for end in pattern.ends)
-        return tuple(dict.fromkeys(end.text for end in ends if end.is_variable))
+        return variables_of(self.patterns)
 
 
 def parse_patterns(text: str) -> PatternQuery:
@@ -110,21 +89,21 @@ def parse_patterns(text: str) -> PatternQuery:
     A pattern that names a variable replaces it by the name in all patterns.
 
     >>> query = parse_patterns('SELECT ?b WHERE { ?a name "Lake Orrin" . ?a locatedIn ?b . }')
-    >>> [(p.subject.text, p.predicate, p.object.text) for p in query.patterns], query.select
-    ([('Lake Orrin', 'located in', 'b')], 'b')
+    >>> [str(pattern) for pattern in query.patterns], query.select
+    (['Lake Orrin | located in | ?b'], '?b')
     """
     triples = _triples(_body(text))
     names = {
         triple.subject: triple.object
         for triple in triples
         if triple.predicate in NAMING
-        if triple.subject.is_variable and not triple.object.is_variable
+        if is_variable(triple.subject) and not is_variable(triple.object)
     }
     every = dict.fromkeys(
-        Pattern(
-            names.get(triple.subject, triple.subject),
-            triple.predicate,
-            names.get(triple.object, triple.object),
+        replace(
+            triple,
+            subject=names.get(triple.subject, triple.subject),
+            object=names.get(triple.object, triple.object),
         )
         for triple in triples
         if not (triple.predicate in NAMING and triple.subject in names)
@@ -132,12 +111,12 @@ def parse_patterns(text: str) -> PatternQuery:
     patterns = tuple(every)[:MOST]
     if not patterns:
         raise PatternError("no pattern joins two things")
-    variables = PatternQuery("", patterns).variables
+    variables = variables_of(patterns)
     if not variables:
         raise PatternError("there is no variable to bind")
     match = _SELECT.search(text)
-    asked = re.findall(r"[?$](\w+)", match[1]) if match else []
-    known = [name for name in (*asked, "answer") if name in variables]
+    asked = [f"?{name}" for name in re.findall(r"[?$](\w+)", match[1])] if match else []
+    known = [name for name in (*asked, ANSWER) if name in variables]
     return PatternQuery(known[0] if known else variables[-1], patterns)
 
 
@@ -148,56 +127,52 @@ def _body(text: str) -> str:
     return text[begin + 1 : end if end > begin else len(text)]
 
 
-def _triples(body: str) -> list[Pattern]:
-    triples: list[Pattern] = []
-    terms: list[PatternTerm] = []
-    subject: PatternTerm | None = None
-    for term in [*_terms(body), "."]:
-        if isinstance(term, PatternTerm):
+def _triples(body: str) -> list[NamedPattern]:
+    triples: list[NamedPattern] = []
+    terms: list[str] = []
+    subject: list[str] = []
+    for term, is_mark in [*_terms(body), (".", True)]:
+        if not is_mark:
             terms.append(term)
             continue
         if terms:
-            whole = terms if subject is None else [subject, *terms]
-            triples.append(_triple(whole))
-        subject = triples[-1].subject if term == ";" and triples else None
+            triples.append(_triple([*subject, *terms]))
+        subject = [triples[-1].subject] if term == ";" and triples else []
         terms = []
     return triples
 
 
-def _triple(terms: list[PatternTerm]) -> Pattern:
+def _triple(terms: list[str]) -> NamedPattern:
     """The first and the last term are the ends; the words between them are the predicate."""
     if len(terms) < 3:
-        raise PatternError(f"'{' '.join(term.text for term in terms)}' is not a triple")
+        raise PatternError(f"'{' '.join(terms)}' is not a triple")
     first, *middle, last = terms
-    if any(term.is_variable for term in middle):
-        raise PatternError(
-            f"the predicate between '{first.text}' and '{last.text}' holds a variable"
-        )
-    predicate = " ".join(plain_words(term.text) for term in middle).strip().casefold()
+    if not (first and last):
+        raise PatternError(f"an end of '{' '.join(terms)}' is empty")
+    if any(map(is_variable, middle)):
+        raise PatternError(f"the predicate between '{first}' and '{last}' holds a variable")
+    predicate = " ".join(" ".join(map(plain_words, middle)).casefold().split())
     if not predicate:
-        raise PatternError(f"no predicate between '{first.text}' and '{last.text}'")
-    return Pattern(first, " ".join(predicate.split()), last)
+        raise PatternError(f"no predicate between '{first}' and '{last}'")
+    return NamedPattern(first, predicate, last)
 
 
-def _terms(body: str) -> list[PatternTerm | str]:
-    terms: list[PatternTerm | str] = []
+def _terms(body: str) -> Iterator[tuple[str, bool]]:
+    """The variables and names, and the marks between triples, with true for a mark."""
     position = 0
-    while match := _TOKEN.match(body, position):
-        if match.end() == position:
-            break
+    while (match := _TOKEN.match(body, position)) and match.end() > position:
         position = match.end()
         kind, value = match.lastgroup, match[match.lastgroup or 0]
-        if kind == "mark":
-            terms.append(value)
-        elif kind == "variable":
-            terms.append(PatternTerm(value[1:], is_variable=True))
-        elif kind in ("double", "single"):
-            terms.append(PatternTerm(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
+        if kind == "variable":
+            yield f"?{value[1:]}", False
+        elif kind == "mark":
+            yield value, True
         else:
-            terms.append(PatternTerm(plain_words(value)))
+            is_quoted = kind in ("double", "single")
+            name = re.sub(r"\\(.)", r"\1", value) if is_quoted else plain_words(value)
+            yield " ".join(name.split()).lstrip("?"), False
     if body[position:].strip():
         raise PatternError(f"it cannot be read from '{body[position:].strip()[:30]}' on")
-    return terms
 
 
 NEAREST = 5
@@ -206,10 +181,10 @@ NEAREST = 5
 
 def ground(view: GraphView, query: PatternQuery) -> Grounding:
     """Link, match and bind; raises the errors of the store and the embedder."""
-    names = sorted({end for pattern in query.patterns for end in pattern.ends}, key=str)
-    linked = {term: _linked(view, term.text) for term in names if not term.is_variable}
+    names = sorted({end for p in query.patterns for end in p.ends if not is_variable(end)})
+    linked = {name: _linked(view, name) for name in names}
     every = tuple(link for links in linked.values() for link in links)
-    missing = [term.text for term, links in linked.items() if not links]
+    missing = [name for name, links in linked.items() if not links]
     if missing:
         return Grounding(every, problem=f"no entity is called '{missing[0]}'")
     run = PatternMatch(view, query, linked)
@@ -238,6 +213,12 @@ def _linked(view: GraphView, name: str) -> tuple[Linked, ...]:
     )
 
 
+def _words_of(pattern: NamedPattern) -> str:
+    """What is compared with the texts of relationships: its terms without variables."""
+    terms = (pattern.subject, pattern.predicate, pattern.object)
+    return " ".join(term for term in terms if not is_variable(term))
+
+
 def _words(name: str) -> set[str]:
     return {word for word in normalize_name(name).split() if len(word) > 2}
 
@@ -254,15 +235,15 @@ class PatternMatch:
     """One query: the entities of its terms by IRI, and the relationships of its patterns."""
 
     def __init__(
-        self, view: GraphView, query: PatternQuery, linked: Mapping[PatternTerm, Sequence[Linked]]
+        self, view: GraphView, query: PatternQuery, linked: Mapping[str, Sequence[Linked]]
     ) -> None:
         self._view, self._query, self._linked = view, query, linked
-        self._known: dict[PatternTerm, set[str]] = {
+        self._known: dict[str, set[str]] = {
             term: {link.entity for link in links} for term, links in linked.items()
         }
         self._matched: dict[int, dict[str, float]] = {}
         self._ends: dict[str, tuple[str, str]] = {}
-        self._same: dict[PatternTerm, set[tuple[str, str]]] = {}
+        self._same: dict[str, set[tuple[str, str]]] = {}
         self._uses = Counter(end for pattern in query.patterns for end in pattern.ends)
         self._numbers = {term: number for number, term in enumerate(self._uses)}
         """Term -> number in the names of its columns: ``v1``, and ``e1_0`` in pattern 0."""
@@ -277,12 +258,12 @@ class PatternMatch:
             )
             nearest = self._near(patterns[number])
             if not nearest:
-                return f"nothing in the graph matches '{patterns[number].words}'"
+                return f"nothing in the graph matches '{_words_of(patterns[number])}'"
             self._matched[number] = {iri: similarity for iri, (similarity, _) in nearest.items()}
             self._ends |= {iri: ends for iri, (_, ends) in nearest.items()}
             reached = {end for _, ends in nearest.values() for end in ends}
             for end in patterns[number].ends:
-                if end.is_variable:
+                if is_variable(end):
                     self._known.setdefault(end, set()).update(reached)
                     if self._uses[end] > 1:
                         same = self._standing_for(reached)
@@ -290,17 +271,17 @@ class PatternMatch:
                         self._known[end] |= {thing for pair in same for thing in pair}
         return ""
 
-    def _near(self, pattern: Pattern) -> dict[str, tuple[float, tuple[str, str]]]:
+    def _near(self, pattern: NamedPattern) -> dict[str, tuple[float, tuple[str, str]]]:
         """The nearest relationships with a known end: their similarities and ends."""
         network, view = self._view.network, self._view
         known = [end for end in pattern.ends if end in self._known]
-        names = [end for end in known if not end.is_variable]
+        names = [end for end in known if not is_variable(end)]
         touching = [self._touching(self._known[end]) for end in names or known]
         if touching:
             edges = network.stated(reduce(np.intersect1d, touching))
         else:
             edges = network.edges(RELATED_TO)
-        vector = view.vectors.embed_query(pattern.words)
+        vector = view.vectors.embed_query(_words_of(pattern))
         cosines = view.relationship_cosines(vector, edges.statement)
         best = np.lexsort((edges.statement, -cosines.round(5)))[:RELATIONSHIPS]
         iris, nearest = view.iris, edges.take(best)
@@ -342,7 +323,7 @@ class PatternMatch:
     def sparql(self) -> str:
         """The SPARQL query that joins the matched relationships."""
 
-        def end(term: PatternTerm, pattern: int) -> dict[str, Any]:
+        def end(term: str, pattern: int) -> dict[str, Any]:
             given = sorted(link.entity for link in self._linked.get(term, ()))
             same = sorted(self._same.get(term, ()))
             return {
@@ -384,7 +365,7 @@ class PatternMatch:
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
         nearness = {k.entity: k.similarity for links in self._linked.values() for k in links}
-        asked = PatternTerm(self._query.select, is_variable=True)
+        asked = self._query.select
         first = next(n for n, p in enumerate(self._query.patterns) if asked in p.ends)
         own = {
             f"v{self._numbers[asked]}",
@@ -403,7 +384,7 @@ class PatternMatch:
                 nearness[values[f"e{self._numbers[end]}_{n}"]]
                 for n, pattern in enumerate(self._query.patterns)
                 for end in pattern.ends
-                if not end.is_variable
+                if not is_variable(end)
             ]
             score = sum(parts) / len(parts)
             if entity not in best or score > best[entity][0]:
@@ -416,10 +397,10 @@ class PatternMatch:
     ) -> tuple[Binding, ...]:
         reader, patterns = self._view.reader, self._query.patterns
         columns = {
-            end.text: f"e{self._numbers[end]}_{n}"
+            end: f"e{self._numbers[end]}_{n}"
             for n, pattern in reversed(list(enumerate(patterns)))
             for end in pattern.ends
-            if end.is_variable
+            if is_variable(end)
         }
         rows = [values for _, (_, values) in ordered]
         labels = entity_labels(reader, {row[c] for row in rows for c in columns.values()})
@@ -430,7 +411,7 @@ class PatternMatch:
                 labels[entity][0],
                 entity,
                 score,
-                {name: labels[values[columns[name]]][0] for name in self._query.variables},
+                {name[1:]: labels[values[columns[name]]][0] for name in self._query.variables},
                 tuple(Support(r, *texts[r], self._matched[n][r]) for n, r in enumerate(iris)),
             )
             for (entity, (score, values)), iris in zip(ordered, used, strict=True)

@@ -31,9 +31,9 @@ from sarag_rdf.plugins.typed_queries.typed_patterns import (
     ANSWER,
     COMPARISONS,
     Finding,
+    NamedPattern,
     Statement,
     TypedBinding,
-    TypedPattern,
     TypedQuery,
     UsedClass,
     UsedProperty,
@@ -225,7 +225,7 @@ class TypedGraph:
         known = self._view.names.entities(set(keys.values()))
         return {name: tuple(sorted(known.get(key, ()))) for name, key in keys.items()}
 
-    def _property(self, pattern: TypedPattern) -> UsedProperty:
+    def _property(self, pattern: NamedPattern) -> UsedProperty:
         """The property of a pattern, described; raises KeyError for one out of the schema."""
         return self._with_ends(self.schema.properties[pattern.predicate])
 
@@ -238,7 +238,7 @@ class TypedGraph:
             return findings
         deadline = time.monotonic() + seconds
 
-        def holds(entities: Entities, *patterns: TypedPattern, **of: Any) -> bool:
+        def holds(entities: Entities, *patterns: NamedPattern, **of: Any) -> bool:
             text = self._sparql(TypedQuery(patterns, **of), entities, "ask")
             return bool(self._query(text, deadline - time.monotonic(), seconds))
 
@@ -285,14 +285,14 @@ class TypedGraph:
         hint = f"; did you mean {' or '.join(shared)}?" if shared else ""
         return f"nothing in the graph is called '{name}'{hint}"
 
-    def _no_value(self, pattern: TypedPattern) -> str:
+    def _no_value(self, pattern: NamedPattern) -> str:
         own = self._property(pattern)
         values = sorted({object_.value for _, object_ in self._samples(own)})
         closest = get_close_matches(pattern.object, values, SUGGESTED) or values[:SUGGESTED]
         shown = ", ".join(closest)
         return f"'{own.name}' never has the value '{pattern.object}'; values are {shown}"
 
-    def _may_be_reversed(self, pattern: TypedPattern) -> bool:
+    def _may_be_reversed(self, pattern: NamedPattern) -> bool:
         """Whether an entity that is named may stand at the wrong end of a property.
 
         Where things of one kind are at both ends, as teachers and pupils, a statement may just be
@@ -302,11 +302,11 @@ class TypedGraph:
         is_named = is_variable(pattern.subject) != is_variable(pattern.object)
         return is_named and not own.is_literal and not _share_kinds(own.domains, own.ranges)
 
-    def _kinds_at(self, pattern: TypedPattern, end: str) -> tuple[str, ...]:
+    def _kinds_at(self, pattern: NamedPattern, end: str) -> tuple[str, ...]:
         own = self._property(pattern)
         return own.domains if pattern.subject == end else own.ranges
 
-    def _role(self, pattern: TypedPattern, end: str) -> str:
+    def _role(self, pattern: NamedPattern, end: str) -> str:
         classes = self._kinds_at(pattern, end)
         role = "subject" if pattern.subject == end else "object"
         kind = f" ({', '.join(classes)})" if classes else ""
@@ -484,7 +484,7 @@ def within(seconds: float, work: Callable[[], _Result], limit: float | None = No
         ) from error
 
 
-def _renamed(pattern: TypedPattern, end: str, number: int) -> TypedPattern:
+def _renamed(pattern: NamedPattern, end: str, number: int) -> NamedPattern:
     """The pattern with ``?m`` for one end, and a variable of its own for the other."""
     free = f"?o{number}"
     return replace(

@@ -92,8 +92,8 @@ def _end(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedPattern:
-    """A triple pattern; the predicate is the name of a property in the schema."""
+class NamedPattern:
+    """A triple pattern whose terms are names in plain words, or variables (`is_variable`)."""
 
     subject: str
     predicate: str
@@ -108,15 +108,21 @@ class TypedPattern:
         return f"{self.subject} | {self.predicate} | {self.object}"
 
 
+def variables_of(patterns: Iterable[NamedPattern]) -> tuple[str, ...]:
+    """All variables of patterns, each once, in order of appearance."""
+    ends = chain.from_iterable(pattern.ends for pattern in patterns)
+    return tuple(dict.fromkeys(filter(is_variable, ends)))
+
+
 @dataclass(frozen=True, slots=True)
 class TypedQuery:
     """A query in the terms of a schema; `counts` asks for the number of answers.
 
-    `classes` are of variables. `comparisons` are conditions on dates or numbers: variable, key of
-    `COMPARISONS`, value.
+    The predicates of `patterns` are names of properties. `classes` are of variables. `comparisons`
+    are conditions on dates or numbers: variable, key of `COMPARISONS`, value.
     """
 
-    patterns: tuple[TypedPattern, ...]
+    patterns: tuple[NamedPattern, ...]
     classes: tuple[tuple[str, str], ...] = ()
     comparisons: tuple[tuple[str, str, str], ...] = ()
     counts: bool = False
@@ -124,8 +130,7 @@ class TypedQuery:
     @property
     def variables(self) -> tuple[str, ...]:
         """All variables of patterns, in order of appearance."""
-        ends = chain.from_iterable(pattern.ends for pattern in self.patterns)
-        return tuple(dict.fromkeys(filter(is_variable, ends)))
+        return variables_of(self.patterns)
 
 
 def reply_schema(schema: UsedSchema) -> dict[str, Any]:
@@ -145,7 +150,7 @@ def reply_schema(schema: UsedSchema) -> dict[str, Any]:
 def query_of(reply: Mapping[str, Any]) -> TypedQuery:
     """The query of a reply that satisfies `reply_schema`; a repeated pattern counts once."""
     patterns = [
-        TypedPattern(_end(item["subject"]), item["property"], _end(item["object"]))
+        NamedPattern(_end(item["subject"]), item["property"], _end(item["object"]))
         for item in reply["patterns"]
     ]
     return TypedQuery(
@@ -159,7 +164,7 @@ def query_of(reply: Mapping[str, Any]) -> TypedQuery:
     )
 
 
-def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -> list[Finding]:
+def findings_of(query: TypedQuery, is_literal: Callable[[NamedPattern], bool]) -> list[Finding]:
     """What is wrong with a query, as far as the schema alone tells."""
     if not query.patterns:
         return [Finding("no-pattern", "there is no pattern")]
@@ -202,7 +207,7 @@ def findings_of(query: TypedQuery, is_literal: Callable[[TypedPattern], bool]) -
     return findings
 
 
-def joins(query: TypedQuery) -> list[tuple[TypedPattern, TypedPattern, str]]:
+def joins(query: TypedQuery) -> list[tuple[NamedPattern, NamedPattern, str]]:
     """Pairs of patterns with the variable that they share."""
     return [
         (one, other, end)
