@@ -98,17 +98,17 @@ BUDGETS: dict[str, int] = {
     "testing": 224,
     "sarag_rdf": 103,
     "plugins.agents": 1030,
-    "plugins.evaluation": 4581,
+    "plugins.evaluation": 4627,
     "plugins.learned": 874,
     "plugins.link_candidates": 326,
     "plugins.office": 83,
     "plugins.openie": 223,
-    "plugins.papers": 3688,
-    "plugins.tables": 1811,
+    "plugins.papers": 3711,
+    "plugins.tables": 1824,
     "plugins.typed_queries": 935,
     "plugins.vector_engine": 201,
-    "plugins.void": 377,
-    "plugins.wikibase": 2401,
+    "plugins.void": 373,
+    "plugins.wikibase": 2409,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

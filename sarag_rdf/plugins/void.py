@@ -121,22 +121,22 @@ class Description:
             VOID.classes: len(figures.classes),
             VOID.entities: figures.entities or None,
         }
-        self._add(node, *((p, _count(n)) for p, n in counts.items() if n is not None))
+        self._add(node, *((p, Literal(n)) for p, n in counts.items() if n is not None))
         if partitions is None:
             return
         for name, instances in figures.classes.items():
             part = self._part(*partitions, "class", name)
             self._add(node, (VOID.classPartition, part))
-            self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(instances)))
+            self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, Literal(instances)))
         for name, (triples, subjects, objects) in figures.properties.items():
             part = self._part(*partitions, "property", name)
             self._add(node, (VOID.propertyPartition, part))
             self._add(
                 part,
                 (VOID.property, NamedNode(name)),
-                (VOID.triples, _count(triples)),
-                (VOID.distinctSubjects, _count(subjects)),
-                (VOID.distinctObjects, _count(objects)),
+                (VOID.triples, Literal(triples)),
+                (VOID.distinctSubjects, Literal(subjects)),
+                (VOID.distinctObjects, Literal(objects)),
             )
 
     def subsets(self) -> None:
@@ -154,7 +154,7 @@ class Description:
                 self._add_figures(node, self._count(parts))
         for ontology in stored_ontologies(self._reader):
             node = self._subset(NamedNode(ontology.graph), f"Ontology: {ontology.name}")
-            self._add(node, (VOID.triples, _count(ontology.triples)))
+            self._add(node, (VOID.triples, Literal(ontology.triples)))
         for imported in imported_graphs(self._reader):
             if imported.state == COMPLETE:
                 node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")
@@ -189,7 +189,7 @@ class Description:
                 (VOID.linkPredicate, NamedNode(link)),
                 (VOID.subjectsTarget, self.node),
                 (VOID.objectsTarget, target),
-                (VOID.triples, _count(number)),
+                (VOID.triples, Literal(number)),
             )
 
     def provenance(self) -> None:
@@ -256,10 +256,6 @@ class Description:
             (DCAT.servesDataset, self.node),
             (DCTERMS.conformsTo, _PROTOCOL),
         )
-
-
-def _count(number: int) -> Literal:
-    return Literal(str(number), datatype=XSD.integer)
 
 
 _EXAMPLES = 3

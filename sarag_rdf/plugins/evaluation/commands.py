@@ -213,7 +213,8 @@ def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> It
     """The first --limit questions, shuffled before if --seed is given, and a graph of the corpus.
 
     Without a corpus the graph is that of --kg. With `need_answers`, questions without one are left
-    out. Raises `InputError` for files that cannot be used, `UsageError` for such options.
+    out. Raises `InputError` for files that cannot be used, and for the graph of another corpus;
+    `UsageError` without a corpus and a graph, and for a graph by another extractor.
     """
     from sarag_rdf.plugins.evaluation import datasets
 

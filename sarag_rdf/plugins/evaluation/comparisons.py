@@ -136,7 +136,8 @@ def report(
 ) -> dict[str, Any]:
     """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
 
-    `tie` includes `order`. Identical answers are ties; pairs without two replies are excluded.
+    `tie` includes `order`. Identical answers are ties; pairs without two replies are excluded, and
+    counted. `setting` has `seed` and `prices`.
     """
     rows: list[dict[str, Any]] = [
         {"id": id_, "question": pair.question, **_verdicts(pair, replies)}
@@ -304,7 +305,8 @@ def preferences_of(
 ) -> dict[Input, dict[str, Any] | None]:
     """The preference for each input as TRL reads it, by a model for each of `DECODINGS`.
 
-    None where no result is better or a reply was not valid. Raises errors that end a run.
+    A preference has conversations of one turn. None where no result is better or a reply was not
+    valid. Raises errors that end a run.
     """
 
     def work(given: Input) -> dict[str, Any] | None:

@@ -69,8 +69,9 @@ class Stop:
 class CompetencyResult:
     """The result of one question.
 
-    `expected` and `found` are numbers of rows, `missing` and `unexpected` are rows. `unused` are
-    the terms of the query that do not occur in the graph. `message` says what went wrong.
+    `expected` is the number of expected rows, and `found` that of those that were found; `missing`
+    and `unexpected` are rows. `unused` are the terms of the query that do not occur in the graph.
+    `message` says what went wrong, in state error, or why a failure has no diagnosis.
     """
 
     name: str
@@ -116,6 +117,7 @@ def evaluate_question(
     """Run a query and compare its result with the expected answers; never raises for its files.
 
     `known` has the declared classes and properties, `prologue` prefixes that need no declaration.
+    A file that cannot be read, or a query that does not run, gives a result in state error.
     """
     name, question = file.stem, ""
     try:

@@ -155,13 +155,19 @@ class Corpus:
         return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
 
     def support_of(self, question: Question) -> tuple[int, ...]:
-        """The positions of the supporting passages; empty if none is marked, or one is missing."""
+        """The positions of the supporting passages, in the order of the question.
+
+        Empty where recall is undefined: none is marked, or the corpus lacks one of them.
+        """
         positions = dict.fromkeys(self.index_of(*paragraph) for paragraph in question.supporting)
         known = tuple(position for position in positions if position is not None)
         return known if len(known) == len(positions) else ()
 
     def index_of_part(self, title: str, text: str) -> int | None:
-        """The position of the passage with this title that equals or contains the text, or None."""
+        """The position of the passage with this title that equals or contains the text, or None.
+
+        None also for an empty text.
+        """
         if (title, text) not in self._parts:
             key = _bare(title), _bare(text)
             titled = self._titled.get(key[0], ()) if key[1] else ()

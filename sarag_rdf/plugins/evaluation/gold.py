@@ -256,7 +256,10 @@ class GoldExtractor:
 
 
 def pairwise(gold: Sequence[str], predicted: Sequence[str]) -> PRF:
-    """Of all pairs of mentions that are called one entity; an undefined share is 1."""
+    """Of all pairs of mentions that are called one entity, those that are, and the reverse.
+
+    An undefined share is 1: nothing is wrong, or missing.
+    """
     both = _pairs(Counter(zip(gold, predicted, strict=True)).values())
     proposed, true = _pairs(Counter(predicted).values()), _pairs(Counter(gold).values())
     return PRF(both / proposed if proposed else 1.0, both / true if true else 1.0)

@@ -100,7 +100,10 @@ def ask_each(
     progress: Progress,
     what: str,
 ) -> dict[Item, Result | None]:
-    """What `ask` returns for each distinct item, None after an error of that item alone."""
+    """What `ask` returns for each distinct item, None after an error of that item alone.
+
+    Those are `QUESTION_ERRORS`; raises all others, which end a run.
+    """
 
     def work(item: Item, _: Event) -> Result | None:
         try:

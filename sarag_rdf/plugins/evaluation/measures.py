@@ -151,6 +151,7 @@ def normalize_answer(text: str) -> str:
 
 
 def count_words(document: Document) -> int:
+    """The number of words in title and text, separated by white space."""
     return len(document.title.split()) + len(document.text.split())
 
 
@@ -160,7 +161,10 @@ def fits_budget(words: int, tokens: int) -> bool:
 
 
 def words_to_answer(answers: Iterable[str], documents: Iterable[Document]) -> int | None:
-    """The number of words up to the end of the first document with an answer, or None."""
+    """The number of words, by rank, up to the end of the first document with an answer, or None.
+
+    Answers are compared as whole words after normalization; empty ones never match.
+    """
     known, words = tuple(answers), 0
     for document in documents:
         words += count_words(document)

@@ -65,8 +65,8 @@ Statement = tuple[str, str, str]
 class WrittenQuestion:
     """A question with its gold path.
 
-    `walk` are the statements of a walk to one of the answers, and `supporting` their documents as
-    (title, text). The text is composed, or a model's.
+    `walk` are the statements of the walk that it was drawn from, which leads to one of the answers,
+    and `supporting` their documents as (title, text). `text` is `composed`, or a model's.
     """
 
     text: str

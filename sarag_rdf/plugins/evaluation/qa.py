@@ -96,7 +96,10 @@ def ask_all(
     threads: int,
     progress: Progress,
 ) -> dict[str, list[SystemResult]]:
-    """Rows by system, one per question; all systems run on a question before the next one."""
+    """Rows by system, one per question; all systems run on a question before the next one.
+
+    An error of one question is its outcome (`QUESTION_ERRORS`); raises those that end a run.
+    """
     jobs = [(system, question) for question in questions for system in systems]
     advance = progress("answering", len(jobs))
     rows: dict[str, list[SystemResult]] = {system.label: [] for system in systems}
@@ -148,7 +151,10 @@ def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
 
 @dataclass(slots=True)
 class Account:
-    """The usage and evidence of a question, and the seconds that cached replies saved."""
+    """The usage and evidence of a question, also if a later call fails.
+
+    `saved` is the time in seconds that cached replies saved.
+    """
 
     usage: Usage = field(default_factory=Usage)
     saved: float = 0.0
@@ -394,7 +400,8 @@ class PublishedTable:
 def read_table(name: str, dataset: str | None, further: str = "") -> PublishedTable:
     """A packaged table by its name, or one in a file; by default for its first data set.
 
-    `further` are options of the table's own retriever. Raises `UsageError` and `InputError`.
+    `further` are options of the table's own retriever. Raises `UsageError` for an unknown table or
+    data set, and `InputError` for a file of another form.
     """
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not name.endswith(".toml") and not path.is_file():

@@ -47,7 +47,10 @@ _RIDGE: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PathResult:
-    """Scores of a question by accounting, the time of the search, F1 of the best of five."""
+    """Scores of a question in the order of the accountings, and the time of the search in seconds.
+
+    `best_of_five` is the F1 in [0, 1] of the best of the first five paths; None for articles.
+    """
 
     scores: tuple[PRF, ...]
     seconds: float
@@ -107,9 +110,10 @@ def evaluate_articles(
 ) -> list[PathResult]:
     """Search articles about the entities of `view` for all questions, without their brackets.
 
-    Article topics are the entities that the documents found are about; chunk-resolved adds the
-    neighbours of each that its document names (DotRAG, section A.4). Raises `InputError` if no
-    document is an article about an entity of the graph.
+    Both accountings are against the topic of a question and its answers. Article topics are the
+    entities that the documents found are about; chunk-resolved adds the neighbours of each that
+    its document names (DotRAG, section A.4). Raises `InputError` if no document is an article about
+    an entity of the graph.
     """
     results, every_topic = [], set[str]()
     for question in questions:
@@ -242,7 +246,10 @@ class Fit(NamedTuple):
 def fit_paths(
     paths: PathSearch, files: Sequence[Sequence[Question]], version: str, data: str
 ) -> Fit:
-    """Fit weights on all questions, and on each half; raises `InputError` for too few answers."""
+    """Fit weights on all questions, and on each half, to report the F1 of the other half.
+
+    Raises `InputError` if no question of a half has a path to one of its answers.
+    """
     every = [examples(paths, questions) for questions in files]
     weights = fitted([*chain(*every)])
     halves = [[e for some in every for e in some[own::2]] for own in (0, 1)]

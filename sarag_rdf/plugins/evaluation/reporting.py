@@ -96,6 +96,7 @@ def median_and_mean(values: Sequence[float]) -> dict[str, float]:
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:
+    """A value as it is reported; None stays None."""
     return None if value is None else round(value, digits)
 
 
@@ -171,6 +172,7 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 
 def percent(value: float | None) -> str:
+    """A fraction in percent with one digit; ``-`` for None."""
     return "-" if value is None else f"{100 * value:.1f}"
 
 
@@ -188,7 +190,10 @@ _MARKS: Final = "osD^vPX*<>"
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise `UsageError` unless the plot is .png, `MissingDependencyError` for matplotlib."""
+    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
+
+    Raises `MissingDependencyError` without matplotlib.
+    """
     if path is not None and find_spec("matplotlib") is None:
         raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
     if path is not None and path.suffix.lower() != ".png":
@@ -207,7 +212,8 @@ def write_plot(
 ) -> None:
     """Plot points by label as PNG, joined by lines or not, with the same bytes in each run.
 
-    `x` and `y` are the labels of the axes; values of y are in [0, 1].
+    `x` and `y` are the labels of the axes; values of y are in [0, 1]. Needs matplotlib. Raises
+    `OSError` if the file cannot be written.
     """
     import matplotlib.style
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -40,6 +40,7 @@ class RetrievalResult:
 
     `ranks` of the supporting passages are from 1, None if not retrieved; `figures` are in [0, 1] by
     name, such as ``R@5``, beside the number of documents ``returned``; undefined ones are absent.
+    `milliseconds` is the time to retrieve the largest k documents.
     """
 
     ranks: tuple[int | None, ...]
@@ -280,7 +281,10 @@ def cutoff_options(tokens: str) -> Decorator:
 def measure(
     options: dict[str, Any], methods: Methods, baseline: str, cutoffs: Cutoffs
 ) -> tuple[dict[str, Any], dict[str, Any], Outcomes]:
-    """Report, timings and outcomes of methods; the timings are written if `options` name a file."""
+    """Report, timings and outcomes of methods; the timings are written if `options` name a file.
+
+    Raises `InputError` for a graph of another corpus, and if there is no recall to plot.
+    """
     measures.ranking_measures()  # before anything is indexed
     reporting.check_plot(options["plot"])
     commands.check_outputs(options["output"], options["timings"], options["plot"])

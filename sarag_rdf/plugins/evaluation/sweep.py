@@ -44,7 +44,8 @@ def settings_of(
 ) -> tuple[list[Setting], retrieval.Methods]:
     """The settings to compare, of a grid or with each option varied by itself, and their methods.
 
-    Equal options share one method, under the label of the first. Raises `UsageError`.
+    Equal options share one method, under the label of the first. Raises `UsageError` for options
+    that the retriever does not have, values out of range, and more than `MOST_SETTINGS`.
     """
     names = [name for name, _ in variations]
     if len(set(names)) < len(names):

@@ -147,7 +147,10 @@ class BudgetedExtractor:
     def estimate(
         self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage | None:
-        """The usage for documents of mean length; None if the model's extractor has no estimate."""
+        """The usage for as many documents of mean length as the model would read.
+
+        None if the model's extractor has no estimate.
+        """
         part = self._count(len(documents)) / max(1, len(documents))
         whole = Usage() if not part else None
         if part and isinstance(self._model, Estimates):
@@ -266,8 +269,8 @@ def centrality(
 ) -> NDArray[np.float64]:
     """The PageRank of each document in the graph of its nearest ones, shape (documents,).
 
-    Edges are undirected with cosines as weights; half of the `neighbours`, or all without vectors,
-    are by keywords.
+    Each is joined to `neighbours` others, half of them, or all without vectors, by the cosine of
+    their keywords. Edges are undirected with cosines as weights.
     """
     import networkx as nx
 

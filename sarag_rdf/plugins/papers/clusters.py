@@ -25,7 +25,8 @@ def clusters(
 ) -> Iterator[tuple[str, list[tuple[str, float]]]]:
     """Each centre with the members of its cluster and their cosines with it, nearest first.
 
-    Entities become centres in their order; those nearer than `least` and in no cluster join it.
+    Entities become centres in their order, unless they are in a cluster already; those nearer to
+    a centre than `least` and in no cluster join it. Memory is that of one list of neighbours.
     """
     order = list(entities)
     known, joined = set(order), set()

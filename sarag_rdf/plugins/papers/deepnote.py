@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import boolean, object_of
 from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.plugins.papers.kg_infused import WithFacts, text_reply
@@ -33,6 +33,7 @@ class DeepNote(WithFacts):
         2, "Number of searches that may leave the note as it is.", ge=1, le=MAX_HOPS
     )
     passages: int = option(6, "Maximum number of documents that a search adds.", ge=1, le=MAX_COUNT)
+    max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
         """The answer cites the documents that contain it; without documents there is no note."""

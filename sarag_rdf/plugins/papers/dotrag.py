@@ -91,6 +91,7 @@ class EntityPath:
     weight: float = 0.0
 
     def starts(self, other: EntityPath) -> bool:
+        """Whether the other path goes on where this one ends."""
         return self.entities == other.entities[: len(self.entities)] and self != other
 
 
@@ -325,9 +326,10 @@ class _Search:
 class DotRag(_PathOptions, ReasonerStrategy):
     """Calls for anchors, division, the paths of each round, and the answer.
 
-    At most 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls, 14 by default. The trace has
-    a note ``paths`` with the accepted paths in words, their judgements, and the queries that were
-    searched. With fewer than two classes the division is not restricted.
+    A round has a call for each ten `candidates`, and all but the last may have one for a further
+    query: at most 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls, 14 by default. The trace
+    has a note ``paths`` with the accepted paths in words, their judgements, and the queries that
+    were searched. With fewer than two classes the division is not restricted.
     """
 
     prompts = PROMPTS

@@ -34,7 +34,10 @@ class Fact(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What the retrieved documents hold; descriptions are read only if they are to be shown."""
+    """What the retrieved documents hold: entities by document, normalized names by entity, facts.
+
+    Descriptions are read only if they are to be shown.
+    """
 
     entities: Mapping[str, frozenset[str]]
     names: Mapping[str, Sequence[str]]

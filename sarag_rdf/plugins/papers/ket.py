@@ -30,7 +30,10 @@ _READ = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Ket(RetrieverStrategy):
-    """Documents by entities and relationships, by keywords, and by similarity, in shares."""
+    """Documents by entities and relationships, by keywords, and by similarity, in shares.
+
+    A document's score is 1 / (1 + its rank).
+    """
 
     name = "ket"
     entity_share: float = option(
@@ -111,7 +114,8 @@ class Ket(RetrieverStrategy):
 def in_shares(rankings: Sequence[Rows], shares: Sequence[float]) -> list[int]:
     """One ranking of several: the next item is that of the ranking that lags behind most.
 
-    An exhausted ranking leaves its share to the others; among equals the first one is next.
+    Items are taken once, and those of a ranking with share 0 never. An exhausted ranking leaves its
+    share to the others; among equals the first one is next.
     """
     waiting = [iter(ranking.tolist()) for ranking in rankings]
     taken = [0] * len(rankings)

@@ -18,6 +18,7 @@ in equation 7 the passages for either question are joined, by `in_turn`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -423,7 +424,11 @@ class WithFacts(ReasonerStrategy):
     rounds: int = option(
         2, "With facts, the maximum number of rounds that select statements.", ge=1, le=MAX_HOPS
     )
-    max_tokens: int = max_tokens_option(1024)
+
+    @property
+    @abstractmethod
+    def max_tokens(self) -> int:
+        """The maximum size of a reply, in tokens: an option of each of them."""
 
     @property
     def infusion(self) -> KgInfused:

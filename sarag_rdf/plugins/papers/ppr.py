@@ -163,14 +163,14 @@ class Walk:
 
         `weights` of shape (m,) are above 0. No edge leads from a node to itself.
         """
-        both = np.concatenate((weights, weights))
-        origin = np.concatenate((edges[:, 0], edges[:, 1]))
-        target = np.concatenate((edges[:, 1], edges[:, 0]))
-        order = np.lexsort((origin, target))
-        self._origin, self._target = origin[order], target[order]
-        degrees = np.bincount(origin, both, minlength=size)
-        self._share = both[order] / degrees[self._origin]
+        from scipy import sparse
+
+        forth = sparse.coo_array((weights, edges.T), shape=(size, size)).tocsr()
+        both = forth + forth.T
+        degrees = both.sum(axis=0)
         self._stuck = degrees == 0.0
+        self._steps = both @ sparse.diags_array(1.0 / np.where(self._stuck, 1.0, degrees))
+        """Shape (size, size): the probability of a step to a row from a column."""
 
     def pagerank(self, reset: Floats, damping: float) -> Floats:
         """Probabilities of the nodes, shape (size,), of a walk that goes on with `damping`.
@@ -184,8 +184,7 @@ class Walk:
         reset = reset / reset.sum()
         rank, change = reset, 1.0
         while change >= TOLERANCE:
-            step = np.bincount(self._target, self._share * rank[self._origin], len(reset))
-            step += rank[self._stuck].sum() * reset
+            step = self._steps @ rank + rank[self._stuck].sum() * reset
             following = damping * step + (1.0 - damping) * reset
             change = float(np.abs(following - rank).sum())
             rank = following

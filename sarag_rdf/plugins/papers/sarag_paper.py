@@ -176,7 +176,7 @@ def both_ways(
     """The outgoing edges of each entity, both ways, in a fixed order, without loops.
 
     Edges are given as (kind, relationship, subject, object, weight, weight from object to subject).
-    Those of weight 0 pass nothing, but count in the order of the walk.
+    Those of weight 0 pass nothing, but count in the order of the walk; parallel ones stay parallel.
     """
     outgoing: defaultdict[str, list[WeightedEdge]] = defaultdict(list)
     for kind, relationship, subject, object_, forward, backward in edges:
@@ -207,7 +207,7 @@ def spread_paper(
     Each seed in turn is set to 1, and a breadth-first walk from it adds to every target ``weight
     * activation of the node``, bounded by 1; `visited` is reset for each seed, so that a node
     fires again. Returns the activation of all nodes that were reached, in [0, 1], and every
-    transfer above 0, numbered from 0.
+    transfer above 0, numbered from 0. The result depends on the order, which is therefore fixed.
     """
     activation: dict[str, float] = {}
     transfers: list[Transfer] = []
@@ -279,7 +279,10 @@ def running_maxima(transfers: Iterable[Transfer]) -> dict[str, list[Transfer]]:
 def strongest_chain(
     entity: str, maxima: Mapping[str, Sequence[Transfer]], seeds: Collection[str]
 ) -> Chain:
-    """Steps from a seed to an entity, each the largest of those before the next; none to a seed."""
+    """Steps from a seed to an entity, each the largest of those before the next; none to a seed.
+
+    `maxima` are those of `running_maxima`.
+    """
     chain: list[Step] = []
     before = sys.maxsize
     while entity not in seeds:

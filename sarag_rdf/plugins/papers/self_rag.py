@@ -73,7 +73,8 @@ class SelfRag(WithFacts):
 
         score = relevance w_relevance + support w_support + utility w_utility
 
-    The published system weighs probabilities of tokens; here the judgement is as written.
+    The published system weighs probabilities of tokens; here the judgement is as the model writes
+    it, since a chat endpoint gives it without probabilities.
     """
 
     name = "self-rag"

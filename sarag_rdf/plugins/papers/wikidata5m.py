@@ -67,7 +67,8 @@ def _files_of(folder: Path) -> _Files:
 def converted(folder: Path, max_expansion: int, progress: Progress = silent) -> Iterator[Path]:
     """A packed file of N-Triples with all files of a folder, which is deleted afterwards.
 
-    Raises `InputError` for a line of another form, and `UsageError`.
+    Equal files give equal bytes. Raises `InputError` for a line of another form or a folder without
+    triples or names, and `UsageError` for what is not a folder.
     """
     files = _files_of(folder)
     with ScratchFolder("import") as scratch:

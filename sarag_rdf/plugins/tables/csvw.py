@@ -133,7 +133,10 @@ class _Column:
 
 
 def read_csvw(file: MappingFile, table: str, header: Sequence[str] = ()) -> tuple[TriplesMap, ...]:
-    """The triples maps of metadata of `table` with this `header`; raises `InputError`."""
+    """The triples maps of metadata of `table`, whose first line is `header`.
+
+    Raises `InputError` for what is not CSVW, not about this table, or not supported.
+    """
     return _Reader(file, table, header).read()
 
 

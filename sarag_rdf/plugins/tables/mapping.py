@@ -109,7 +109,10 @@ class TermMap:
 
 @dataclass(frozen=True, slots=True)
 class CellRule:
-    """How cells are read: an empty one is the default, others are null or in another format."""
+    """How the cells of a column are read: an empty one is the default, some have no value.
+
+    `lexical` gives the lexical form of a value that is written in another format.
+    """
 
     default: str = ""
     nulls: frozenset[str] = frozenset({""})
@@ -127,7 +130,8 @@ class CellRule:
 class TriplesMap:
     """The subject that a row becomes, and its statements as pairs of predicate and object.
 
-    `cells` are the rules of columns; with `has_row_numbers` `ROW` and `SOURCE_ROW` are columns.
+    `cells` are the rules of columns whose cells are not values as they stand; with
+    `has_row_numbers` `ROW` and `SOURCE_ROW` are columns.
     """
 
     name: str
@@ -171,7 +175,10 @@ def unpacked_name(path: str) -> str:
 
 
 def check_source(mapping: str, location: str, source: str, table: str) -> None:
-    """Raise `InputError` if the source of a mapping is not the imported table, by its name."""
+    """Raise `InputError` if the source of a mapping is not the imported table.
+
+    `table` is its name without a suffix for compression.
+    """
     if "://" in source:
         raise InputError(
             f"{mapping}, {location}: {source} is not read: a mapping reads the imported table only"

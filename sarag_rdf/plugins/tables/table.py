@@ -128,7 +128,10 @@ def blocks(
 
 
 def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]:
-    """(line number, cells) of the header and all rows that are not empty, of equal length."""
+    """(line number, cells) of the header and all rows that are not empty, of equal length.
+
+    Raises `InputError` with the line.
+    """
     number = 1
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     previous = csv.field_size_limit(MAX_CELL)

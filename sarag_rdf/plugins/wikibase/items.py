@@ -165,7 +165,8 @@ class EntityRows:
 class Export:
     """A graph that is ready for export; `added` are (IRI, id) pairs that are not yet stored.
 
-    `page_info` is the number of runs of the indexer, and the end of the last run.
+    `page_info` is the revision of all documents, which is the number of runs of the indexer, and
+    the end of the last run.
     """
 
     reader: GraphReader
@@ -214,8 +215,9 @@ class Export:
 def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str) -> Export:
     """Assign ids to all entities and properties in `contents` that have none.
 
-    `write_numbers` must store the `added` ones. `namespace` is the base of ``entity/``, ``prop/``
-    and so on, by default ``wikibase/`` below the base of the graph. Raises `UsageError`.
+    `write_numbers` must store the `added` ones before the export is written. `namespace` is the
+    base of ``entity/``, ``prop/`` and so on, by default ``wikibase/`` below the base of the graph.
+    Raises `UsageError` for an invalid one.
     """
     top = Minter.for_base(namespace).base if namespace else f"{reader.minter.base}wikibase/"
     numbers, minter = WikibaseIds.read(reader), reader.minter
@@ -526,7 +528,8 @@ _DIRECT = rf"{WIKIDATA.removesuffix('entity/')}{PREDICATES['wdt']}\1"
 def equal_predicates(ontologies: Ontologies, typed: TypedProperty) -> list[tuple[str, str]]:
     """Properties that ontologies declare equal, each with the predicate of its triples.
 
-    That of Wikidata's is ``wdt:``. Only values of the declared datatype have equal properties.
+    That of Wikidata's properties is ``wdt:``. Values of another datatype than the ontology declares
+    have no equal properties.
     """
     equal = ontologies.equal_terms(typed.iri) if ontologies.is_declared(typed) else ()
     return [(other, _WIKIDATA_PROPERTY.sub(_DIRECT, other)) for other in equal]

@@ -152,8 +152,9 @@ def entity_triples(
 ) -> Iterator[Triple]:
     """The unique triples of one entity document.
 
-    `truthy` has only the values of statements of best rank, and no sitelinks. Raises `InputError`
-    for a document that is not an item, a property or a redirect, or is invalid.
+    `truthy` has only the values of statements of best rank, and no sitelinks; `full` has also the
+    statements with rank, qualifiers, references and deep values. Raises `InputError` for a document
+    that is not an item, a property or a redirect, or is invalid.
     """
     seen: set[Triple] = set()
     try:
@@ -196,7 +197,7 @@ def document_triples(vocabulary: Vocabulary, id_: str, data: Json) -> Iterator[T
     yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
     yield Triple(node, WIKIBASE_SCHEMA.about, vocabulary.thing(id_))
     if data.get("lastrevid") is not None:
-        yield Triple(node, WIKIBASE_SCHEMA.version, _integer(data["lastrevid"]))
+        yield Triple(node, WIKIBASE_SCHEMA.version, Literal(int(data["lastrevid"])))
     if data.get("modified"):
         yield Triple(
             node, WIKIBASE_SCHEMA.dateModified, Literal(data["modified"], datatype=XSD.dateTime)
@@ -205,13 +206,9 @@ def document_triples(vocabulary: Vocabulary, id_: str, data: Json) -> Iterator[T
         groups = [group for _, group in statements(data)]
         claims = [statement for group in groups for statement in group]
         identifiers = [s for s in claims if s["mainsnak"].get("datatype") == "external-id"]
-        yield Triple(node, WIKIBASE.statements, _integer(len(claims)))
-        yield Triple(node, WIKIBASE.identifiers, _integer(len(identifiers)))
-        yield Triple(node, WIKIBASE.sitelinks, _integer(len(mapping(data, "sitelinks"))))
-
-
-def _integer(value: int) -> Literal:
-    return Literal(str(value), datatype=XSD.integer)
+        yield Triple(node, WIKIBASE.statements, Literal(len(claims)))
+        yield Triple(node, WIKIBASE.identifiers, Literal(len(identifiers)))
+        yield Triple(node, WIKIBASE.sitelinks, Literal(len(mapping(data, "sitelinks"))))
 
 
 def dump_header(modified: str, license_: str, node: NamedNode = WIKIBASE.Dump) -> Iterator[Triple]:

@@ -122,8 +122,8 @@ def deep_value(vocabulary: Vocabulary, snak: Json) -> tuple[NamedNode, list[Trip
 def _time_parts(value: Json) -> Parts:
     return {
         "timeValue": _time(value),
-        "timePrecision": Literal(str(value["precision"]), datatype=XSD.integer),
-        "timeTimezone": Literal(str(value["timezone"]), datatype=XSD.integer),
+        "timePrecision": Literal(int(value["precision"])),
+        "timeTimezone": Literal(int(value["timezone"])),
         "timeCalendarModel": iri_of(value["calendarmodel"]),
     }
 
@@ -230,7 +230,10 @@ STRING: Final = "string"
 
 
 def literal_datatype(literal: Literal) -> str:
-    """The first datatype of Wikibase that can express a literal; ``string`` for invalid values."""
+    """The first datatype of Wikibase that can express a literal, else ``string``.
+
+    A value that its own datatype does not have, such as 30 February, is a string.
+    """
     if literal.language:
         return "monolingualtext"
     return next((name for name, read in _VALUES.items() if read(literal) is not None), STRING)
@@ -239,7 +242,10 @@ def literal_datatype(literal: Literal) -> str:
 def literal_snak(
     property_id: str, literal: Literal, datatype: str, unit: str = model.NO_UNIT
 ) -> model.Snak:
-    """The snak of a literal in a datatype of `literal_datatype`; `unit` is the IRI of an item."""
+    """The snak of a literal in a datatype of `literal_datatype`, or in another one of strings.
+
+    `unit` is the IRI of the item of a quantity's unit.
+    """
     if datatype == "monolingualtext":
         return model.text_snak(property_id, plain(literal.value), literal.language or "")
     value = _VALUES[datatype](literal) if datatype in _VALUES else None

@@ -68,6 +68,7 @@ def wikimedia_site(name: str) -> Site | None:
 
 
 def language_tag(code: str) -> str:
+    """The BCP 47 tag for a language code of MediaWiki."""
     return _BCP47_TAGS.get(code, code)
 
 
@@ -116,6 +117,7 @@ class Vocabulary:
         return NamedNode(self.entity + id_)
 
     def document(self, id_: str) -> NamedNode:
+        """IRI of the document about an entity (``wdata:``)."""
         return NamedNode(f"{self.top}wiki/Special:EntityData/{id_}")
 
     def site(self, name: str) -> Site | None:
