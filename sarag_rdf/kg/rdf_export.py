@@ -306,9 +306,16 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
 
 
 def _entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
-    """The triples about entities; `triples` must contain all statements about their subjects."""
-    entities = {t.subject for t in triples if t.predicate == RDF.type and t.object == SARAG.Entity}
-    return [triple for triple in triples if triple.subject in entities]
+    """The triples about entities; `triples` must contain all statements about their subjects.
+
+    Links to values, such as dates and adjectives, are omitted with the values.
+    """
+    kinds = {t.subject: t.object for t in triples if t.object in (SARAG.Entity, SARAG.Value)}
+    return [
+        triple
+        for triple in triples
+        if kinds.get(triple.subject) == SARAG.Entity and kinds.get(triple.object) != SARAG.Value
+    ]
 
 
 _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{

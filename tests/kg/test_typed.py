@@ -114,7 +114,7 @@ def test_values_have_their_words_and_units(kg: KnowledgeGraph) -> None:
 
 
 def test_a_date_is_a_temporal_entity_with_a_value(kg: KnowledgeGraph) -> None:
-    dates = "SELECT ?e ?value { ?e a sarag:TemporalEntity ; sarag:value ?value }"
+    dates = "SELECT ?e ?value { ?e a sarag:TemporalValue ; sarag:value ?value }"
     assert rows(kg, dates) == {(f"{BASE}entity/7_may_1901", "1901-05-07")}
 
 
