@@ -214,7 +214,8 @@ def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
         aliases = cluster.aliases
         if name == coreference.topic:
             aliases = tuple(dict.fromkeys((*aliases, *(s for s in short if s != name))))
-        type_ = "time" if cluster.is_date else cluster.type
+        is_value = cluster.is_date and name != coreference.topic
+        type_ = "time" if is_value else cluster.type
         yield Mention(name, type_, aliases, texts)
 
 

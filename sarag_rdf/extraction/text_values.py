@@ -116,9 +116,12 @@ def parse_value(text: str, kind: ValueKind) -> Value | None:
 def value_of_name(name: str, type_: EntityType) -> tuple[EntityType, Value | None]:
     """The type of a name, and its value if it is a date, number, amount or the like.
 
-    Only names without a certain type are read so: "21" may be an album, if the extractor says so.
+    Only names with digits and without a certain type are read so.
+
+    >>> value_of_name("42%", "misc")[0], value_of_name("Seven", "misc")[0]
+    ('quantity', 'misc')
     """
-    if type_ not in ("misc", "time", "quantity"):
+    if type_ not in ("misc", "time", "quantity") or not any(map(str.isdigit, name)):
         return type_, None
     if (date := parse_value(name, "date")) is not None:
         return "time", date

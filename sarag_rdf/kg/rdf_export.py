@@ -310,12 +310,9 @@ def _entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
 
     Links to values, such as dates and adjectives, are omitted with the values.
     """
-    kinds = {t.subject: t.object for t in triples if t.object in (SARAG.Entity, SARAG.Value)}
-    return [
-        triple
-        for triple in triples
-        if kinds.get(triple.subject) == SARAG.Entity and kinds.get(triple.object) != SARAG.Value
-    ]
+    entities = {t.subject for t in triples if t.object == SARAG.Entity}
+    values: set[object] = {t.subject for t in triples if t.object == SARAG.Value}
+    return [t for t in triples if t.subject in entities and t.object not in values]
 
 
 _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{
