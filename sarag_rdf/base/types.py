@@ -11,12 +11,17 @@ from dataclasses import astuple, dataclass, field
 from html import escape
 from itertools import pairwise
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
-"""The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""
+EntityType = Literal[
+    "person", "organization", "geopolitical", "time", "quantity", "adjective", "misc"
+]
+"""The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and those of
+what is mentioned without being a thing: dates, quantities, and adjectives such as "Danish"."""
 
-ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "time", "misc")
+ENTITY_TYPES: tuple[EntityType, ...] = get_args(EntityType)
+VALUE_TYPES: frozenset[EntityType] = frozenset({"time", "quantity", "adjective"})
+"""The types of values: activation passes through them, and they are no entities."""
 
 NodeType = Literal["document", "entity"]
 

@@ -72,10 +72,12 @@ TYPE_CLASSES: Final[dict[str, NamedNode]] = {
     "person": SARAG.Person,
     "organization": SARAG.Organization,
     "geopolitical": SARAG.GeoPoliticalEntity,
-    "time": SARAG.TemporalEntity,
+    "time": SARAG.TemporalValue,
+    "quantity": SARAG.Quantity,
+    "adjective": SARAG.Adjective,
     "misc": SARAG.MiscEntity,
 }
-"""`sarag:entityType` of mentions -> class of their entity."""
+"""`sarag:entityType` of mentions -> class of the entity or value that they refer to."""
 
 
 Term = NamedNode | Literal

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.base.iris import Minter, phrase_key, use_of
-from sarag_rdf.base.types import ENTITY_TYPES
+from sarag_rdf.base.types import ENTITY_TYPES, VALUE_TYPES
 from sarag_rdf.base.vocab import (
     OWL,
     PROV,
@@ -500,9 +500,9 @@ def entity_names(
     for entity, forms in names.items():
         node = NamedNode(entity)
         labels = _preferred_labels(forms)
-        triples.add(Triple(node, RDF.type, SARAG.Entity))
         type_ = decided.get(entity) or _majority(types[entity])
-        triples.add(Triple(node, RDF.type, TYPE_CLASSES[type_]))
+        kind = SARAG.Value if type_ in VALUE_TYPES else SARAG.Entity
+        triples |= {Triple(node, RDF.type, class_) for class_ in (kind, TYPE_CLASSES[type_])}
         for label in labels.values():
             triples.add(Triple(node, SKOS.prefLabel, label))
             triples.add(Triple(node, RDFS.label, label))

@@ -42,7 +42,7 @@ class EntityFeatures:
     @classmethod
     def of(cls, quads: Iterable[Quad], mentions: Set[str]) -> EntityFeatures:
         """From the quads of a traversed graph; `referents` are read only for `mentions`."""
-        features = cls()
+        features, values = cls(), set[str]()
         for quad in quads:
             subject, value = iri(quad.subject), quad.object
             if quad.predicate == SKOS.prefLabel:
@@ -53,6 +53,8 @@ class EntityFeatures:
                 features.every_name[subject].add(normalize_name(text_of(value)))
             elif quad.predicate == RDF.type and value == SARAG.Person:
                 features.persons.add(subject)
+            elif quad.predicate == RDF.type and value == SARAG.Value:
+                values.add(subject)
             elif quad.predicate == SARAG.refersTo and subject in mentions:
                 features.referents[subject].add(text_of(value))
             elif quad.predicate == SARAG.describes:
@@ -60,6 +62,9 @@ class EntityFeatures:
             elif quad.predicate == SARAG.relatedTo and subject != text_of(value):
                 features.neighbours[subject].add(text_of(value))
                 features.neighbours[text_of(value)].add(subject)
+        for each in values:
+            features.names.pop(each, None)
+            features.every_name.pop(each, None)
         return features
 
     def share_neighbour(self, one: str, other: str) -> bool:

@@ -17,10 +17,10 @@ from sarag_rdf.base.redaction import redacted
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD, Term
 from sarag_rdf.extraction.names import names_in_title, strip_disambiguation, topic_name
-from sarag_rdf.extraction.text_values import parse_value
+from sarag_rdf.extraction.text_values import value_of_name
 from sarag_rdf.graph.records import decimal
 
-EVIDENCE_RULES = "6"
+EVIDENCE_RULES = "7"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
 titles, topics of documents, identity of relationships. It is part of every method, so that sources
 are extracted again when the rules change."""
@@ -132,9 +132,9 @@ class SourceGraph:
         for name in map(normalize_name, names_in_title(document.title)):
             if name:
                 self._add(node, (SARAG.titleMention, self._mention(name)))
-        for mention in extraction.mentions:
-            self._add_mention(node, mention)
         topic = topic_of(document, extraction)
+        for mention in extraction.mentions:
+            self._add_mention(node, mention, topic)
         if topic:
             self._add(node, (SARAG.topicMention, self._mention(topic)))
         names = {normalize_name(m.name) for m in extraction.mentions} - {""}
@@ -156,12 +156,15 @@ class SourceGraph:
     def _mention(self, normalized: str) -> NamedNode:
         return NamedNode(self._minter.mention(normalized))
 
-    def _add_mention(self, document: NamedNode, mention: Mention) -> None:
+    def _add_mention(self, document: NamedNode, mention: Mention, topic: str) -> None:
         normalized = normalize_name(mention.name)
         if not normalized:
             self.discarded["mentions without a name"] += 1
             return
         iri = self._minter.mention(normalized)
+        type_, value = value_of_name(mention.name, mention.type)
+        if normalized == topic and mention.type == "misc":
+            type_, value = "misc", None
         node, use = NamedNode(iri), NamedNode(use_of(document.value, iri))
         self._add(document, (SARAG.mentions, node))
         self._add(
@@ -171,12 +174,11 @@ class SourceGraph:
             (PROV.wasDerivedFrom, document),
             (SARAG.name, self._text(mention.name)),
             (SARAG.normalizedName, Literal(normalized)),
-            (SARAG.entityType, Literal(mention.type)),
+            (SARAG.entityType, Literal(type_)),
             *((SARAG.entityClass, NamedNode(class_)) for class_ in mention.classes),
         )
-        date = parse_value(mention.name, "date") if mention.type == "time" else None
-        if date is not None:
-            self._add(use, (SARAG.value, _literal(date)))
+        if value is not None:
+            self._add(use, (SARAG.value, _literal(value)))
         for alias in mention.aliases:
             other = normalize_name(alias)
             if other:

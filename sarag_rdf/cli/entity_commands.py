@@ -232,9 +232,9 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
     """Decide the classes of the entity NAME: an IRI or a name.
 
     A CLASS is an IRI, a prefixed name or the label of a class of the ontologies that 'sarag
-    ontology show' lists, or one of person, organization, geopolitical, time and misc. It replaces
-    the classes that follow from the documents, including those indexed later. A later decision
-    about the same name replaces the earlier one.
+    ontology show' lists, or one of person, organization, geopolitical, misc, time, quantity and
+    adjective. It replaces the classes that follow from the documents, including those indexed
+    later. A later decision about the same name replaces the earlier one.
 
     With --rule, entities are found by a rule: class-in-name proposes the class whose label is the
     head of a name, such as university for "Lund University"; with by-model a language model chooses

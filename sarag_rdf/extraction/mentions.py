@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.util import filter_spans
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.types import EntityType
+from sarag_rdf.base.types import VALUE_TYPES, EntityType
 from sarag_rdf.extraction.names import ENGLISH, clean_name, english, is_name, strip_disambiguation
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
 
@@ -24,13 +24,13 @@ TYPES: dict[str, EntityType] = {
     "ORG": "organization",
     "GPE": "geopolitical",
     "LOC": "geopolitical",
-    "NORP": "misc",
+    "NORP": "adjective",
     "WORK_OF_ART": "misc",
     "EVENT": "misc",
     "FAC": "misc",
     "PRODUCT": "misc",
     "LAW": "misc",
-    "LANGUAGE": "misc",
+    "LANGUAGE": "adjective",
 }
 """OntoNotes labels that are used. Dates are matched by a pattern; numbers and amounts are ignored.
 """
@@ -112,6 +112,8 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     for span, label in pieces:
         name = title if label == _TITLE else clean_name(span.text)
         type_ = TYPES.get(ner.get((span.start, span.end), label), "misc")
+        if label == _TITLE and type_ in VALUE_TYPES:  # a text about a language or people
+            type_ = "misc"
         if label == _DATED or is_name(name):
             mentions.append(MentionSpan(span.start, span.end, name, type_, label == _DATED))
     return mentions

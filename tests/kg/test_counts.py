@@ -85,7 +85,7 @@ QUERIES = (
     "SELECT (COUNT(*) AS ?n) { { ?r sarag:subject ?e } UNION { ?r sarag:object ?e } }",
     "SELECT (COUNT(*) AS ?n) { ?e a sarag:Entity MINUS { ?d sarag:about ?e } }",
     "SELECT (COUNT(*) AS ?n) { ?m a sarag:Mention FILTER NOT EXISTS { ?d sarag:topicMention ?m } }",
-    "SELECT ?class (COUNT(*) AS ?n) { VALUES ?class { sarag:Person sarag:TemporalEntity } "
+    "SELECT ?class (COUNT(*) AS ?n) { VALUES ?class { sarag:Person sarag:TemporalValue } "
     "?e a ?class ; skos:prefLabel ?name } GROUP BY ?class",
     "SELECT (COUNT(*) AS ?n) { { SELECT ?e { ?d sarag:describes ?e } GROUP BY ?e "
     "HAVING(COUNT(?d) > 3) } }",

@@ -272,7 +272,7 @@ def resources(server: Running) -> dict[str, str]:
     """Kind of page -> an IRI of the graph."""
     return {
         "entity": ILSE,
-        "date": some(server, "?x a sarag:TemporalEntity"),
+        "date": some(server, "?x a sarag:TemporalValue"),
         "document": some(server, "?x a sarag:Document"),
         "source": some(server, "?x a sarag:Source"),
         "relationship": some(server, "?x a sarag:Relationship"),

@@ -12,7 +12,8 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter, local_name
-from sarag_rdf.base.vocab import OWL, RDFS, iri
+from sarag_rdf.base.types import VALUE_TYPES
+from sarag_rdf.base.vocab import OWL, RDFS, TYPE_CLASSES, iri
 from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.plugins.wikibase import model
@@ -31,6 +32,7 @@ from sarag_rdf.plugins.wikibase.typed_properties import (
 from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary
 
 SolutionRow = tuple[Any, ...]
+_VALUE_CLASSES = frozenset(TYPE_CLASSES[type_] for type_ in VALUE_TYPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,12 @@ class ExportContents:
 
     `documents` maps documents to their sources, `properties` those of imported graphs to labels,
     and `phrases` canonical phrases to their most frequent spellings. `typed` are the properties of
-    typed statements by their keys, `units` the IRIs of their units.
+    typed statements by their keys, `units` the IRIs of their units. `values`, such as dates and
+    adjectives, are not exported, nor are relationships to them.
     """
 
     entities: list[str] = field(default_factory=list)
+    values: set[str] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
     sources: dict[str, CitedSource] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
@@ -70,12 +74,18 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     """Collect the contents of an export, with phrases of at least `typed` statements (0: none)."""
     contents = ExportContents()
     entities = {iri(row[0]) for row in reader.rows("entity-texts")}
-    for _, _, class_ in reader.rows_for("entity-labels", entities):
-        if class_ is not None:
+    values = set()
+    for entity, _, class_ in reader.rows_for("entity-labels", entities):
+        if class_ in _VALUE_CLASSES:
+            values.add(iri(entity))
+        elif class_ is not None:
             contents.classes.add(iri(class_))
+    entities -= values
     cited, objects, in_words = set(), set(), []
     for row in reader.rows_for("statements", entities):
         _, entity, object_, property_, phrase, _, _, document = row
+        if iri(object_) in values:
+            continue
         objects.add(iri(object_))
         if document is not None and document != entity:  # else it is the page of the entity
             cited.add(iri(document))
@@ -87,7 +97,7 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
             in_words.append(row)
     if any(part.name == DOCUMENTS for part in reader.parts):
         _add_typed(reader, contents, entities, cited)
-    contents.entities = sorted(entities | objects)
+    contents.entities, contents.values = sorted(entities | objects), values
     contents.classes -= set(contents.entities)
     contents.units -= {*contents.entities, *contents.classes}
     contents.phrases = _frequent(in_words, typed)
@@ -205,7 +215,8 @@ class Export:
         for entity, text in self.reader.rows_for("entity-descriptions", batch):
             rows[iri(entity)].descriptions.append(text)
         for row in self.reader.rows_for("statements", batch):
-            rows[iri(row[1])].statements.append(row)
+            if iri(row[2]) not in self.contents.values:
+                rows[iri(row[1])].statements.append(row)
         if self.contents.typed:
             for row in self.reader.select_provenance_for("typed-statements", batch):
                 rows[iri(row[1])].typed.append(row)

@@ -86,7 +86,6 @@ CLASS_LABELS: Final = {
     SARAG.Person.value: "person",
     SARAG.Organization.value: "organization",
     SARAG.GeoPoliticalEntity.value: "geopolitical entity",
-    SARAG.TemporalEntity.value: "temporal entity",
     SARAG.MiscEntity.value: "named thing",
 }
 """Labels of the classes of entities."""

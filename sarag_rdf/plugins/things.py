@@ -1,0 +1,103 @@
+"""A profile for publishing: things with their classes, names and statements, and their sources.
+
+Evidence, mentions and values are left out. Each typed statement has a node of its own, a statement
+in the sense of RDF Schema (RDF 1.1, section 5.3) with its subject, predicate and object, that one
+property, ``dcterms:source``, joins to the source that states it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import IO
+
+import pyoxigraph as ox
+
+from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, iri
+from sarag_rdf.graph.exporter import ExportedGraph, Exporter
+from sarag_rdf.graph.graph_reader import BATCH, GraphReader
+from sarag_rdf.kg.rdf_export import ontology_prefixes, prefixes_under, used_prefixes
+
+SYNTAXES = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThingsOptions(Options):
+    """Options of the profile."""
+
+    name = "things"
+    syntax: str = option("turtle", "Syntax of RDF.", choices=tuple(SYNTAXES))
+
+
+def _write(graph: ExportedGraph, output: IO[bytes], options: ThingsOptions) -> None:
+    reader = graph.read(())
+    store, minter = reader.store, reader.minter
+    known = prefixes_under(minter.base) | ontology_prefixes(store, minter.base)
+    prefixes = used_prefixes(store, known, {minter.kg_graph, minter.links_graph})
+    prefixes |= {name: known[name] for name in ("dcterms", "rdf", "source")}
+    ox.serialize(triples(reader), output, SYNTAXES[options.syntax], prefixes=prefixes)
+
+
+def triples(reader: GraphReader) -> Iterator[ox.Triple]:
+    """Things in the order of their IRIs, then their statements, then the sources of these."""
+    things = sorted({iri(row[0]) for row in reader.rows("entity-texts")})
+    batches = [things[n : n + BATCH] for n in range(0, len(things), BATCH)]
+    links: dict[str, list[ox.Triple]] = {}
+    for quad in reader.store.quads(reader.minter.links_graph):
+        links.setdefault(iri(quad.subject), []).append(quad.triple)
+    for batch in batches:
+        yield from _things(reader, batch, links)
+    sources: dict[str, None] = {}
+    for batch in batches:
+        yield from _statements(reader, batch, sources)
+    titles = {iri(row[0]): row[2] for row in reader.select_provenance("source-states")}
+    for source in sorted(sources):
+        yield ox.Triple(ox.NamedNode(source), RDF.type, SARAG.Source)
+        if titles.get(source) is not None:
+            yield ox.Triple(ox.NamedNode(source), DCTERMS.title, titles[source])
+
+
+def _things(
+    reader: GraphReader, batch: Sequence[str], links: Mapping[str, Sequence[ox.Triple]]
+) -> Iterator[ox.Triple]:
+    stated = [ox.Triple(*row) for row in reader.select_provenance_for("things", batch)]
+    known = {iri(triple.subject) for triple in stated}
+    linked = chain.from_iterable(links.get(name, ()) for name in batch if name in known)
+    first = (RDF.type, RDFS.label)
+    yield from sorted(
+        {*stated, *linked},
+        key=lambda t: (
+            iri(t.subject),
+            first.index(t.predicate) if t.predicate in first else len(first),
+            str(t.predicate),
+            str(t.object),
+        ),
+    )
+
+
+def _statements(
+    reader: GraphReader, batch: Sequence[str], sources: dict[str, None]
+) -> Iterator[ox.Triple]:
+    rows = sorted(reader.select_provenance_for("typed-statements", batch), key=str)
+    documents = {iri(row[-1]) for row in rows}
+    source_of = {iri(row[0]): row[1] for row in reader.rows_for("documents", documents)}
+    for relationship, subject, predicate, object_, *_, document in rows:
+        source = source_of[iri(document)]
+        sources[iri(source)] = None
+        yield ox.Triple(relationship, RDF.type, RDF.Statement)
+        yield ox.Triple(relationship, RDF.subject, subject)
+        yield ox.Triple(relationship, RDF.predicate, predicate)
+        yield ox.Triple(relationship, RDF.object, object_)
+        yield ox.Triple(relationship, DCTERMS.source, source)
+
+
+EXPORTER = Exporter(
+    _write, ThingsOptions, {".nt": {"syntax": "ntriples"}, ".rdf": {"syntax": "rdfxml"}}
+)

@@ -1,0 +1,95 @@
+"""Things and values: what the graph counts, proposes and publishes as an entity."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pyoxigraph as ox
+import pytest
+
+import sarag_rdf
+from sarag_rdf import Source
+from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, text_of
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.testing.fakes import HashEmbedder
+
+TEXTS = (
+    Source(
+        "Ole Lund was a Danish engineer. Ole Lund was born in Aarhus in 1871.", "Ole Lund", "o.txt"
+    ),
+    Source("Aarhus is a city in Denmark. The Danish king visited it in 1871.", "Aarhus", "a.txt"),
+    Source("1917 is a film. It was shown in Aarhus.", "1917", "f.txt"),
+)
+
+
+@pytest.fixture(scope="module")
+def kg() -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as graph:
+        graph.index(TEXTS, extractor="spacy")
+        yield graph
+
+
+def names(kg: KnowledgeGraph, class_: str) -> set[str]:
+    rows: Any = kg.query(f"SELECT ?n {{ ?x a sarag:{class_} ; skos:prefLabel ?n }}")
+    return {name.value for (name,) in rows.rows}
+
+
+def test_dates_and_adjectives_are_values_and_no_entities(kg: KnowledgeGraph) -> None:
+    assert {"1871", "Danish"} <= names(kg, "Value")
+    assert names(kg, "TemporalValue") == {"1871"}
+    assert names(kg, "Adjective") == {"Danish"}
+    assert not names(kg, "Value") & names(kg, "Entity")
+    assert {"Ole Lund", "Aarhus", "Denmark"} <= names(kg, "Entity")
+
+
+def test_a_title_is_a_thing_even_if_it_is_a_number(kg: KnowledgeGraph) -> None:
+    assert "1917" in names(kg, "Entity")
+
+
+def test_activation_passes_through_values(kg: KnowledgeGraph) -> None:
+    question = "What happened in 1871?"
+    result = kg.search(question)
+    assert "1871" in {seed.name for seed in result.subgraph.seeds}
+
+
+def test_values_are_no_candidates_for_merges(kg: KnowledgeGraph) -> None:
+    for rule in ("same-words", "initials", "near"):
+        for row in kg.decisions.propose_merges(rule):
+            assert {row.subject_label, row.object_label}.isdisjoint(names(kg, "Value"))
+
+
+def things(kg: KnowledgeGraph, **options: Any) -> list[ox.Triple]:
+    output = io.BytesIO()
+    kg.export("things", output, **options)
+    syntax = {"ntriples": ox.RdfFormat.N_TRIPLES}.get(
+        options.get("syntax", ""), ox.RdfFormat.TURTLE
+    )
+    return [quad.triple for quad in ox.parse(output.getvalue(), format=syntax)]
+
+
+def test_the_profile_of_things_has_things_alone(kg: KnowledgeGraph) -> None:
+    triples = things(kg)
+    values = {t.subject for t in triples if t.object in (SARAG.Value, SARAG.Mention)}
+    labels = {text_of(t.object) for t in triples if t.predicate == RDFS.label}
+    assert not values
+    assert {"Ole Lund", "Aarhus"} <= labels
+    assert labels.isdisjoint(names(kg, "Value"))
+    assert SARAG.relatedTo not in {t.predicate for t in triples}
+
+
+def test_each_statement_of_the_profile_leads_to_its_source(kg: KnowledgeGraph) -> None:
+    triples = things(kg)
+    stated = {(t.subject, t.predicate, t.object) for t in triples}
+    nodes = {t.subject for t in triples if t.object == RDF.Statement}
+    assert nodes
+    for node in nodes:
+        parts = {t.predicate: t.object for t in triples if t.subject == node}
+        assert (parts[RDF.subject], parts[RDF.predicate], parts[RDF.object]) in stated
+        assert (parts[DCTERMS.source], RDF.type, SARAG.Source) in stated
+
+
+def test_the_profile_is_the_same_in_every_syntax(kg: KnowledgeGraph) -> None:
+    assert set(things(kg)) == set(things(kg, syntax="ntriples"))
+    assert things(kg) == things(kg)
