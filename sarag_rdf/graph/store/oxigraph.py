@@ -451,7 +451,11 @@ _UNLIMITED: Final = 1e6
 def query_in_child(
     folder: Path, text: str, seconds: float, *, union: bool, default_graphs: Sequence[str] | None
 ) -> Table | Triples | bool:
-    """Run a query on the graph in `folder`; after `seconds` (0: never) `QueryTimeoutError`."""
+    """Run a query on the graph in `folder` as it is now; the other arguments are those of `query`.
+
+    `seconds` is the time limit; 0 means none. An interrupt ends the query at once. Raises
+    `QueryTimeoutError`, and what `OxigraphStore.open` and `query` raise.
+    """
     limits = Limits(seconds or _UNLIMITED, half_of_memory())
     try:
         return run(_query, limits, folder, text, union, default_graphs)
