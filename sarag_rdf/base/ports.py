@@ -19,7 +19,6 @@ from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import (
     SHOWN,
     Answer,
-    Context,
     Document,
     Evidence,
     Extraction,
@@ -324,12 +323,6 @@ class Retriever(Protocol):
     """Finds the documents and relationships for a question."""
 
     def retrieve(self, query: Query) -> Retrieved: ...
-
-
-class ContextBuilder(Protocol):
-    """Selects the part of the retrieved evidence that is passed to a model."""
-
-    def build(self, retrieved: Retrieved) -> Context: ...
 
 
 Gather = Callable[[Query], Evidence]

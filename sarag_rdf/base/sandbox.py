@@ -44,7 +44,11 @@ _CHILD: Final = "from sarag_rdf.base.sandbox import main; main({})"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds of a call, or between two items of a stream; bytes of the child's address space."""
+    """The limits of a task.
+
+    seconds: wall-clock time of a call, or between two items of a stream. memory: address space of
+    the child process in bytes, if the system can limit it.
+    """
 
     seconds: float
     memory: int

@@ -16,7 +16,11 @@ from sarag_rdf.graph.records import by_subject, record_of, record_quads, stored
 
 @dataclass(frozen=True, slots=True)
 class StoredOntology:
-    """An ontology: its named graph, and the IRI, digest and time (or empty) of its file."""
+    """An ontology of a graph: the IRI of its named graph, and where it came from.
+
+    `source` is the IRI of the file, `sha256` its digest, `triples` their number, `added` the time
+    at which it was added (ISO 8601), or empty if that is not recorded.
+    """
 
     name: str = stored(DCTERMS.identifier)
     graph: str = ""

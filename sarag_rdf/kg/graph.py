@@ -443,13 +443,13 @@ class KnowledgeGraph:
             view = snapshot.view
         retrieve = registry.make_retriever(retriever, view, options).retrieve
         chosen = registry.context_options(context, budget)
-        builder = registry.GraphContext(chosen, view, registry.make_counter(tokenizer))
+        count = registry.make_counter(tokenizer)
 
         def gather(query: Query) -> Evidence:
             retrieved = retrieve(query)
             if query.limit is not None:
                 retrieved = replace(retrieved, documents=retrieved.documents[: query.limit])
-            return Evidence(retrieved, builder.build(retrieved))
+            return Evidence(retrieved, chosen.build(view, retrieved, count))
 
         return gather
 

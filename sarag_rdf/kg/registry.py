@@ -24,7 +24,7 @@ from sarag_rdf.base.ports import (
     Retriever,
 )
 from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
-from sarag_rdf.base.types import Answer, Context, Query, Retrieved
+from sarag_rdf.base.types import Answer, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.embedding_names import ModelName, effective_prompts
@@ -32,7 +32,6 @@ from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEm
 
 if TYPE_CHECKING:
     from sarag_rdf.answering.conversation import ReasonerStrategy
-    from sarag_rdf.retrieval.context import ContextStrategy
     from sarag_rdf.retrieval.retriever import RetrieverStrategy
     from sarag_rdf.retrieval.view import GraphView
 
@@ -225,18 +224,6 @@ def context_options(chosen: str | Options, budget: int | None = None) -> Any:
         return options_of("context", chosen)
     spec = Spec.parse(chosen)
     return options_of("context", spec, {} if "budget" in spec.options else {"budget": budget})
-
-
-@dataclass(frozen=True, slots=True)
-class GraphContext:
-    """A context builder for what is retrieved from one revision of a graph."""
-
-    strategy: ContextStrategy
-    view: GraphView
-    count: CountTokens
-
-    def build(self, retrieved: Retrieved) -> Context:
-        return self.strategy.build(self.view, retrieved, self.count)
 
 
 @dataclass(frozen=True, slots=True)

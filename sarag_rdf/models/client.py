@@ -108,7 +108,11 @@ def check_model(name: str) -> None:
 def endpoint_model(
     base_url: str, *, api_key: str | None = None, loading_wait: float = LOADING_WAIT
 ) -> str:
-    """The name of the only model of an endpoint; raises `UsageError`, `EndpointError`."""
+    """The name of the only model that the endpoint serves.
+
+    Raises `UsageError` if there are several models or none, and `EndpointError` if the endpoint
+    does not list them, or if the name contains a secret.
+    """
     key = endpoint_key(api_key)
     try:
         client = endpoint_client(base_url, key, _LISTING, 1, loading_wait=loading_wait)

@@ -135,7 +135,11 @@ class Iris:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
-    """Columns of shape (m,), ascending by (statement, source, target); a statement may be -1."""
+    """Edges of one kind as columns: shape (m,) each, ascending by (statement, source, target).
+
+    source, target: rows of documents or entities, as the kind says. statement: rows of
+    relationships, or -1.
+    """
 
     source: Rows
     target: Rows
@@ -216,7 +220,10 @@ class Network(ABC):
         return np.union1d(edges.target[forward], edges.source[backward])
 
     def neighbourhood(self, seeds: Rows, n: int) -> dict[int, int]:
-        """Entities within n hops, both ways, and their distances, the same for identical ones."""
+        """Entities within n hops over relationships, both ways, with their distance from a seed.
+
+        Both ends of an identity have the same distance (SA-RAG, arXiv 2512.15922, section 5.4).
+        """
         frontier = inside = self.with_identical(np.unique(seeds))
         hops = dict.fromkeys(frontier.tolist(), 0)
         for hop in range(1, n + 1):

@@ -41,7 +41,10 @@ THING: Final = "thing"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hop:
-    """A property, or its inverse; its ends are + (subject) or - (object), and its IRI."""
+    """A property, from its subject to its object, or the other way if it is inverse.
+
+    The ends of a property are strings: + (its subject) or - (its object), and its IRI.
+    """
 
     predicate: str
     is_inverse: bool = False

@@ -202,7 +202,11 @@ def _described_seeds(
 def best_documents(
     view: GraphView, scores: Floats, limit: int | None, *, similarities: Floats | None = None
 ) -> list[RankedDocument]:
-    """Documents by falling score, ties by IRI; `scores`, (documents,), are -inf if not found."""
+    """Documents by falling score, ties by IRI, at most `limit` of them; see `scored`.
+
+    `scores`, shape (documents,), is -inf for a document that was not found; `similarities`, of
+    the same shape, are 0 by default.
+    """
     order = np.argsort(-scores, kind="stable")[: np.count_nonzero(np.isfinite(scores))][:limit]
     cosines = np.zeros(len(scores)) if similarities is None else similarities
     return [

@@ -329,7 +329,11 @@ def promising(relevance: Relevance, documents: Rows, activation: Floats, limit: 
 def calibrated(
     similarities: NDArray[np.float32], floor: float, ceiling: float
 ) -> NDArray[np.float64]:
-    """Map `floor` to 0 and `ceiling` to 1, linearly, clipped: shape (n,); zeros if equal."""
+    """Map `floor` to 0 and `ceiling` to 1, linearly, clipped: shape (n,), in [0, 1].
+
+    If both are a quantile and the maximum of the similarities to one question, an affine change of
+    all similarities changes nothing. A ceiling not above the floor gives zeros.
+    """
     values = np.asarray(similarities, dtype=np.float64)
     if not ceiling > floor:
         return np.zeros(len(values))

@@ -25,7 +25,11 @@ _LOOKED_AT: Final = 1000
 def nearest_seeds(
     reader: GraphReader, vectors: GraphVectors, question: Vector, k: int
 ) -> tuple[Seed, ...]:
-    """Seeds of the k nearest descriptions; those of equal text and entities count as one."""
+    """Seeds of the k nearest descriptions, nearest first, each entity with its nearest one.
+
+    Descriptions of equal text and entities, such as those of overlapping chunks, count as one of
+    the k; those of equal text and different entities are as many nodes of the graph as entities.
+    """
     index = vectors.index("description")
     requested = k + 1
     while True:
@@ -60,7 +64,11 @@ def nearest_entities(
     with_statements: bool = False,
     inverse: bool = False,
 ) -> tuple[Seed, ...]:
-    """The `count` entities with the nearest descriptions, perhaps only those `with_statements`."""
+    """The `count` entities with the nearest descriptions, or all if there are fewer.
+
+    `with_statements` leaves out those without a statement to another entity, or with `inverse` from
+    one; for these, at most `_LOOKED_AT` descriptions are looked at, or `count` if that is more.
+    """
     columns = {"links": 1, "links-to": 2} if inverse else {"links": 1}
     size, k = len(vectors.index("description")), count
     size = min(size, max(count, _LOOKED_AT)) if with_statements else size

@@ -47,7 +47,11 @@ class GraphView:
         engine: Engine = "auto",
         facts: GraphView | None = None,
     ) -> None:
-        """`engine` is where traversal takes place, `facts` the graph whose statements are read."""
+        """`engine` is where traversal takes place.
+
+        `facts` is the view of another graph whose statements are activated (KG-Infused RAG), if
+        it is not this one.
+        """
         self._facts = facts
         self.reader = reader
         self.vectors = vectors
@@ -153,7 +157,11 @@ class Names:
     def entities(
         self, names: Iterable[str], among: Container[str] | None = None
     ) -> dict[str, dict[str, float]]:
-        """Name -> its entities (of those `among`), at most `OWNERS`, with shares in (0, 1]."""
+        """Name -> its entities (of those `among`), with shares in (0, 1], for all known names.
+
+        Several entities of one name (up to `OWNERS`), of the documents or of the imported graphs,
+        share it.
+        """
         shares: defaultdict[str, dict[str, float]] = defaultdict(dict)
         requested = set(names)
         for part in (self._in_documents(requested), self._in_others(requested)):

@@ -16,7 +16,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Context, Extraction, Mention, RankedDocument, Relation, Retrieved
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.kg.registry import GraphContext, context_options
+from sarag_rdf.kg.registry import context_options
 from sarag_rdf.plugins.papers.graph_walk import (
     Contents,
     Fact,
@@ -307,7 +307,7 @@ def test_no_model_is_asked(question: str) -> None:
     reader, documents = made(CHAIN)
     retrieved: Retrieved = found_for(question, *documents)
     chosen = context_options("graph-walk:hops=1", 50)
-    builder = GraphContext(chosen, view_of(reader, Silent()), words)
-    context = builder.build(retrieved)
-    assert context == builder.build(retrieved)
+    view = view_of(reader, Silent())
+    context = chosen.build(view, retrieved, words)
+    assert context == chosen.build(view, retrieved, words)
     assert 0 < context.tokens <= 50

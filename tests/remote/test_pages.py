@@ -12,8 +12,8 @@ from sarag_rdf.graph.store.sparql_endpoint import (
     page,
     query_form,
     solutions_of,
-    split_prologue,
 )
+from sarag_rdf.graph.store.sparql_syntax import split_prologue
 from tests.remote.test_same_rows import FILES
 
 DATA = b"""

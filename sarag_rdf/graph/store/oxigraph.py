@@ -47,7 +47,7 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix, uses_graph
+from sarag_rdf.graph.store.sparql_syntax import split_prologue, undeclared_prefix, uses_graph
 
 log = logging.getLogger(__name__)
 _ENGINE_ERRORS = (OSError, RuntimeError, ValueError)
@@ -66,7 +66,6 @@ FLUSH_INTERVAL = 50_000
 
 
 _VALUES = re.compile(r"(VALUES \S+ \{ \S+) [^{}]+\}")
-_PROLOGUE = re.compile(r"\s*(?:#[^\n]*\n\s*|(?:PREFIX\s+\S+|BASE)\s+<[^>]*>\s*)*", re.IGNORECASE)
 _LOGGED = 200
 """Characters of a query in the debug log."""
 
@@ -320,7 +319,7 @@ def _materialize(result: Any) -> Table | Triples | bool:
 
 def _abbreviate(text: str) -> str:
     """The beginning of a query on one line, without its prologue and all values but the first."""
-    line = " ".join(_PROLOGUE.sub("", text, count=1).split())
+    line = " ".join(split_prologue(text)[1].split())
     line = _VALUES.sub(r"\1 ... }", line)
     return line if len(line) <= _LOGGED else f"{line[:_LOGGED]} ..."
 
@@ -452,7 +451,11 @@ _UNLIMITED: Final = 1e6
 def query_in_child(
     folder: Path, text: str, seconds: float, *, union: bool, default_graphs: Sequence[str] | None
 ) -> Table | Triples | bool:
-    """Run a query on the graph in `folder`; after `seconds` (0: never) `QueryTimeoutError`."""
+    """Run a query on the graph in `folder` as it is now; the other arguments are those of `query`.
+
+    `seconds` is the time limit; 0 means none. An interrupt ends the query at once. Raises
+    `QueryTimeoutError`, and what `OxigraphStore.open` and `query` raise.
+    """
     limits = Limits(seconds or _UNLIMITED, half_of_memory())
     try:
         return run(_query, limits, folder, text, union, default_graphs)

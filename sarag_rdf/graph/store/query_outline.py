@@ -43,7 +43,7 @@ from sarag_rdf.graph.store.sparql_syntax import (
     SAFE_LENGTH,
     TRIAL_LIMITS,
     check_query,
-    tokens,
+    split_prologue,
     undeclared_prefix,
 )
 
@@ -187,7 +187,8 @@ def outline_of(text: str) -> QueryOutline:
 
 def _read(text: str) -> QueryOutline:
     try:
-        declarations, tree = parseQuery(_on_lines(text))
+        # On the line of a declaration such as ``<a#>``, rdflib does not parse SERVICE.
+        declarations, tree = parseQuery("\n".join(split_prologue(text)))
         prologue = _Prologue(declarations)
         tree = traverse(tree, visitPost=functools.partial(translatePName, prologue=prologue))
         tree = traverse(tree, visitPost=translatePath)
@@ -200,19 +201,6 @@ def _read(text: str) -> QueryOutline:
         ) from error
     except Exception as error:  # pyparsing and rdflib raise many types
         raise QueryError(_syntax_message(text, error)) from error
-
-
-def _on_lines(text: str) -> str:
-    """Each declaration on its own line: rdflib does not parse SERVICE on that of ``<a#>``."""
-    parts, begin = [], 0
-    for token in tokens(text):
-        if token.kind == "iri":
-            end = token.offset + len(token.text)
-            parts.append(text[begin:end])
-            begin = end
-        elif token.kind != "name" and token.text.upper() not in ("PREFIX", "BASE"):
-            break
-    return "\n".join([*parts, text[begin:]])
 
 
 class _Prologue(Prologue):

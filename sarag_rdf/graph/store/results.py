@@ -32,7 +32,11 @@ _quote_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def serialize_results(result: Table | Triples | bool, format_: str) -> str:
-    """Serialize a result in a format that it can have; raises `UsageError` for others."""
+    """Serialize a result as text, in any format but ``table``.
+
+    Triples can be written as turtle or ntriples, solutions as csv, tsv or json, and booleans as
+    json. Raises `UsageError` for other combinations.
+    """
     if isinstance(result, Triples):
         formats = {"turtle": ox.RdfFormat.TURTLE, "ntriples": ox.RdfFormat.N_TRIPLES}
         if format_ not in formats:
@@ -213,7 +217,11 @@ _SECONDS: Final = 120.0
 
 
 def parse_in_sandbox(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
-    """Parse triples in a child process; raises SyntaxError, ValueError and `EndedError`."""
+    """The triples of `data`, in order; more than `_SAFE_SIZE` bytes are parsed in a child process.
+
+    Raises SyntaxError and ValueError as the parser does, also for triple terms that are nested too
+    deeply, and `EndedError` for data on which the parser crashes or exceeds its limits.
+    """
     if len(data) > _SAFE_SIZE:
         limits = Limits(_SECONDS, half_of_memory())
         data, syntax = run(_as_ntriples, limits, data, syntax.media_type), ox.RdfFormat.N_TRIPLES

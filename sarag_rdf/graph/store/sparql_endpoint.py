@@ -26,7 +26,7 @@ from sarag_rdf.graph.store.sparql_client import (
     read_rows,
     read_triples,
 )
-from sarag_rdf.graph.store.sparql_syntax import tokens, uses_graph
+from sarag_rdf.graph.store.sparql_syntax import split_prologue, tokens, uses_graph
 
 PAGE = 10_000
 """Rows per page; Virtuoso does not sort more at a time."""
@@ -239,17 +239,7 @@ class SparqlStore:
                 )
 
 
-_PROLOGUE = re.compile(
-    r"(?:\s+|\#[^\n\r]*|BASE\s*<[^<>\s]*>|PREFIX\s*[^\s:<>]*:\s*<[^<>\s]*>)*", re.IGNORECASE
-)
 _FORM = re.compile(r"SELECT|ASK|CONSTRUCT|DESCRIBE", re.IGNORECASE)
-
-
-def split_prologue(text: str) -> tuple[str, str]:
-    """The prologue of a query (BASE, PREFIX and comments), and the rest."""
-    match = _PROLOGUE.match(text)
-    end = match.end() if match else 0
-    return text[:end], text[end:]
 
 
 def split_dataset(text: str) -> tuple[str, str, str]:

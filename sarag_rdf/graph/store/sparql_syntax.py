@@ -62,6 +62,18 @@ def tokens(text: str) -> Iterator[Token]:
             yield Token(kind, match.group(), match.start(), match["prefix"] or "")
 
 
+def split_prologue(text: str) -> tuple[str, str]:
+    """The prologue of a query (BASE, PREFIX and comments), and the rest."""
+    previous = ""
+    for token in tokens(text):
+        word = token.text.upper()
+        is_prefix = token.kind == "name" and previous == "PREFIX"
+        if not (is_prefix or word in ("BASE", "PREFIX") or token.kind == "iri"):
+            return text[: token.offset], text[token.offset :]
+        previous = word
+    return text, ""
+
+
 def uses_graph(text: str) -> bool:
     """Whether a query may contain a GRAPH pattern; Oxigraph reads ``GRAPH:g`` as ``GRAPH :g``."""
     return any("GRAPH" in (token.text.upper(), token.prefix.upper()) for token in tokens(text))

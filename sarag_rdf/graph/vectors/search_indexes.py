@@ -39,7 +39,11 @@ class VectorIndex(ABC):
 
     @abstractmethod
     def near(self, vector: Vector, k: int) -> Rows:
-        """Distinct candidates: the k nearest, and all within `ROUNDING` of the k-th."""
+        """Distinct candidate positions that include the k nearest; ``1 <= k <= len(self)``.
+
+        Also includes positions whose cosine is less than the k-th by at most `ROUNDING`, since the
+        candidates are ranked by exact cosines afterwards.
+        """
 
     @property
     def iris(self) -> IriList:

@@ -206,7 +206,11 @@ def write_rows(path: Path, blocks: Iterable[Matrix]) -> tuple[Matrix, Table | OS
 
 
 def append_rows(folder: Path, table: Table, blocks: Iterable[Matrix]) -> tuple[int, Table]:
-    """Append rows to a mapped table: first new slot, new table. Raises OSError, ValueError."""
+    """Append rows to a table that may be mapped elsewhere; the first new slot, and the new table.
+
+    Rows of an interrupted writer are neither used nor overwritten. Raises OSError, or ValueError
+    for rows of another dimension.
+    """
     width = table.dimension * np.dtype(np.float32).itemsize
     if not width:
         raise ValueError("cannot append to rows of dimension 0")
