@@ -1,12 +1,9 @@
 """What all tests share; none of them waits for a hub of models."""
 
-import gc
 import os
 import re
-from collections.abc import Generator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
@@ -39,17 +36,6 @@ MARKED_FOLDERS = {
 
 UNMARKED = "tests.servers"
 """Files that import it may have tests with Virtuoso, which a fixture marks."""
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, Any, Any]:
-    """What is imported and collected stays until the end: no look for garbage among it."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
