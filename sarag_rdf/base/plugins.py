@@ -80,8 +80,9 @@ def _others(group: str) -> Mapping[str, Plugin]:
     """Plug-ins of other distributions, by name; of two with one name the first on the path."""
     plugins: dict[str, Plugin] = {}
     for other in distributions():
-        if (package := other.metadata["Name"]) != _OWN:
-            for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
+        for entry in other.entry_points.select(group=f"sarag_rdf.{group}"):
+            package = other.metadata["Name"]  # read last: it takes longer than all entry points
+            if package != _OWN:
                 plugin = Plugin(group, entry.name, package, other.version, entry)
                 plugins.setdefault(entry.name, plugin)
     return dict(sorted(plugins.items()))

@@ -8,20 +8,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain_core.documents import Document
 from langchain_tests.integration_tests import RetrieversIntegrationTests
-from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScore
 
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.agents import langchain, llamaindex
+from sarag_rdf.plugins.agents import langchain
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import environment
 from tests.sample_graph import make_graph
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import NodeWithScore
 
 QUESTION = "Which river flows through the seat of Orbis?"
 
@@ -88,6 +90,10 @@ def test_documents_of_langchain(kg: KnowledgeGraph) -> None:
 
 
 def test_nodes_of_llamaindex(kg: KnowledgeGraph) -> None:
+    from llama_index.core.schema import MetadataMode, NodeRelationship  # takes seconds
+
+    from sarag_rdf.plugins.agents import llamaindex
+
     retriever = llamaindex.SaragRetriever(kg, k=3)
     nodes: list[NodeWithScore] = retriever.retrieve(QUESTION)
     found = kg.search(QUESTION, limit=3).documents
@@ -111,9 +117,9 @@ def test_without_the_package_the_error_names_the_extra(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = {"langchain": "langchain_core", "llamaindex": "llama_index"}[name]
-    for module in [m for m in sys.modules if m.partition(".")[0] == package]:
+    for module in {package, *(m for m in sys.modules if m.partition(".")[0] == package)}:
         monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, f"sarag_rdf.plugins.agents.{name}")
+    monkeypatch.delitem(sys.modules, f"sarag_rdf.plugins.agents.{name}", raising=False)
     with pytest.raises(sarag_rdf.SaragError, match=rf"pip install 'sarag-rdf\[{name}\]'"):
         __import__(f"sarag_rdf.plugins.agents.{name}")
 

@@ -8,7 +8,6 @@ from math import isclose, log2
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document
@@ -128,11 +127,13 @@ def test_a_word_is_four_thirds_of_a_token() -> None:
 
 
 def test_interval_agrees_with_scipy() -> None:
+    from scipy.stats import bootstrap  # takes seconds
+
     generator = np.random.default_rng(5)
     ours = generator.integers(0, 2, 200).astype(float)
     theirs = np.where(generator.random(200) < 0.7, ours, 0.0)
     middle, low, high = paired_interval(list(ours), list(theirs), 1)
-    wanted = scipy.stats.bootstrap(
+    wanted = bootstrap(
         (ours, theirs),
         lambda a, b, axis: np.mean(a - b, axis=axis),
         paired=True,
