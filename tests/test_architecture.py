@@ -92,7 +92,7 @@ BUDGETS: dict[str, int] = {
     "documents": 1293,
     "extraction": 4580,
     "graph": 6961,
-    "kg": 5289,
+    "kg": 5318,
     "models": 1805,
     "retrieval": 3190,
     "server": 6327,

@@ -24,10 +24,11 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import graph_names
 
 _FIRST_SEGMENTS = (
-    *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),
-    *("phrase", "relationship", "run", "source"),
+    *("dataset", "entity", "source", "doc", "relationship", "description", "mention", "phrase"),
+    *("mapping", "extraction", "run", "graph"),
 )
-"""The first path segments of IRIs below the base; each is also the name of a prefix."""
+"""The first path segments of IRIs below the base, in the order of their subjects in exports; each
+is also the name of a prefix."""
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _UNWRITTEN = frozenset(
     iri.value
@@ -146,13 +147,35 @@ class GraphSelection:
         object.__setattr__(self, "names", frozenset(self.graphs))
 
 
-def _sort_key(triple: ox.Triple) -> tuple[str, bool, str, str]:
-    predicate = triple.predicate
-    return iri(triple.subject), predicate != RDF.type, predicate.value, str(triple.object)
+class ReadingOrder:
+    """The order of subjects for a reader: the data set, things, texts, evidence, and all others.
+
+    Values come after the things, and name uses after the descriptions.
+    """
+
+    def __init__(self, store: GraphStore, base: str) -> None:
+        self._base = base
+        values = f"SELECT DISTINCT ?s WHERE {{ GRAPH ?g {{ ?s a {SARAG.Value} }} }}"
+        self._values = {iri(row[0]) for row in store.select(values, "s").rows}
+
+    def __call__(self, subject: str) -> tuple[float, str]:
+        """The sort key of a subject."""
+        segment, _, rest = subject.removeprefix(self._base).partition("/")
+        if not subject.startswith(self._base) or segment not in _FIRST_SEGMENTS:
+            return len(_FIRST_SEGMENTS), subject
+        if segment == "doc" and "#" in rest:
+            segment = "description"
+        return _FIRST_SEGMENTS.index(segment) + (subject in self._values) / 2, subject
+
+    def of_triple(self, triple: ox.Triple) -> tuple[tuple[float, str], bool, str, str]:
+        """The sort key of a triple: by subject, the type first."""
+        predicate = triple.predicate
+        kept = predicate != RDF.type, predicate.value, str(triple.object)
+        return self(iri(triple.subject)), *kept
 
 
 def _merge_rows(
-    rows: Iterable[QuadRow], selection: GraphSelection, values: Values | None
+    rows: Iterable[QuadRow], selection: GraphSelection, values: Values | None, order: ReadingOrder
 ) -> list[ox.Triple]:
     """The unique, sorted triples of rows that contain all statements about some subjects.
 
@@ -169,16 +192,18 @@ def _merge_rows(
     if values is not None:
         triples |= dict.fromkeys(reifier_triples([*triples, *of_entities], values))
     triples |= dict.fromkeys(_entity_triples([*of_entities]))
-    return sorted(triples, key=_sort_key)
+    return sorted(triples, key=order.of_triple)
 
 
-def _rows_by_subject(store: GraphStore, graphs: Sequence[str]) -> Iterator[list[QuadRow]]:
+def _rows_by_subject(
+    store: GraphStore, graphs: Sequence[str], order: ReadingOrder
+) -> Iterator[list[QuadRow]]:
     """Yield all rows of batches of subjects; for several `graphs`, also from other graphs."""
     known: set[str] = set()
     for graph in graphs:
         text = f"SELECT DISTINCT ?s WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
         known.update(iri(row[0]) for row in store.select(text, "s").rows)
-    subjects = iter(sorted(known))
+    subjects = iter(sorted(known, key=order))
     only = ox.NamedNode(graphs[0]) if len(graphs) == 1 else None
     while batch := [ox.NamedNode(subject) for subject in islice(subjects, _SUBJECT_BATCH)]:
         where = f"VALUES ?s {{ {' '.join(map(str, batch))} }} GRAPH {only or '?g'} {{ ?s ?p ?o }}"
@@ -187,32 +212,36 @@ def _rows_by_subject(store: GraphStore, graphs: Sequence[str]) -> Iterator[list[
 
 
 def sorted_triples(
-    store: GraphStore, selection: GraphSelection, *, rdf12: bool = False
+    store: GraphStore, selection: GraphSelection, base: str, *, rdf12: bool = False
 ) -> Iterator[ox.Triple]:
-    """The unique triples of the selected graphs, in a fixed order."""
+    """The unique triples of the selected graphs, in the `ReadingOrder` of a graph's base."""
     values = _relationship_values(store) if rdf12 else None
-    for rows in _rows_by_subject(store, selection.graphs):
-        yield from _merge_rows(rows, selection, values)
+    order = ReadingOrder(store, base)
+    for rows in _rows_by_subject(store, selection.graphs, order):
+        yield from _merge_rows(rows, selection, values, order)
 
 
 def sorted_quads(
-    store: GraphStore, selection: GraphSelection, *, rdf12: bool = False
+    store: GraphStore, selection: GraphSelection, base: str, *, rdf12: bool = False
 ) -> Iterator[ox.Quad]:
-    """The quads of the selected graphs, graph by graph in a fixed order."""
+    """The quads of the selected graphs, graph by graph, each in the `ReadingOrder`."""
     values = _relationship_values(store) if rdf12 else None
+    order = ReadingOrder(store, base)
     for graph in selection.graphs:
         name = ox.NamedNode(graph)
-        for rows in _graph_rows(store, graph):
-            for triple in _merge_rows(rows, selection, values):
+        for rows in _graph_rows(store, graph, order):
+            for triple in _merge_rows(rows, selection, values, order):
                 yield ox.Quad(triple.subject, triple.predicate, triple.object, name)
 
 
-def _graph_rows(store: GraphStore, graph: str) -> Iterator[list[QuadRow]]:
+def _graph_rows(store: GraphStore, graph: str, order: ReadingOrder) -> Iterator[list[QuadRow]]:
     """The rows of one graph, in one batch if it is small."""
     name = ox.NamedNode(graph)
     quads = islice(store.quads(graph), _MAX_SORTED_QUADS + 1)
     rows: list[QuadRow] = [(q.subject, q.predicate, q.object, name) for q in quads]
-    return iter([rows]) if len(rows) <= _MAX_SORTED_QUADS else _rows_by_subject(store, [graph])
+    return (
+        iter([rows]) if len(rows) <= _MAX_SORTED_QUADS else _rows_by_subject(store, [graph], order)
+    )
 
 
 def _exporter(format_: str) -> Exporter:
@@ -248,7 +277,7 @@ def write_parts(reader: GraphReader, format_: str, output: IO[bytes], parts: Exp
         prefixes = used_prefixes(store, known, selection.names, with_names=is_dataset)
         prefixes |= {"rdf": RDF.base} if parts.rdf12 else {}
     sorted_items: Any = sorted_quads if is_dataset else sorted_triples
-    items = sorted_items(store, selection, rdf12=parts.rdf12)
+    items = sorted_items(store, selection, minter.base, rdf12=parts.rdf12)
     if nodes := _blank_nodes(store, minter, selection.graphs):
         items = (_with_blank_nodes(item, nodes) for item in items)
     if format_ == "rdfxml":

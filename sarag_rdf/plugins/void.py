@@ -106,8 +106,8 @@ class Description:
             self._add(self.node, (VOID.vocabulary, NamedNode(vocabulary)))
 
     def _count(self, parts: ExportParts) -> DatasetFigures:
-        store = self._reader.store
-        return count(sorted_triples(store, select_graphs(store, self._reader.minter, parts)))
+        store, minter = self._reader.store, self._reader.minter
+        return count(sorted_triples(store, select_graphs(store, minter, parts), minter.base))
 
     def _add_figures(
         self, node: NamedNode, figures: DatasetFigures, partitions: tuple[str, ...] | None = None

@@ -18,7 +18,7 @@ import pytest
 from sarag_rdf.base.errors import StoreError, UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table, Triples
-from sarag_rdf.base.vocab import PREFIXES, RDF, SKOS
+from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG, SKOS
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.rdf_export import (
@@ -115,11 +115,21 @@ def test_same_graph_same_bytes(
     assert rdf_bytes(again, format_, base=BASE) == wanted
 
 
-def test_subjects_are_sorted_and_types_come_first(store: OxigraphStore) -> None:
-    triples = list(sorted_triples(store, everything(store)))
-    subjects = [str(triple.subject)[1:-1] for triple in triples]
-    assert subjects == sorted(subjects)
-    assert len(set(subjects)) > 100
+def test_an_export_reads_from_things_to_evidence_and_types_come_first(store: OxigraphStore) -> None:
+    triples = list(sorted_triples(store, everything(store), BASE))
+    subjects = list(dict.fromkeys(str(triple.subject)[1:-1] for triple in triples))
+    values = {str(t.subject)[1:-1] for t in triples if t.object == SARAG.Value}
+    segments = [
+        "value" if s in values else s.removeprefix(BASE).split("/")[0] if "#" not in s else "use"
+        for s in subjects
+    ]
+    kinds = list(dict.fromkeys(segments))
+    order = ["dataset", "entity", "value", "source", "doc", "relationship", "description", "use"]
+    assert [kind for kind in kinds if kind in order] == [k for k in order if k in kinds]
+    for kind in kinds:
+        own = [s for s, segment in zip(subjects, segments, strict=True) if segment == kind]
+        assert own == sorted(own)
+    assert len(subjects) > 100
     first = {triple.subject: triple.predicate for triple in reversed(triples)}
     typed = {triple.subject for triple in triples if triple.predicate == RDF.type}
     assert typed
@@ -132,9 +142,9 @@ def test_every_triple_once(quads: list[ox.Quad]) -> None:
     copies = [ox.Quad(q.subject, q.predicate, q.object, imported) for q in quads[::5]]
     quads = [*quads, *dict.fromkeys(copies)]
     store = filled(quads)
-    triples = list(sorted_triples(store, everything(store)))
+    triples = list(sorted_triples(store, everything(store), BASE))
     assert len(triples) == len(set(triples)) == len(union(quads)) < len(quads)
-    found = list(sorted_quads(store, everything(store)))
+    found = list(sorted_quads(store, everything(store), BASE))
     assert len(found) == len(set(found)) == len(quads)
 
 
@@ -288,10 +298,10 @@ def test_triples_are_made_when_asked_for() -> None:
     events: list[str] = []
     store = WatchedStore(events)
     store.apply(Change(insert=tuple(many(2_000))))
-    triples = sorted_triples(store, everything(store))
+    triples = sorted_triples(store, everything(store), BASE)
     events.clear()
     next(triples)
-    assert events == ["query"] * 2
+    assert events == ["query"] * 3
 
 
 # ------------------------------------------------------------------------------ Errors
