@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.types import Extraction, Mention, Relation, Source
+from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -468,3 +468,59 @@ def test_a_note_is_for_a_decision_by_hand(sarag: Sarag) -> None:
     sarag("merge", "--list", "--note", "x").fails(2, "--note is for a decision by hand")
     sarag("retype", "--undo", "Ulm", "--note", "x").fails(2, "omit it with --undo")
     sarag("merge", "Ann").fails(2, "give KEEP and MERGED, or one of --rule")
+
+
+class PeopleExtractor:
+    """Two spellings of a person with a neighbour in common, a place of that name, and a namesake
+    in numbers.
+    """
+
+    method = Method("people", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        for document in documents:
+            name, _, other = document.text.rstrip(".").partition(" knows ")
+            type_: EntityType = "geopolitical" if "Place" in document.title else "person"
+            mentions = Mention(name, type_, (), (document.text,)), Mention(other, "person")
+            yield Extraction(mentions, (Relation(name, "knows", other, document.text),))
+
+
+def test_possible_duplicates_have_their_evidence_and_are_merged_after_review(
+    tmp_path: Path, sarag: Sarag
+) -> None:
+    texts = {
+        "one.txt": ("Maria Sklodowska knows Ivo Holt.", "One"),
+        "two.txt": ("Maria Sklodovska knows Ivo Holt.", "Two"),
+        "three.txt": ("Maria Sklodowsky knows Bo Berg.", "A Place"),
+        "six.txt": ("Maria Berg knows Ivo Holt.", "Six"),
+        "four.txt": ("Apollo 11 knows Ivo Holt.", "Four"),
+        "five.txt": ("Apollo 12 knows Ivo Holt.", "Five"),
+    }
+    sources = [Source(text, title, key) for key, (text, title) in texts.items()]
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(sources, extractor=PeopleExtractor())
+        before = stored(kg)
+        [match] = kg.decisions.propose_merges("duplicates")
+        assert {match.subject_label, match.object_label} == {"Maria Sklodowska", "Maria Sklodovska"}
+        assert match.confidence is not None
+        assert 0.6 <= match.confidence <= 1.0
+        for words in ("'maria sklodovska' and 'maria sklodowska' (1.00)", "neighbours ivo holt"):
+            assert words in match.comment
+        assert "descriptions (" in match.comment
+        kg.decisions.keep_apart(match.subject_label, match.object_label)
+        assert kg.decisions.propose_merges("duplicates") == []
+        kg.decisions.undo(None)
+        table = tmp_path / "pairs.tsv"
+        text = kg.decisions.table([match])
+        table.write_text(text, "utf-8")
+        assert kg.decisions.accept(table).decisions == ()
+        head, row = text.splitlines()
+        table.write_text(f"{head}\naccept{row}\n", "utf-8")
+        [decision] = kg.decisions.accept(table).decisions
+        assert decision.rule == "duplicates"
+        assert "shared neighbours" in decision.note
+        assert kg.decisions.propose_merges("duplicates") == []
+        assert kg.decisions.undo("duplicates") == [decision]
+        assert stored(kg) == before
+    unreviewed = ("merge", "--kg", tmp_path / "kg", "--rule", "duplicates", "--unreviewed")
+    sarag(*unreviewed).fails(2, "are merged only after review")

@@ -41,6 +41,7 @@ _MODULES: Final = {
     "extraction": "gold:extraction",
     "preferences": "comparisons:preferences",
     "resolution": "gold:resolution",
+    "entities": "entities:command",
     "questions": "path_questions:command",
     "paths": "relation_paths:command",
     "fit-paths": "relation_paths:fit_command",

@@ -239,3 +239,32 @@ def paired_interval(
         random_state=np.random.default_rng(seed),
     ).confidence_interval  # fmt: skip
     return mean, float(low), float(high)
+
+
+def wilson_interval(successes: int, total: int) -> tuple[float, float]:
+    """The 95% interval of a share, in [0, 1] (Wilson, "Probable Inference", 1927).
+
+    Raises ValueError unless 0 <= `successes` <= `total` and `total` is at least 1.
+
+    >>> [round(value, 3) for value in wilson_interval(9, 10)]
+    [0.596, 0.982]
+    """
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, total).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def cohen_kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+    """The agreement of two judges beyond chance, in [-1, 1]; None if all judgments are equal.
+
+    Cohen, "A Coefficient of Agreement for Nominal Scales", 1960.
+
+    >>> cohen_kappa([(True, True), (True, False), (False, False), (False, False)])
+    0.5
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    if len({value for pair in pairs for value in pair}) < 2:
+        return None
+    return float(cohen_kappa_score(*zip(*pairs, strict=True)))
