@@ -24,7 +24,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import graph_names
 
 _FIRST_SEGMENTS = (
-    *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),
+    *("dataset", "doc", "entity", "extraction", "graph", "mapping", "mention"),
     *("phrase", "relationship", "run", "source"),
 )
 """The first path segments of IRIs below the base; each is also the name of a prefix."""
