@@ -39,7 +39,7 @@ import sarag_rdf
 from sarag_rdf.base.arrays import Rows
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Matrix, Table
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import PROV, SARAG
 from sarag_rdf.graph.vectors.search_indexes import ExactIndex
 from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.datasets import (
@@ -77,7 +77,9 @@ Patch = tuple[object, str, object]
 _TITLES_APART = f"""
 SELECT DISTINCT ?document ?entity WHERE {{
   ?document <{SARAG.titleMention.value}>/<{SARAG.refersTo.value}> ?entity
-  FILTER NOT EXISTS {{ ?document <{SARAG.mentions.value}>/<{SARAG.refersTo.value}> ?entity }}
+  FILTER NOT EXISTS {{
+    ?document ^<{PROV.wasDerivedFrom.value}>/<{SARAG.useOf.value}>/<{SARAG.refersTo.value}> ?entity
+  }}
 }}
 """
 

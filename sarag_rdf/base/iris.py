@@ -288,9 +288,6 @@ class Minter:
     def document(self, source: str, begin: int, end: int, text: str) -> str:
         return f"{self.base}doc/{sha256_hex(source, str(begin), str(end), text)[:32]}"
 
-    def description(self, mention: str, text: str, document: str) -> str:
-        return f"{self.base}description/{sha256_hex(mention, text, document)[:32]}"
-
     def relationship(
         self, subject: str, phrase: str, object_: str, text: str, document: str
     ) -> str:

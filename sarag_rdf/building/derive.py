@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.base.iris import Minter, phrase_key, use_of
+from sarag_rdf.base.iris import Minter, normalize_name, phrase_key, use_of
 from sarag_rdf.base.types import ENTITY_TYPES, VALUE_TYPES
 from sarag_rdf.base.vocab import (
     OWL,
@@ -253,24 +253,24 @@ def mentions_of(statements: Iterable[Statement]) -> set[str]:
 
 
 ALIAS_MENTION = SARAG.aliasMention.value
-NORMALIZED_NAME = SARAG.normalizedName.value
+USE_OF = SARAG.useOf.value
 NAME, ALIAS, ENTITY_CLASS = SARAG.name.value, SARAG.alias.value, SARAG.entityClass.value
 MENTION_PROPERTIES = frozenset(
-    {NAME, ALIAS, ENTITY_TYPE, ENTITY_CLASS, VALUE, NORMALIZED_NAME, ALIAS_MENTION}
+    {NAME, ALIAS, ENTITY_TYPE, ENTITY_CLASS, VALUE, USE_OF, ALIAS_MENTION}
 )
 """Properties of the uses of a name that count as votes on the name."""
-USE_OF = SARAG.useOf.value
 
 _TEXT_LINKS = {
-    SARAG.mentions.value: SARAG.describes,
-    SARAG.descriptionOf.value: SARAG.describes,
+    USE_OF: SARAG.describes,
     SARAG.titleMention.value: SARAG.describes,
     SARAG.topicMention.value: SARAG.about,
 }
 """Property from a text to a mention -> derived property from the text to the entity."""
 
 TextMention = tuple[str, str, str]
-"""(document or description, property, mention); names in titles need not have been extracted."""
+"""(document or name use, property, mention); names in titles need not have been extracted.
+
+The property is ``sarag:useOf`` for the use of a name, and also for its document."""
 RelationshipEnds = tuple[str, str, str]
 """(relationship, subject mention, object mention)"""
 
@@ -322,20 +322,27 @@ class SourceEvidence:
         evidence = cls()
         parts = StatementParts()
         uses: dict[tuple[str, str], str] = {}
+        documents: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         for quad in quads:
             parts.add(quad)
             predicate = quad.predicate.value
-            if predicate == USE_OF or predicate in _TEXT_LINKS:
-                graph = iri(quad.graph_name)
-                mention = variant(iri(quad.object), graph)
+            key = iri(quad.subject), iri(quad.graph_name)
+            if predicate == DOCUMENT:
+                documents[key].add(iri(quad.object))
+            elif predicate in _TEXT_LINKS:
+                mention = variant(iri(quad.object), key[1])
+                evidence.text_mentions.add((key[0], predicate, mention))
                 if predicate == USE_OF:
-                    uses[iri(quad.subject), graph] = mention
-                else:
-                    evidence.text_mentions.add((iri(quad.subject), predicate, mention))
+                    uses[key] = mention
+        evidence.text_mentions |= {
+            (document, USE_OF, mention)
+            for use, mention in uses.items()
+            for document in documents[use]
+        }
         votes = set()
         for use, graph, predicate, value in parts.uses:
             if (use, graph) in uses:
-                if predicate == ALIAS_MENTION:
+                if predicate in (ALIAS_MENTION, USE_OF):
                     value = NamedNode(variant(value.value, graph))
                 votes.add(((uses[use, graph], predicate, value), graph))
         evidence.votes.update(vote for vote, _ in votes)
@@ -363,8 +370,8 @@ class SourceEvidence:
 
 
 def mentioned_in(votes: Iterable[Vote]) -> set[str]:
-    """The mentions with a normalised name in these votes: those that were extracted."""
-    return {mention for mention, property_, _ in votes if property_ == NORMALIZED_NAME}
+    """The mentions with a use in these votes: those that were extracted."""
+    return {mention for mention, property_, _ in votes if property_ == USE_OF}
 
 
 def alias_claims_in(votes: Iterable[Vote]) -> set[tuple[str, str]]:
@@ -457,12 +464,9 @@ def mention_triples(mention: str, entity: str, normalized: Literal | None) -> se
 
 
 def normalized_names(votes: Iterable[Vote]) -> dict[str, Literal]:
-    """Mention -> its normalised name, for the mentions with such a vote."""
-    return {
-        mention: value
-        for mention, property_, value in votes
-        if property_ == NORMALIZED_NAME and isinstance(value, Literal)
-    }
+    """Mention -> its normalised name, which all its spellings in these votes have in common."""
+    spellings = {mention: value.value for mention, property_, value in votes if property_ == NAME}
+    return {mention: Literal(normalize_name(name)) for mention, name in spellings.items()}
 
 
 def _triple(subject: str, predicate: NamedNode, object_: str) -> Triple:

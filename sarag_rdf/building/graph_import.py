@@ -200,9 +200,7 @@ _WIKIBASE_PROPERTIES = (
     *(f"http://www.wikidata.org/prop/direct/{number}" for number in ("P31", "P279")),
 )
 """A graph with one of these properties is a Wikibase dump, even without labels."""
-_SARAG_PROPERTIES = tuple(
-    property_.value for property_ in (SARAG.subjectMention, SARAG.descriptionOf, SARAG.mentions)
-)
+_SARAG_PROPERTIES = tuple(property_.value for property_ in (SARAG.subjectMention, SARAG.useOf))
 
 
 @dataclass(frozen=True, slots=True)

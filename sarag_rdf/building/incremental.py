@@ -24,7 +24,7 @@ from sarag_rdf.building.derive import (
     ENTITY_CLASS,
     ENTITY_TYPE,
     NAME,
-    NORMALIZED_NAME,
+    USE_OF,
     VALUE,
     ClassRules,
     SourceEvidence,
@@ -43,7 +43,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 _ViewDifference = tuple[set[Triple], set[Triple]]
 """Triples whose support has changed: those that may have lost it, and those that are supported now.
 Triples in both sets do not change."""
-_RESOLUTION_PROPERTIES = (NORMALIZED_NAME, ALIAS_MENTION)
+_RESOLUTION_PROPERTIES = (USE_OF, ALIAS_MENTION)
 """Properties of mentions that determine their entity."""
 _VOTED = {
     SKOS.prefLabel: (NAME, ALIAS),

@@ -7,7 +7,7 @@ quads are a function of source and method, independent of time, run and order.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -20,13 +20,13 @@ from sarag_rdf.extraction.names import names_in_title, strip_disambiguation, top
 from sarag_rdf.extraction.text_values import value_of_name
 from sarag_rdf.graph.records import decimal
 
-EVIDENCE_RULES = "7"
+EVIDENCE_RULES = "8"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
 titles, topics of documents, identity of relationships. It is part of every method, so that sources
 are extracted again when the rules change."""
 
 MAX_LABEL = 100
-"""Characters of a label of a document, description or relationship."""
+"""Characters of a label of a document."""
 
 Pair = tuple[NamedNode, Term]
 
@@ -89,9 +89,6 @@ class SourceGraph:
     def _text(self, value: str) -> Literal:
         return Literal(value, language=self._language)
 
-    def _label(self, value: str) -> Pair:
-        return RDFS.label, self._text(shortened(value))
-
     def _add_source(self, source: Source, method: Method) -> None:
         self._add(
             self._iri,
@@ -128,13 +125,19 @@ class SourceGraph:
         )
         if document.title:
             self._add(node, (DCTERMS.title, self._text(document.title)))
-        self._add(node, self._label(document.titled_text))
+        self._add(node, (RDFS.label, self._text(shortened(document.titled_text))))
         for name in map(normalize_name, names_in_title(document.title)):
             if name:
                 self._add(node, (SARAG.titleMention, self._mention(name)))
         topic = topic_of(document, extraction)
+        descriptions: defaultdict[NamedNode, dict[str, None]] = defaultdict(dict)
         for mention in extraction.mentions:
-            self._add_mention(node, mention, topic)
+            use = self._add_mention(node, mention, topic)
+            if use:
+                descriptions[use] |= dict.fromkeys(mention.descriptions)
+        for use, texts in descriptions.items():
+            if texts:
+                self._add(use, (SARAG.text, self._text(" ".join(texts))))
         if topic:
             self._add(node, (SARAG.topicMention, self._mention(topic)))
         names = {normalize_name(m.name) for m in extraction.mentions} - {""}
@@ -156,24 +159,23 @@ class SourceGraph:
     def _mention(self, normalized: str) -> NamedNode:
         return NamedNode(self._minter.mention(normalized))
 
-    def _add_mention(self, document: NamedNode, mention: Mention, topic: str) -> None:
+    def _add_mention(self, document: NamedNode, mention: Mention, topic: str) -> NamedNode | None:
+        """Add the use of a name, without its description; None if nothing is left of the name."""
         normalized = normalize_name(mention.name)
         if not normalized:
             self.discarded["mentions without a name"] += 1
-            return
+            return None
         iri = self._minter.mention(normalized)
         type_, value = value_of_name(mention.name, mention.type)
         if normalized == topic and mention.type == "misc":
             type_, value = "misc", None
         node, use = NamedNode(iri), NamedNode(use_of(document.value, iri))
-        self._add(document, (SARAG.mentions, node))
         self._add(
             use,
             (RDF.type, SARAG.NameUse),
             (SARAG.useOf, node),
             (PROV.wasDerivedFrom, document),
             (SARAG.name, self._text(mention.name)),
-            (SARAG.normalizedName, Literal(normalized)),
             (SARAG.entityType, Literal(type_)),
             *((SARAG.entityClass, NamedNode(class_)) for class_ in mention.classes),
         )
@@ -185,17 +187,7 @@ class SourceGraph:
                 self._add(use, (SARAG.alias, self._text(alias)))
             if other and other != normalized:
                 self._add(use, (SARAG.aliasMention, self._mention(other)))
-        for text in mention.descriptions or (mention.name,):
-            description = NamedNode(self._minter.description(iri, text, document.value))
-            self._add(
-                description,
-                (RDF.type, SARAG.Description),
-                self._label(text if text.startswith(mention.name) else f"{mention.name}: {text}"),
-                (SARAG.text, self._text(text)),
-                (SARAG.descriptionOf, node),
-                (PROV.wasDerivedFrom, document),
-                (PROV.wasGeneratedBy, self._extraction),
-            )
+        return use
 
     def _relationship(self, document: NamedNode, relation: Relation) -> str:
         subject, object_ = map(normalize_name, (relation.subject, relation.object))
@@ -210,13 +202,11 @@ class SourceGraph:
         self._add(
             node,
             (RDF.type, SARAG.Relationship),
-            self._label(f"{relation.subject} {relation.phrase} {relation.object}"),
             (SARAG.subjectMention, self._mention(normalize_name(relation.subject))),
             (SARAG.text, self._text(relation.sentence)),
             (SARAG.phrase, self._text(relation.phrase)),
             (SARAG.confidence, decimal(relation.confidence)),
             (PROV.wasDerivedFrom, document),
-            (PROV.wasGeneratedBy, self._extraction),
         )
         object_ = normalize_name(relation.object)
         if object_ in names:

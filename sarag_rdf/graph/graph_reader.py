@@ -45,7 +45,7 @@ KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")
 MAX_TOUCHED = 200_000
 """Nodes; if a change touches more, everything is rebuilt."""
 _CLASSES: Mapping[str, Kind] = {
-    SARAG.Description.value: "description",
+    SARAG.NameUse.value: "description",
     SARAG.Relationship.value: "relationship",
     SARAG.Document.value: "document",
 }

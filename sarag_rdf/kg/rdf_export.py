@@ -24,7 +24,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import graph_names
 
 _FIRST_SEGMENTS = (
-    *("dataset", "entity", "source", "doc", "relationship", "description", "mention", "phrase"),
+    *("dataset", "entity", "source", "doc", "relationship", "mention", "phrase"),
     *("mapping", "extraction", "run", "graph"),
 )
 """The first path segments of IRIs below the base, in the order of their subjects in exports; each
@@ -150,7 +150,7 @@ class GraphSelection:
 class ReadingOrder:
     """The order of subjects for a reader: the data set, things, texts, evidence, and all others.
 
-    Values come after the things, and name uses after the descriptions.
+    Values come after the things, and name uses before the mentions.
     """
 
     def __init__(self, store: GraphStore, base: str) -> None:
@@ -163,8 +163,8 @@ class ReadingOrder:
         segment, _, rest = subject.removeprefix(self._base).partition("/")
         if not subject.startswith(self._base) or segment not in _FIRST_SEGMENTS:
             return len(_FIRST_SEGMENTS), subject
-        if segment == "doc" and "#" in rest:
-            segment = "description"
+        if segment == "doc" and "#" in rest:  # a name use
+            segment = "mention"
         return _FIRST_SEGMENTS.index(segment) + (subject in self._values) / 2, subject
 
     def of_triple(self, triple: ox.Triple) -> tuple[tuple[float, str], bool, str, str]:

@@ -80,14 +80,14 @@ _IN_OTHER_PLACES: Mapping[str, tuple[str, ...]] = {
         SARAG.refersTo, OWL.annotatedSource,
     ) + _LINKS,
     "document": _iris(
-        SARAG.text, SARAG.mentions, SARAG.titleMention, SARAG.topicMention, SARAG.describes,
+        SARAG.text, SARAG.titleMention, SARAG.topicMention, SARAG.describes,
         SARAG.about, SARAG.source, SARAG.beginIndex, SARAG.endIndex, PROV.wasDerivedFrom,
     ),
     "relationship": _iris(
         SARAG.text, SARAG.phrase, SARAG.subject, SARAG.object, SARAG.subjectMention,
         SARAG.objectMention, SARAG.property, SARAG.inverseProperty, SARAG.statedProperty,
         SARAG.statedInverseProperty, SARAG.value, SARAG.valueText, SARAG.confidence,
-        PROV.wasDerivedFrom, PROV.wasGeneratedBy,
+        PROV.wasDerivedFrom,
     ),
     "source": _iris(SARAG.source,),
 }  # fmt: skip
@@ -428,7 +428,8 @@ class _Page:
         facts += [("Property", texts.property(property_)) for property_ in sorted(stated)]
         facts += [("Words", texts.end(t)) for t in read.values(iri, SARAG.valueText)]
         facts.append(("Confidence", Value(relationship.confidence)))
-        for activity in read.values(iri, PROV.wasGeneratedBy):
+        source = read.iri(relationship.document, SARAG.source)
+        for activity in read.values(source, SARAG.extractedBy):
             for name in ("extractor", "model", "settings"):
                 values = read.values(activity.value, SARAG[name])
                 facts += [(name.capitalize(), texts.end(value)) for value in values]

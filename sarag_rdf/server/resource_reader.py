@@ -55,6 +55,8 @@ NAMES = (
     WIKIBASE_SCHEMA.name.value, FOAF.name.value,
 )  # fmt: skip
 """Properties that name a resource, the first that it has."""
+_WORDINGS = (SARAG.name.value, SARAG.text.value)
+"""Properties by which other resources are called: name uses and relationships."""
 TYPE = RDF.type.value
 _OWN_NODES = {
     SARAG.subject.value, SARAG.object.value, SARAG.refersTo.value, SARAG.useOf.value,
@@ -171,7 +173,7 @@ class Resources:
         return self._names[iri]
 
     def _read_name(self, iri: str) -> tuple[str, ox.Literal] | None:
-        for property_ in map(ox.NamedNode, NAMES if is_iri(iri) else ()):
+        for property_ in map(ox.NamedNode, (*NAMES, *_WORDINGS) if is_iri(iri) else ()):
             terms = [quad.object for quad in self._about(iri, property_)]
             literals = [term for term in terms if isinstance(term, ox.Literal)]
             if literals:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.base.iris import Minter, normalize_name
+from sarag_rdf.base.iris import Minter, normalize_name, use_of
 from sarag_rdf.base.types import (
     Document,
     EntityType,
@@ -237,9 +237,8 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
             triples.add(Triple(NamedNode(document), SARAG.about, entity[whole]))
         for mention in extraction.mentions:
             own = name[mention.name]
-            for text in mention.descriptions or (mention.name,):
-                description = MINTER.description(MINTER.mention(own), text, document)
-                triples.add(Triple(NamedNode(description), SARAG.describes, entity[own]))
+            use = NamedNode(use_of(document, MINTER.mention(own)))
+            triples.add(Triple(use, SARAG.describes, entity[own]))
             triples.add(Triple(NamedNode(document), SARAG.describes, entity[own]))
             triples |= {Triple(entity[own], RDF.type, NamedNode(c)) for c in mention.classes}
         seen = set()

@@ -136,19 +136,23 @@ def test_the_command_line_prints_what_was_not_recorded(sarag: Sarag, tmp_path: P
     assert "not recorded" not in again.out
 
 
-def test_the_label_of_a_description_has_the_name_once() -> None:
+def test_a_name_without_a_description_is_described_by_itself() -> None:
     mentions = (
         Mention("Ada", descriptions=("Ada: Ada led it.",)),
-        Mention("Ormund", descriptions=("A town.",)),
+        Mention("Ormund", descriptions=("A town.", "A harbour.")),
         Mention("1901"),
     )
     with sarag_rdf.open(None, endpoint=None, embedder=HashEmbedder()) as kg:
         kg.index([Source(TEXT, key="a.txt")], extractor=Given(Extraction(mentions, ())))
-        found = kg.query(
+        told = {name: kg.entity(name).descriptions for name in ("Ada", "Ormund", "1901")}
+        stored = kg.query(
             """PREFIX sarag: <https://w3id.org/sarag/ontology#>
-            PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-            SELECT ?label { ?description a sarag:Description ; rdfs:label ?label }"""
+            SELECT ?text { ?use a sarag:NameUse ; sarag:text ?text }"""
         )
-    assert isinstance(found, Table)
-    labels = {term.value for (term,) in found.rows if isinstance(term, Literal)}
-    assert labels == {"Ada: Ada led it.", "Ormund: A town.", "1901"}
+    texts = {"Ada": "Ada: Ada led it.", "Ormund": "A town. A harbour.", "1901": "1901"}
+    assert told == {name: (text,) for name, text in texts.items()}
+    assert isinstance(stored, Table)
+    assert {term.value for (term,) in stored.rows if isinstance(term, Literal)} == {
+        texts["Ada"],
+        texts["Ormund"],
+    }

@@ -112,7 +112,7 @@ BROKEN: dict[str, tuple[Meetings, str]] = {
     "long name": (Meetings(Mention("D" * 1001, descriptions=("x",))), "at most 1,000 characters"),
     "control character": (Meetings(Mention("D\x00n")), "(found: D\\x00n)"),
     "control character in an alias": (Meetings(Mention("Dan", aliases=("D\x1b[2J",))), "\\x1b[2J"),
-    "empty description": (Meetings(Mention("Dan", descriptions=("",))), "Exactly one text"),
+    "empty description": (Meetings(Mention("Dan", descriptions=("",))), "at most one text"),
 }
 
 

@@ -75,11 +75,13 @@ def facts(draw: st.DrawFn) -> list[Triple]:
     text = NamedNode(f"{MINTER.base}doc/{draw(st.integers(1, 2))}")
     node, use = mention(name), NamedNode(f"{text.value}#{name}")
     kind = draw(st.sampled_from(("name", "name", "alias", "type", "use", "use", "joined")))
-    mentioned = Triple(use, SARAG.normalizedName, Literal(name))
-    found = [mentioned] if draw(st.integers(0, 5)) else []
-    found += [Triple(use, SARAG.useOf, node)] if draw(st.integers(0, 9)) else []
+    spelling = draw(st.sampled_from((name, name.upper(), f"the {name}")))
+    language = draw(st.sampled_from(("en", "en", "de")))
+    found = [Triple(use, SARAG.name, Literal(spelling, language=language))]
+    found += [Triple(use, SARAG.useOf, node)] if draw(st.integers(0, 5)) else []
+    found += [Triple(use, PROV.wasDerivedFrom, text)] if draw(st.integers(0, 5)) else []
     if kind == "name":
-        return [*found, Triple(use, SARAG.name, draw(labels))]
+        return found
     if kind == "alias":
         found += [Triple(use, SARAG.alias, draw(labels))] if draw(st.booleans()) else []
         return [*found, Triple(use, SARAG.aliasMention, mention(other))]
@@ -91,7 +93,7 @@ def facts(draw: st.DrawFn) -> list[Triple]:
         values = [dated] if draw(st.booleans()) else []
         return [*found, Triple(use, SARAG.entityType, Literal(type_)), *classes, *values]
     if kind == "use":
-        property_ = draw(st.sampled_from(("mentions", "titleMention", "topicMention")))
+        property_ = draw(st.sampled_from(("titleMention", "topicMention")))
         return [*found, Triple(text, SARAG[property_], node)]
     number = draw(st.integers(1, 2))
     joined = NamedNode(f"{MINTER.base}relationship/{name}-{other}-{number}")
@@ -209,8 +211,7 @@ def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.Mo
 def test_names_part_although_one_of_them_is_brought_back_by_a_decision() -> None:
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     uses = {name: NamedNode(f"{MINTER.base}doc/1#{name}") for name in "abc"}
-    named = [Triple(use, SARAG.normalizedName, Literal(name)) for name, use in uses.items()]
-    named += [Triple(use, SARAG.useOf, mention(name)) for name, use in uses.items()]
+    named = [Triple(use, SARAG.useOf, mention(name)) for name, use in uses.items()]
     spoken = [Triple(u, SARAG.name, Literal(name, language="en")) for name, u in uses.items()]
     other = NamedNode(f"{MINTER.base}doc/2#c")
     claim = [Triple(other, SARAG.useOf, mention("c"))]

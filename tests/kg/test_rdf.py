@@ -124,7 +124,7 @@ def test_an_export_reads_from_things_to_evidence_and_types_come_first(store: Oxi
         for s in subjects
     ]
     kinds = list(dict.fromkeys(segments))
-    order = ["dataset", "entity", "value", "source", "doc", "relationship", "description", "use"]
+    order = ["dataset", "entity", "value", "source", "doc", "relationship", "use"]
     assert [kind for kind in kinds if kind in order] == [k for k in order if k in kinds]
     for kind in kinds:
         own = [s for s, segment in zip(subjects, segments, strict=True) if segment == kind]

@@ -16,14 +16,12 @@ CORPUS = [
 
 _NODES = {
     "item": (
-        "?x a ?class VALUES ?class "
-        "{ sarag:Entity sarag:Description sarag:Relationship sarag:Document }"
+        "?x a ?class VALUES ?class { sarag:Entity sarag:NameUse sarag:Relationship sarag:Document }"
     ),
     "source": "?x a sarag:Source",
     "entity": "?x a sarag:Entity",
     "document": "?x a sarag:Document",
     "text": "?x sarag:describes ?entity",
-    "description": "?x a sarag:Description",
     "relationship": "?x a sarag:Relationship",
     "mention": "?x a sarag:Mention",
     "use": "?x a sarag:NameUse",

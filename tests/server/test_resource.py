@@ -276,7 +276,6 @@ def resources(server: Running) -> dict[str, str]:
         "document": some(server, "?x a sarag:Document"),
         "source": some(server, "?x a sarag:Source"),
         "relationship": some(server, "?x a sarag:Relationship"),
-        "description": some(server, "?x a sarag:Description"),
         "mention": some(server, "?x a sarag:Mention"),
         "class": EX + "Chemist",
         "property": EX + "birthPlace",

@@ -206,7 +206,7 @@ def _strange() -> dict[str, str]:
         "a mention without a name": f"<{BASE}mention/x> a <{S}Mention>",
         "a source": f'<{BASE}source/x> a <{S}Source> ; <{S}sha256> "x" ; <{S}extractedBy> <http://e>'
         ' ; <http://purl.org/dc/terms/language> "en"',
-        "a description": f"<{BASE}description/x> a <{S}Description> ; <{S}text> <http://t> ; "
+        "a name use": f"<{BASE}doc/x#x> a <{S}NameUse> ; <{S}text> <http://t> ; "
         f"<http://www.w3.org/ns/prov#wasDerivedFrom> {doc}",
         "a relationship": f"<{BASE}relationship/x> a <{S}Relationship> ; <{S}text> 1 ; "
         f"<{S}phrase> 2 ; <{S}confidence> <http://c> ; "
