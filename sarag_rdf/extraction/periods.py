@@ -17,7 +17,7 @@ from sarag_rdf.base.types import Value
 from sarag_rdf.extraction.text_values import XSD, find_values
 from sarag_rdf.graph.valid_time import span_of
 
-_DATES = frozenset(XSD + name for name in ("gYear", "gYearMonth", "date", "dateTime"))
+_DATES = frozenset(XSD + name for name in ("gYear", "gYearMonth", "date"))
 _UNTIL = frozenset({"until", "till"})
 _SECOND = {"from": _UNTIL | {"to", "through", "-", "\u2013", "\u2014"}, "between": {"and"}}
 """First preposition of a period -> the words before its end."""

@@ -5,11 +5,11 @@ A time is a literal of XML Schema at its own precision, and stands for all the d
 whole of its day, month or year. A moment is given in the same way, and what holds on one of its
 days holds at the moment. Times of day are left out of account.
 
->>> holds(("1919", "1937", ""), moment_of("1925-06"))
+>>> holds((Literal("1919"), Literal("1937"), None), moment_of("1925-06"))
 True
->>> holds(("", "1937", ""), moment_of("1938"))
+>>> holds((None, Literal("1937"), None), moment_of("1938"))
 False
->>> holds(("", "", "1903-12-10"), moment_of("1903"))
+>>> holds((None, None, Literal("1903-12-10")), moment_of("1903"))
 True
 """
 
@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.vocab import SARAG, iri
@@ -29,8 +28,9 @@ Day = tuple[int, int, int]
 """Year (0 is 1 BC, as in XML Schema 1.1), month and day, which compare in this order."""
 Span = tuple[Day, Day]
 """The first and the last day; the last of a month is 31, which no date exceeds."""
-Times = tuple[str, str, str]
-"""Start, end and point in time as literals, or empty."""
+Times = tuple[Literal | None, Literal | None, Literal | None]
+"""Start, end and point in time."""
+NO_TIMES: Times = (None, None, None)
 
 TIME_PROPERTIES = (SARAG.startTime, SARAG.endTime, SARAG.pointInTime)
 """The properties of a relationship for its `Times`."""
@@ -41,7 +41,11 @@ _ENDS = (SARAG.subject, SARAG.object)
 
 
 def span_of(lexical: str) -> Span | None:
-    """The days of an ``xsd:gYear``, ``gYearMonth``, ``date`` or ``dateTime``; None for others."""
+    """The days of an ``xsd:gYear``, ``gYearMonth``, ``date`` or ``dateTime``; None for others.
+
+    >>> span_of("1919-05")
+    ((1919, 5, 1), (1919, 5, 31))
+    """
     match = _LEXICAL.fullmatch(lexical)
     if match is None:
         return None
@@ -65,7 +69,7 @@ def moment_of(text: str) -> Span:
 
 def holds(times: Times, moment: Span) -> bool:
     """Whether what has these times holds at a moment; without any time it always does."""
-    start, end, at = map(span_of, times)
+    start, end, at = (span_of(time.value) if time else None for time in times)
     first, last = moment
     if start is None and end is None and at is not None:
         return at[0] <= last and first <= at[1]
@@ -74,20 +78,24 @@ def holds(times: Times, moment: Span) -> bool:
 
 def not_holding(reader: GraphReader, moment: Span) -> frozenset[str]:
     """The relationships with a time that does not include the moment."""
-    known: defaultdict[str, dict[NamedNode, str]] = defaultdict(dict)
-    for relationship, property_, value, _ in reader.select_provenance("relationship-times"):
-        known[relationship.value][property_] = value.value
     return frozenset(
         relationship
-        for relationship, values in known.items()
-        if not holds(times_of(values), moment)
+        for relationship, times in stated_times(reader).items()
+        if not holds(times, moment)
     )
 
 
-def times_of(values: Mapping[NamedNode, str]) -> Times:
-    """The times among the properties of a relationship."""
-    start, end, at = (values.get(property_, "") for property_ in TIME_PROPERTIES)
-    return start, end, at
+def stated_times(reader: GraphReader) -> dict[str, Times]:
+    """The relationships with a time, and their times."""
+    times: dict[str, Times] = {}
+    for relationship, property_, value, _ in reader.select_provenance("relationship-times"):
+        known = times.get(relationship.value, NO_TIMES)
+        start, end, at = (
+            value if each == property_ else other
+            for each, other in zip(TIME_PROPERTIES, known, strict=True)
+        )
+        times[relationship.value] = start, end, at
+    return times
 
 
 def quads_not_holding(reader: GraphReader, moment: Span) -> frozenset[Quad]:
