@@ -91,7 +91,7 @@ BUDGETS: dict[str, int] = {
     "cli": 3226,
     "documents": 1293,
     "extraction": 4723,
-    "graph": 7089,
+    "graph": 7097,
     "kg": 5344,
     "models": 1805,
     "retrieval": 3221,
@@ -109,8 +109,8 @@ BUDGETS: dict[str, int] = {
     "plugins.typed_queries": 935,
     "plugins.vector_engine": 201,
     "plugins.void": 373,
-    "plugins.wikibase": 2419,
-    "plugins.things": 103,
+    "plugins.wikibase": 2445,
+    "plugins.things": 112,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 
