@@ -111,8 +111,8 @@ BUDGETS: dict[str, int] = {
     "plugins.typed_queries": 935,
     "plugins.vector_engine": 201,
     "plugins.void": 373,
-    "plugins.wikibase": 2419,
-    "plugins.things": 103,
+    "plugins.wikibase": 2445,
+    "plugins.things": 112,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

@@ -100,7 +100,9 @@ class Relation:
 
     `confidence` lies in [0, 1]. A typed relationship has a `predicate`, the IRI of a property; it
     states (subject, predicate, object), or, if `inverse`, (object, predicate, subject). With a
-    `value`, that literal is the object, and `object` its text, which need not be a mention.
+    `value`, that literal is the object, and `object` its text, which need not be a mention. It
+    holds from `start` to `end`, or `at` a point in time, as far as the document says so: dates,
+    months or years.
     """
 
     subject: str
@@ -111,6 +113,14 @@ class Relation:
     predicate: str = ""
     inverse: bool = False
     value: Value | None = None
+    start: Value | None = None
+    end: Value | None = None
+    at: Value | None = None
+
+    @property
+    def times(self) -> tuple[Value | None, Value | None, Value | None]:
+        """Start, end and point in time."""
+        return self.start, self.end, self.at
 
     @property
     def sentence(self) -> str:
@@ -159,11 +169,13 @@ class Query:
 
     `weights` are activation weights in [0, 4] of properties and classes by IRI, in the place of
     those of the graph's annotations. `limit` is the maximum number of documents of a context, by
-    default the retriever's, `budget` the maximum size in tokens of one that a reasoner builds.
+    default the retriever's, `budget` the maximum size in tokens of one that a reasoner builds. `at`
+    is a year, month or date: activation passes no relationship that did not hold then.
     """
 
     text: str
     weights: tuple[tuple[str, float], ...] = ()
+    at: str = ""
     limit: int | None = None
     budget: int | None = None
 

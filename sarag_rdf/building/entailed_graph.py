@@ -136,6 +136,18 @@ def entailment_errors(reader: GraphReader) -> Difference:
     return _recomputed(reader, _given_graphs(reader, Change()), Change())
 
 
+def quads_entailed_by(reader: GraphReader, quads: Iterable[Quad]) -> tuple[Quad, ...]:
+    """The quads of the entailed graph that do not follow without these quads.
+
+    Raises `EntailmentError` and `MissingDependencyError`.
+    """
+    graphs = _given_graphs(reader, Change())
+    if not graphs:
+        return ()
+    _, surplus = _recomputed(reader, graphs, Change(delete=tuple(quads)))
+    return _in_graph(surplus, NamedNode(reader.minter.entailed_graph))
+
+
 def repair_entailment(reader: GraphReader) -> Change:
     """The change that corrects the entailed graph; raises what `entailment_errors` raises."""
     missing, surplus = entailment_errors(reader)

@@ -19,6 +19,7 @@ from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD, Term
 from sarag_rdf.extraction.names import names_in_title, strip_disambiguation, topic_name
 from sarag_rdf.extraction.text_values import value_of_name
 from sarag_rdf.graph.records import decimal
+from sarag_rdf.graph.valid_time import TIME_PROPERTIES
 
 EVIDENCE_RULES = "8"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
@@ -193,7 +194,8 @@ class SourceGraph:
         subject, object_ = map(normalize_name, (relation.subject, relation.object))
         return self._minter.relationship(
             self._minter.mention(subject), relation.phrase, self._minter.mention(object_),
-            relation.sentence, document.value,
+            " ".join([relation.sentence, *(time.lexical for _, time in _times(relation))]),
+            document.value,
         )  # fmt: skip
 
     def _add_relation(
@@ -219,6 +221,13 @@ class SourceGraph:
             self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, text))
             if value.unit:
                 self._add(node, (SARAG.unit, NamedNode(value.unit)))
+        self._add(node, *((property_, _literal(time)) for property_, time in _times(relation)))
+
+
+def _times(relation: Relation) -> list[tuple[NamedNode, Value]]:
+    """The times of a relation with their properties."""
+    pairs = zip(TIME_PROPERTIES, relation.times, strict=True)
+    return [(property_, time) for property_, time in pairs if time is not None]
 
 
 def topic_of(document: Document, extraction: Extraction) -> str:

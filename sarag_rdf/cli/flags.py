@@ -227,6 +227,12 @@ class CommandOptions(Options):
         "instances of a class, by 0 to 4; 0 cuts.",
         harmless=True,
     )
+    at: str | None = option(
+        None,
+        "Year, month or date, such as 1925 or 1925-03-31: leave out relationships, and what they "
+        "state, that did not hold then.",
+        harmless=True,
+    )
     engine: str = option(
         "auto",
         "How links are followed: with arrays in memory, which are cached between runs, or with "
@@ -279,7 +285,8 @@ query_over_option = of(
 )
 facts_option = of(CommandOptions, "facts")
 shapes_options = of(CommandOptions, "shapes", "on_violation")
-retrieval_options = of(CommandOptions, "retriever", "limit", "weight", "engine")
+at_option = of(CommandOptions, "at")
+retrieval_options = of(CommandOptions, "retriever", "limit", "weight", "at", "engine")
 reasoning_options = of(CommandOptions, "reasoner", "context", "budget", "tokenizer")
 
 
@@ -375,6 +382,8 @@ def retriever_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         from sarag_rdf.kg.schemas import parse_weights
 
         arguments["weights"] = parse_weights(options["weight"])
+    if options.get("at"):
+        arguments["at"] = options["at"]
     return arguments
 
 

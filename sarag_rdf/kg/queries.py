@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sarag_rdf.base.errors import MissingDependencyError, QueryError, UsageError
 from sarag_rdf.base.ports import GraphStore, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.graph_reader import DOCUMENTS
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.store.oxigraph import OxigraphStore, query_in_child
+from sarag_rdf.graph.valid_time import moment_of, quads_not_holding
 from sarag_rdf.kg.session import Session, Snapshot
 
 if TYPE_CHECKING:
     import rdflib
+    from pyoxigraph import Quad
 
     from sarag_rdf.graph.store.query_outline import UnusedTerm, Vocabulary
 
@@ -34,6 +36,7 @@ def run_query(
     over: Sequence[str],
     declared: Prefixes | None,
     *,
+    at: str = "",
     allow_service: bool = False,
     timeout: float | None = None,
 ) -> Table | Triples | bool:
@@ -53,8 +56,21 @@ def run_query(
             refuse_network(traits)
         with session.read() as snapshot:
             parts = over or session.over
-            run = _runner(snapshot, parts, names_dataset=traits.names_dataset, timeout=timeout)
+            run = _runner(
+                snapshot, parts, names_dataset=traits.names_dataset, at=at, timeout=timeout
+            )
             return run(prologue + text)
+
+
+def absent_at(reader: GraphReader, at: str) -> frozenset[Quad]:
+    """The quads of a graph that do not hold at a moment, with those that follow from them only.
+
+    Raises `UsageError` for a text that is no year, month or date.
+    """
+    from sarag_rdf.building.entailed_graph import quads_entailed_by
+
+    absent = quads_not_holding(reader, moment_of(at))
+    return absent.union(quads_entailed_by(reader, absent)) if absent else absent
 
 
 def prologue_for(text: str, declared: Prefixes) -> str:
@@ -84,17 +100,31 @@ def _columns_after(prologue: str) -> Iterator[None]:
 
 
 def _runner(
-    snapshot: Snapshot, over: Sequence[str], *, names_dataset: bool, timeout: float | None = None
+    snapshot: Snapshot,
+    over: Sequence[str],
+    *,
+    names_dataset: bool,
+    at: str = "",
+    timeout: float | None = None,
 ) -> Callable[[str], Table | Triples | bool]:
     """Runs queries over the parts in `over`, or over the data set that they name themselves.
 
-    With a `timeout`, those of a store in a folder run in a child process.
+    With `at`, the graph is seen as it was then. With a `timeout`, the queries of a store in a
+    folder run in a child process.
     """
     store = snapshot.reader.store
     graphs = None if names_dataset else default_graphs(snapshot.reader, over)
+    absent = absent_at(snapshot.own, at) if at else frozenset()
     run: Callable[..., Table | Triples | bool] = store.query
     if timeout is not None and isinstance(store, OxigraphStore) and store.folder is not None:
-        run = partial(query_in_child, store.folder, seconds=timeout)
+        run = partial(query_in_child, store.folder, seconds=timeout, without=absent)
+    elif absent and isinstance(store, OxigraphStore):
+        run = store.without(absent).query
+    elif absent:
+        raise UsageError(
+            "a SPARQL endpoint cannot be queried at a moment: copy the graph into a folder (sarag "
+            "export, sarag restore), or compare sarag:startTime and sarag:endTime in the query"
+        )
     union = not names_dataset and graphs is None
     return lambda text: run(text, union=union, default_graphs=graphs)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,7 @@ from sarag_rdf.base.ports import (
 from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.valid_time import moment_of
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.embedding_names import ModelName, effective_prompts
 from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
@@ -205,6 +206,27 @@ def ranking_options(chosen: str) -> RetrieverOptions:
     ranking = spec.read(options)
     assert isinstance(ranking, RetrieverOptions)  # noqa: S101 - all retrievers have these
     return ranking
+
+
+def require_activation(chosen: str | Options, what: str) -> None:
+    """Raise `UsageError` for a retriever without activation, which `what` needs."""
+    options = options_of("retriever", chosen)
+    if not options.is_steered:
+        known = strategies("retriever").items()
+        steered = [name for name, class_ in known if getattr(class_, "is_steered", False)]
+        raise UsageError(
+            f"{options.name} does not spread activation: {what} {' or '.join(steered)}"
+        )
+
+
+def at_time(query: Query, at: str, chosen: str | Options) -> Query:
+    """The question at a year, month or date; raises `UsageError` for what is none.
+
+    Also for a retriever without activation.
+    """
+    moment_of(at)
+    require_activation(chosen, "a time needs")
+    return replace(query, at=at)
 
 
 def make_counter(tokenizer: str | None) -> CountTokens:

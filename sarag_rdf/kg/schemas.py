@@ -418,13 +418,7 @@ def with_weights(
     Labels are those of the ontologies, or else of the searched graphs. Raises `UsageError` for an
     unknown term, a weight outside [0, 4], and a retriever without activation.
     """
-    options = registry.options_of("retriever", retriever)
-    if not options.is_steered:
-        known = registry.strategies("retriever").items()
-        steered = [name for name, class_ in known if getattr(class_, "is_steered", False)]
-        raise UsageError(
-            f"{options.name} does not spread activation: weights need {' or '.join(steered)}"
-        )
+    registry.require_activation(retriever, "weights need")
     with session.read() as snapshot:
         reader = snapshot.searched
         terms: dict[str, OntologyClass | OntologyProperty] = {}

@@ -2,7 +2,8 @@
 
 Evidence, mentions and values are left out. Each typed statement has a node of its own, a statement
 in the sense of RDF Schema (RDF 1.1, section 5.3) with its subject, predicate and object, that one
-property, ``dcterms:source``, joins to the source that states it.
+property, ``dcterms:source``, joins to the source that states it, and with the times that this
+gives.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, iri
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import BATCH, GraphReader
+from sarag_rdf.graph.valid_time import TIME_PROPERTIES, Times, stated_times
 from sarag_rdf.kg.rdf_export import ontology_prefixes, prefixes_under, used_prefixes
 
 SYNTAXES = {
@@ -55,8 +57,9 @@ def triples(reader: GraphReader) -> Iterator[ox.Triple]:
     for batch in batches:
         yield from _things(reader, batch, links)
     sources: dict[str, None] = {}
+    times = stated_times(reader)
     for batch in batches:
-        yield from _statements(reader, batch, sources)
+        yield from _statements(reader, batch, times, sources)
     titles = {iri(row[0]): row[2] for row in reader.select_provenance("source-states")}
     for source in sorted(sources):
         yield ox.Triple(ox.NamedNode(source), RDF.type, SARAG.Source)
@@ -83,7 +86,10 @@ def _things(
 
 
 def _statements(
-    reader: GraphReader, batch: Sequence[str], sources: dict[str, None]
+    reader: GraphReader,
+    batch: Sequence[str],
+    times: Mapping[str, Times],
+    sources: dict[str, None],
 ) -> Iterator[ox.Triple]:
     rows = sorted(reader.select_provenance_for("typed-statements", batch), key=str)
     documents = {iri(row[-1]) for row in rows}
@@ -95,6 +101,9 @@ def _statements(
         yield ox.Triple(relationship, RDF.subject, subject)
         yield ox.Triple(relationship, RDF.predicate, predicate)
         yield ox.Triple(relationship, RDF.object, object_)
+        for property_, time in zip(TIME_PROPERTIES, times.get(iri(relationship), ()), strict=False):
+            if time is not None:
+                yield ox.Triple(relationship, property_, time)
         yield ox.Triple(relationship, DCTERMS.source, source)
 
 

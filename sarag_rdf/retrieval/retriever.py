@@ -7,7 +7,7 @@ A retriever gives scored documents and, if it activates entities, an `Explanatio
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,6 +84,14 @@ class Explanation:
     relationships: Sequence[Link] = ()
     hops: Mapping[str, int] | None = None
 
+    def without(self, absent: Collection[str]) -> Explanation:
+        """The same without some relationships."""
+        links, relationships = (
+            [link for link in some if link.relationship not in absent]
+            for some in (self.links, self.relationships)
+        )
+        return replace(self, links=links, relationships=relationships)
+
 
 NOT_EXPLAINED = Explanation()
 """The explanation of a method without activation, or of one that was asked for none."""
@@ -111,6 +119,8 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         `documents` (see `scored`) are in order of rank; those that are not in the graph any more
         are left out. `settings` are recorded beside the options, and so are activation weights.
         """
+        if explanation is not NOT_EXPLAINED and (absent := view.not_holding(query)):
+            explanation = explanation.without(absent)
         seeds, entities, links = explanation.seeds, explanation.entities, explanation.links
         chains = (*(e.chain for e in entities), *(ranked.chain for ranked in documents))
         steps = [step for chain in chains for step in chain]
@@ -160,6 +170,8 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         recorded = self.settings() | dict(settings or {})
         if self.is_steered and (weights := weights_text(view.rules(query))):
             recorded["weights"] = weights
+        if query.at:
+            recorded["at"] = query.at
         return Retrieved(
             query,
             self.name,

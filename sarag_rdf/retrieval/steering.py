@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -41,8 +41,13 @@ class EdgeFactors:
 class Steering:
     """The factors of edges by rules, for the nodes and statements of one revision of a graph."""
 
-    def __init__(self, reader: GraphReader, iris: Iris, rules: Rules) -> None:
-        """Reads the instances of the classes and the relationships of the properties in `rules`."""
+    def __init__(
+        self, reader: GraphReader, iris: Iris, rules: Rules, absent: Collection[str] = ()
+    ) -> None:
+        """Reads the instances of the classes and the relationships of the properties in `rules`.
+
+        The relationships in `absent` pass no activation.
+        """
         self._names = iris.relationships
         self._broader = _broader_terms(reader)
         self._rules = _inherited(rules, self._broader)
@@ -51,7 +56,9 @@ class Steering:
             for iri, rule in self._rules.items()
         }
         self._statements = _table(
-            iris.relationships, self._of_relationships(reader), (math.nan,) * 3
+            iris.relationships,
+            self._of_relationships(reader) | dict.fromkeys(absent, (0.0, 0.0, math.nan)),
+            (math.nan,) * 3,
         )
         self._entities = _table(iris.entities, self._of_instances(reader), (1.0, math.nan))
 

@@ -17,6 +17,7 @@ from sarag_rdf.base.types import Document, Query
 from sarag_rdf.graph.graph_reader import DOCUMENTS, Delta, GraphReader
 from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, with_weights
 from sarag_rdf.graph.texts import full_documents
+from sarag_rdf.graph.valid_time import moment_of, not_holding
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
 from sarag_rdf.retrieval.network import (
     ArrayNetwork,
@@ -105,9 +106,15 @@ class GraphView:
         return with_weights(self._annotated, query.weights)
 
     def steering(self, query: Query) -> Steering | None:
-        """What steers activation; None without activation weights."""
+        """What steers activation; None without activation weights and without a time."""
         rules = self.rules(query)
-        return self.derived(_steering, *rules.items()) if rules else None
+        if not (rules or query.at):
+            return None
+        return self.derived(_steering, query.at, *rules.items())
+
+    def not_holding(self, query: Query) -> frozenset[str]:
+        """The relationships that did not hold at the time of the question; raises `UsageError`."""
+        return self.derived(_not_holding, query.at) if query.at else frozenset()
 
     @cached_property
     def words(self) -> WordIndex:
@@ -134,8 +141,13 @@ class GraphView:
         return self.vectors.index("relationship").cosines(question, rows)
 
 
-def _steering(view: GraphView, *rules: tuple[str, ActivationRule]) -> Steering:
-    return Steering(view.reader, view.iris, dict(rules))
+def _steering(view: GraphView, at: str, *rules: tuple[str, ActivationRule]) -> Steering:
+    absent = view.not_holding(Query("", at=at))
+    return Steering(view.reader, view.iris, dict(rules), absent)
+
+
+def _not_holding(view: GraphView, at: str) -> frozenset[str]:
+    return not_holding(view.reader, moment_of(at))
 
 
 OWNERS = 4

@@ -146,6 +146,8 @@ def job_of(asked: Search) -> QuestionJob:
         weights = parse_weights(weights)
     if weights:
         options["weights"] = weights
+    if asked.at:
+        options["at"] = asked.at
     if not isinstance(asked, Ask):
         return QuestionJob("search", asked.q, options, trace=asked.trace, over=asked.over)
     options["reasoner"] = options_of("reasoner", asked.reasoner)

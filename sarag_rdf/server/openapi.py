@@ -50,6 +50,7 @@ _NAMED: Final[Mapping[str, tuple[Json, str]]] = {
         {"type": "array", "items": TEXT},
         "Parts of the graph: documents, names of imported graphs, or all.",
     ),
+    "at": (TEXT, "Year, month or date, such as 1925: without what did not hold then."),
     "default-graph-uri": (IRIS, "Graphs of which the default graph of the query consists."),
     "named-graph-uri": (IRIS, "Named graphs of the query."),
     "using-graph-uri": (IRIS, "Graphs of which the default graph of WHERE consists."),

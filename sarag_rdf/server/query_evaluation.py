@@ -28,7 +28,8 @@ class QueryJob:
 
     `over` names the parts of the graph to query in that case; empty for those of the server.
     `help_url` is the URL of the documentation of the row limit, and `max_rows` the limit in place
-    of the server's. A query that `is_bare` need not declare the prefixes of the graph.
+    of the server's. A query that `is_bare` need not declare the prefixes of the graph. With `at`, a
+    year, month or date, it sees the graph without what did not hold then.
     """
 
     text: str
@@ -40,6 +41,7 @@ class QueryJob:
     named_graphs: tuple[str, ...] | None = None
     max_rows: int | None = None
     is_bare: bool = False
+    at: str = ""
 
     def run(self, worker: Worker) -> JobReply:
         """The result; raises `RequestError`, `StoreError`."""
@@ -110,13 +112,14 @@ def evaluate(worker: Worker, job: QueryJob) -> Any:
             named = dataset_clauses(text, job.base)
     except QueryError as error:
         raise RequestError(403, str(error)) from error
-    store, dataset = worker.snapshot.store, dict[str, Any]()
+    seen, dataset = worker.at(job.at), dict[str, Any]()
+    store = seen.store
     if named != (None, None):
         for key, iris in zip(("default_graph", "named_graphs"), named, strict=True):
             graphs = [iri for iri in iris or () if readable is None or iri in readable]
             dataset[key] = [ox.NamedNode(iri) for iri in graphs]
     elif not traits.names_dataset and (worker.settings.union or job.over):
-        store, dataset = worker.union(text, job.over)
+        store, dataset = worker.union(text, job.over, seen)
     elif readable is not None:
         dataset["default_graph"] = [ox.DefaultGraph()]
         dataset["named_graphs"] = [ox.NamedNode(iri) for iri in sorted(readable)]

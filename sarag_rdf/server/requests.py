@@ -342,6 +342,9 @@ class Search(Parameters):
         | Text
     ) = Field(default_factory=list)
     """Activation weights of properties and classes as TERM=WEIGHT, from 0 to 4, where 0 cuts."""
+    at: Annotated[str, Field(max_length=40)] = ""
+    """Year, month or date, such as 1925: no activation passes over relationships that did not hold
+    then, and none is returned."""
     trace: bool = False
     """Also return the activation after each round, as frames."""
 

@@ -47,7 +47,7 @@ Pairs = Sequence[tuple[str, str]]
 """Parameters with their names."""
 
 
-_DATASET = "over default-graph-uri named-graph-uri"
+_DATASET = "over at default-graph-uri named-graph-uri"
 _USING = "using-graph-uri using-named-graph-uri"
 
 
@@ -101,6 +101,7 @@ async def _query(request: Request, pairs: Pairs) -> Response:
         tuple(value for name, value in pairs if name == "over"),
         _graphs(pairs, "default-graph-uri"),
         _graphs(pairs, "named-graph-uri"),
+        at=_single(pairs, "at") if _has(pairs, "at") else "",
     )
     return await run(request, job, text)
 

@@ -17,6 +17,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -38,6 +39,7 @@ from sarag_rdf.graph.parts import (
 )
 from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore, remove_holder
 from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix
+from sarag_rdf.kg.queries import absent_at
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
 
@@ -79,6 +81,14 @@ def fingerprint(store: Path) -> Fingerprint:
     return frozenset(files)
 
 
+@dataclass(frozen=True, slots=True)
+class QueriedStore:
+    """A store for queries, with the copies of unions of its graphs."""
+
+    store: ox.Store
+    union: DefaultGraphUnion = field(default_factory=DefaultGraphUnion)
+
+
 class StoreSnapshot:
     """A store in one state, and what was read from it."""
 
@@ -89,13 +99,23 @@ class StoreSnapshot:
         self.meta = read_meta(self.port)
         """The metadata of the graph, if it has any."""
         self.minter = Minter(self.meta.base if self.meta else DEFAULT_BASE)
-        self.union = DefaultGraphUnion()
+        self.whole = QueriedStore(self.port.inner)
+        self._past: tuple[str, QueriedStore] | None = None
         self._cache: dict[Hashable, Any] = {}
 
     @property
     def store(self) -> ox.Store:
         """The store of pyoxigraph."""
         return self.port.inner
+
+    def at(self, moment: str) -> QueriedStore:
+        """The store without what did not hold at a moment; the copy for the last one is cached."""
+        if self._past is None or self._past[0] != moment:
+            self._past = None  # first, so that there is one copy at a time
+            absent = absent_at(self.reader(), moment)
+            seen = QueriedStore(self.port.without(absent).inner) if absent else self.whole
+            self._past = moment, seen
+        return self._past[1]
 
     def reader(self, readable: _Graphs = None) -> GraphReader:
         """Reads the `readable` graphs, by default all."""
@@ -203,20 +223,27 @@ class Worker:
         names = over or self._served
         return [] if names is None else self.snapshot.default_graphs(names, self.readable)
 
-    def union(self, text: str, over: tuple[str, ...]) -> tuple[ox.Store, dict[str, Any]]:
+    def at(self, moment: str) -> QueriedStore:
+        """The store to query, as of a moment; the whole store without one."""
+        return self.snapshot.at(moment) if moment else self.snapshot.whole
+
+    def union(
+        self, text: str, over: tuple[str, ...], seen: QueriedStore | None = None
+    ) -> tuple[ox.Store, dict[str, Any]]:
         """The store for a query whose default graph is the union of the parts in `over`.
 
         Also returns the dataset, as keyword arguments of `pyoxigraph.Store.query`, with the
-        readable graphs only. Raises `UsageError` for an unknown name.
+        readable graphs only. `seen` is the store of a moment. Raises `UsageError` for an unknown
+        name.
         """
-        snapshot, readable, graphs = self.snapshot, self.readable, self.default_graphs(over)
+        seen, readable, graphs = seen or self.at(""), self.readable, self.default_graphs(over)
         if readable is None:
             if graphs is None:
-                return snapshot.store, {"use_default_graph_as_union": True}
-            return snapshot.union.resolve(snapshot.store, text, graphs)
+                return seen.store, {"use_default_graph_as_union": True}
+            return seen.union.resolve(seen.store, text, graphs)
         default = readable if graphs is None else readable.intersection(graphs)
-        store, dataset = snapshot.union.resolve(snapshot.store, text, sorted(default))
-        if store is snapshot.store:
+        store, dataset = seen.union.resolve(seen.store, text, sorted(default))
+        if store is seen.store:
             dataset["named_graphs"] = [ox.NamedNode(graph) for graph in sorted(readable)]
         return store, dataset
 

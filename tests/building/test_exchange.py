@@ -53,7 +53,7 @@ def test_options_that_are_not_there(given: dict[str, object], message: str) -> N
         ("formats", Format, 16),
         ("importers", Importer, 5),
         ("mapping_languages", MappingLanguage, 3),
-        ("exporters", Exporter, 11),
+        ("exporters", Exporter, 12),
         ("merge_rules", MergeRule, 5),
     ],
 )

@@ -20,7 +20,7 @@ from tests.command import Sarag
 from tests.fault_server import playing, raw
 from tests.sample_graph import make_graph
 
-HARMLESS = """base budget concurrency default-graph engine graph-kind language limit loading-wait
+HARMLESS = """at base budget concurrency default-graph engine graph-kind language limit loading-wait
     model-seed model-timeout on-violation over overlap price-in price-out sparql-endpoint
     sparql-timeout stdin-format temperature timeout top-p weight words""".split()
 INSIDE = "context endpoint extractor facts kg reasoner retriever".split()

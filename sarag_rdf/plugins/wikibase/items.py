@@ -16,6 +16,7 @@ from sarag_rdf.base.types import VALUE_TYPES
 from sarag_rdf.base.vocab import OWL, RDFS, TYPE_CLASSES, iri
 from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase import own_properties as own
 from sarag_rdf.plugins.wikibase.model import Entity
@@ -49,7 +50,8 @@ class ExportContents:
 
     `documents` maps documents to their sources, `properties` those of imported graphs to labels,
     and `phrases` canonical phrases to their most frequent spellings. `typed` are the properties of
-    typed statements by their keys, `units` the IRIs of their units. `values`, such as dates and
+    typed statements by their keys, `units` the IRIs of their units, and `times` the times of the
+    relationships that state them, as far as they have any. `values`, such as dates and
     adjectives, are not exported, nor are relationships to them.
     """
 
@@ -62,12 +64,17 @@ class ExportContents:
     phrases: dict[str, Literal] = field(default_factory=dict)
     typed: dict[str, TypedProperty] = field(default_factory=dict)
     units: set[str] = field(default_factory=set)
+    times: dict[str, Times] = field(default_factory=dict)
     ontologies: Ontologies = field(default_factory=Ontologies)
 
     @property
     def own_properties(self) -> tuple[OwnProperty, ...]:
         """The properties that are not those of statements in the graph."""
-        return (*own.OWN_PROPERTIES, *(own.ONTOLOGY_PROPERTIES if self.ontologies.triples else ()))
+        return (
+            *own.OWN_PROPERTIES,
+            *(own.ONTOLOGY_PROPERTIES if self.ontologies.triples else ()),
+            *(own.TIME_QUALIFIERS if self.times else ()),
+        )
 
 
 def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
@@ -110,8 +117,11 @@ def _add_typed(
 ) -> None:
     """Add the properties and units of typed statements, and what ontologies say about them."""
     stated: set[tuple[str, str]] = set()
+    times = stated_times(reader)
     for row in reader.select_provenance_for("typed-statements", entities):
-        _, _, property_, object_, unit, _, _, document = row
+        relationship, _, property_, object_, unit, _, _, document = row
+        if known := times.get(iri(relationship)):
+            contents.times[iri(relationship)] = known
         datatype = datatype_of(object_)
         stated.add((iri(property_), datatype))
         cited.add(iri(document))
@@ -456,17 +466,28 @@ class EntityBuilder:
     def _typed_statements(
         self, name: str, rows: Iterable[SolutionRow]
     ) -> Iterator[model.Statement]:
-        """One statement for each property and value, with all sentences that make it."""
-        groups: dict[str, tuple[model.Snak, list[SolutionRow]]] = {}
+        """One statement for each property, value and times, with all sentences that make it."""
+        groups: dict[tuple[str, Times], tuple[model.Snak, list[SolutionRow]]] = {}
         for row in sorted(rows, key=str):
             snak = self._typed_snak(row)
             if snak["datavalue"]["value"] != "":  # which Wikibase does not take
-                groups.setdefault(snak["hash"], (snak, []))[1].append(row)
+                key = snak["hash"], self._times(row)
+                groups.setdefault(key, (snak, []))[1].append(row)
         order = sorted(
-            groups.values(), key=lambda group: (number(group[0]["property"]), *_seed(group[1]))
+            groups.values(), key=lambda group: (number(group[0]["property"]), *self._seed(group[1]))
         )
         for snak, group in order:
             yield self._typed_statement(name, snak, group)
+
+    def _times(self, row: SolutionRow) -> Times:
+        """The times of the relationship of a typed statement."""
+        return self.contents.times.get(iri(row[0]), NO_TIMES)
+
+    def _seed(self, rows: list[SolutionRow]) -> tuple[str, ...]:
+        """Value, unit and times of a statement as text; of several spellings, the first one."""
+        first = min((str(row[3]), str(row[4] or "")) for row in rows)
+        times = self._times(rows[0])
+        return (*first, *(str(time or "") for time in times if times != NO_TIMES))
 
     def _typed_snak(self, row: SolutionRow) -> model.Snak:
         _, _, property_, object_, unit, *_ = row
@@ -486,8 +507,11 @@ class EntityBuilder:
         qualifiers = [_text_snak(self._id(own.TEXT), sentence) for sentence in sentences]
         surest = max((row[6] for row in rows), key=lambda term: (float(term.value), str(term)))
         qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), surest.value))
+        for property_, time in zip(own.TIME_QUALIFIERS, self._times(rows[0]), strict=True):
+            if time is not None and datatype_of(time) == property_.datatype:
+                qualifiers.append(literal_snak(self._id(property_), time, property_.datatype))
         references = [self._reference(document) for document in {iri(row[7]) for row in rows}]
-        seed = (name, *_seed(rows))
+        seed = (name, *self._seed(rows))
         return model.statement(self.numbers[name], seed, snak, qualifiers, references)
 
     def _reference(self, document: str) -> dict[str, Any]:
@@ -510,11 +534,6 @@ class EntityBuilder:
                 text_value["value"] = text_value["value"][: model.TEXT_LIMIT - len(suffix)] + suffix
             self._described.add(key)
         return descriptions
-
-
-def _seed(rows: list[SolutionRow]) -> tuple[str, str]:
-    """Value and unit of a statement as text; of several spellings, the first one."""
-    return min((str(row[3]), str(row[4] or "")) for row in rows)
 
 
 def _text_snak(property_id: str, text: Literal) -> model.Snak:

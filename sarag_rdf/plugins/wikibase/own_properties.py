@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode
 
 from sarag_rdf.base.iris import Minter, normalize_name, sha256_hex
 from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, SCHEMA, SKOS
+from sarag_rdf.plugins.wikibase.vocabulary import WIKIDATA
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _FORMS = {
@@ -53,12 +54,16 @@ close-match | nearly the same in another vocabulary | url | wdt
 subclass-of | class that has all instances of this class | wikibase-item |
 domain | class of subjects of the property; they belong to one of these | wikibase-item | wdt
 range | class of values of the property; they belong to one of these | wikibase-item | wdt
+start-time | time from which the statement is true | time |
+end-time | time until which the statement is true | time |
+point-in-time | time at which the statement is true | time |
 """
 _TERMS: Final = (
     *(SARAG.relatedTo, RDF.type, SARAG.text, SARAG.phrase, SARAG.confidence, DCTERMS.source, None),
     *(SKOS.exactMatch, PROV.alternateOf, SARAG.sha256, OWL.equivalentProperty),
     *(OWL.equivalentClass, SKOS.closeMatch, RDFS.subClassOf),
     *(SCHEMA.domainIncludes, SCHEMA.rangeIncludes),
+    *(NamedNode(f"{WIKIDATA}{id_}") for id_ in ("P580", "P582", "P585")),
 )
 _LABELS: Final = {"original": "original IRI", "sha-256": "SHA-256"}
 
@@ -72,8 +77,10 @@ def _own_properties() -> Iterator[OwnProperty]:
 
 _ALL: Final = tuple(_own_properties())
 OWN_PROPERTIES: Final = _ALL[:10]
-ONTOLOGY_PROPERTIES: Final = _ALL[10:]
+ONTOLOGY_PROPERTIES: Final = _ALL[10:16]
 """Properties that are declared in exports with classes or properties of an ontology only."""
+TIME_QUALIFIERS: Final = _ALL[16:]
+"""Start, end and point in time of statements, declared only in exports of statements with times."""
 (
     RELATED_TO, INSTANCE_OF, TEXT, PHRASE, CONFIDENCE, STATED_IN, DOCUMENT, EXACT_MATCH, ORIGINAL,
     DIGEST,

@@ -1,0 +1,48 @@
+"""The times of typed relations: only what a clause says explicitly."""
+
+from __future__ import annotations
+
+import pytest
+
+from sarag_rdf.base.types import Document
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
+
+
+@pytest.fixture(scope="module")
+def extractor() -> SpacyExtractor:
+    return SpacyExtractor()
+
+
+@pytest.mark.parametrize(
+    ("text", "property_", "times"),
+    [
+        ("Ida Brandt was director of the Thule Museum from 1919 to 1937.", "head", "1919 1937 -"),
+        ("Ida Brandt worked at the University of Oslo until 1941.", "employer", "- 1941 -"),
+        ("Ida Brandt received the Thule Prize in 1903.", "awardReceived", "- - 1903"),
+        ("Ida Brandt has lived in Bergen since 1950.", "residence", "1950 - -"),
+        ("Between 1901 and 1910, Ida Brandt studied at the University of Oslo.",
+         "educatedAt", "1901 1910 -"),
+        ("Ida Brandt married Karl Holm in 1895.", "spouse", "1895 - -"),
+        ("Ida Brandt was born in Riga in 1867.", "birthPlace", "- - -"),
+        ("Ida Brandt worked at the University of Oslo from 1937 to 1919.", "employer", "- - -"),
+        ("Ida Brandt worked at the University of Oslo.", "employer", "- - -"),
+    ],
+)  # fmt: skip
+def test_times_of_a_clause(
+    extractor: SpacyExtractor, text: str, property_: str, times: str
+) -> None:
+    [found] = extractor.extract([Document("d", "s", "", text, 0, len(text))])
+    assert not isinstance(found, Exception)
+    typed = [r for r in found.relations if r.predicate.endswith(f"#{property_}")]
+    assert [" ".join(t.lexical if t else "-" for t in r.times) for r in typed] == [times]
+
+
+def test_each_verb_has_its_own_times(extractor: SpacyExtractor) -> None:
+    text = (
+        "Ida Brandt worked at the University of Oslo from 1919 to 1937 and "
+        "lived in Bergen until 1941."
+    )
+    [found] = extractor.extract([Document("d", "s", "", text, 0, len(text))])
+    assert not isinstance(found, Exception)
+    ends = {r.object: r.end.lexical for r in found.relations if r.predicate and r.end}
+    assert ends == {"University of Oslo": "1937", "Bergen": "1941"}
