@@ -1,0 +1,124 @@
+"""Valid time: when what relationships state is true, and what of a graph holds at a moment.
+
+A time is a literal of XML Schema at its own precision, and stands for all the days that it covers:
+1919 as a start is 1 January 1919, 1937 as an end 31 December 1937, and a point in time is the
+whole of its day, month or year. A moment is given in the same way, and what holds on one of its
+days holds at the moment. Times of day are left out of account.
+
+>>> holds(("1919", "1937", ""), moment_of("1925-06"))
+True
+>>> holds(("", "1937", ""), moment_of("1938"))
+False
+>>> holds(("", "", "1903-12-10"), moment_of("1903"))
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+
+from pyoxigraph import NamedNode, Quad
+
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.vocab import SARAG, iri
+from sarag_rdf.graph.graph_reader import GraphReader
+
+Day = tuple[int, int, int]
+"""Year (0 is 1 BC, as in XML Schema 1.1), month and day, which compare in this order."""
+Span = tuple[Day, Day]
+"""The first and the last day; the last of a month is 31, which no date exceeds."""
+Times = tuple[str, str, str]
+"""Start, end and point in time as literals, or empty."""
+
+TIME_PROPERTIES = (SARAG.startTime, SARAG.endTime, SARAG.pointInTime)
+"""The properties of a relationship for its `Times`."""
+_LEXICAL = re.compile(r"(-?\d{4,})(?:-(\d\d)(?:-(\d\d)(?:T.*)?)?)?(?:Z|[+-]\d\d:\d\d)?")
+_FIRST: Day = (-(10**9), 1, 1)
+_LAST: Day = (10**9, 12, 31)
+_ENDS = (SARAG.subject, SARAG.object)
+
+
+def span_of(lexical: str) -> Span | None:
+    """The days of an ``xsd:gYear``, ``gYearMonth``, ``date`` or ``dateTime``; None for others."""
+    match = _LEXICAL.fullmatch(lexical)
+    if match is None:
+        return None
+    year, month, day = (int(part) if part else None for part in match.groups())
+    assert year is not None  # noqa: S101 - the first group always matches
+    if not (1 <= (month or 1) <= 12 and 1 <= (day or 1) <= 31):
+        return None
+    return (year, month or 1, day or 1), (year, month or 12, day or 31)
+
+
+def moment_of(text: str) -> Span:
+    """The days of a year, month or date; raises `UsageError` for another text."""
+    span = span_of(text.strip())
+    if span is None:
+        raise UsageError(
+            f"'{text}' is not a time: write a year, month or date, such as 1925, 1925-03 or "
+            "1925-03-31"
+        )
+    return span
+
+
+def days_of(times: Times) -> Span:
+    """The days on which what has these times holds; all days without any time."""
+    start, end, at = map(span_of, times)
+    if start is None and end is None and at is not None:
+        return at
+    return (start or (_FIRST,))[0], (end or (_LAST,))[-1]
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two spans have a day in common."""
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def holds(times: Times, moment: Span) -> bool:
+    """Whether what has these times holds at a moment; without any time it always does."""
+    return overlap(days_of(times), moment)
+
+
+def times_by_relationship(reader: GraphReader) -> dict[str, Times]:
+    """Relationship -> its times, of those that have any."""
+    known: defaultdict[str, dict[NamedNode, str]] = defaultdict(dict)
+    for relationship, property_, value, _ in reader.select_provenance("relationship-times"):
+        known[relationship.value][property_] = value.value
+    return {relationship: times_of(values) for relationship, values in known.items()}
+
+
+def not_holding(reader: GraphReader, moment: Span) -> frozenset[str]:
+    """The relationships with a time that does not include the moment."""
+    return frozenset(
+        relationship
+        for relationship, times in times_by_relationship(reader).items()
+        if not holds(times, moment)
+    )
+
+
+def times_of(values: Mapping[NamedNode, str]) -> Times:
+    """The times among the properties of a relationship."""
+    start, end, at = (values.get(property_, "") for property_ in TIME_PROPERTIES)
+    return start, end, at
+
+
+def quads_not_holding(reader: GraphReader, moment: Span) -> frozenset[Quad]:
+    """The quads of the traversed graph that do not hold at a moment.
+
+    They are the links of the relationships with a time that does not include it, and each typed
+    statement and each link between entities (``sarag:relatedTo``) that no other relationship gives.
+    """
+    own = NamedNode(reader.minter.kg_graph)
+    absent = not_holding(reader, moment)
+    rows = reader.select_provenance_for("relationship-links", absent)
+    links = {Quad(subject, property_, value, own) for subject, property_, value in rows}
+    entities = {iri(quad.object) for quad in links if quad.predicate in _ENDS}
+    given_by: defaultdict[Quad, set[str]] = defaultdict(set)
+    for relationship, *row in reader.select_provenance_for("typed-statements", entities):
+        subject, property_, object_ = row[:3]
+        given_by[Quad(subject, property_, object_, own)].add(relationship.value)
+    for relationship, subject, object_ in reader.rows_for("links", entities):
+        given_by[Quad(subject, SARAG.relatedTo, object_, own)].add(relationship.value)
+    return frozenset(links | {quad for quad, givers in given_by.items() if givers <= absent})
