@@ -67,13 +67,22 @@ def moment_of(text: str) -> Span:
     return span
 
 
+def days_of(times: Times) -> Span:
+    """The days on which what has these times holds; all days without any time."""
+    start, end, at = (span_of(time.value) if time else None for time in times)
+    if start is None and end is None and at is not None:
+        return at
+    return (start or (_FIRST,))[0], (end or (_LAST,))[-1]
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two spans have a day in common."""
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
 def holds(times: Times, moment: Span) -> bool:
     """Whether what has these times holds at a moment; without any time it always does."""
-    start, end, at = (span_of(time.value) if time else None for time in times)
-    first, last = moment
-    if start is None and end is None and at is not None:
-        return at[0] <= last and first <= at[1]
-    return (start or (_FIRST,))[0] <= last and first <= (end or (_LAST,))[-1]
+    return overlap(days_of(times), moment)
 
 
 def not_holding(reader: GraphReader, moment: Span) -> frozenset[str]:

@@ -1,0 +1,333 @@
+"""Contradictions: statements of one thing that cannot hold together, with the sentences of both.
+
+The constraints are those of the ontologies of the graph, or of the packaged one: properties with at
+most one value (``owl:FunctionalProperty``, ``sh:maxCount 1``), values in order
+(``sh:lessThanOrEquals``, such as birth before death) and disjoint classes (``owl:disjointWith``,
+``owl:AllDisjointClasses``). Statements that hold at different times do not contradict each other,
+nor do dates of which one contains the other. Nothing is removed: a reviewer decides in a table
+which of two statements holds, and the other is put into quarantine, from where it can be released.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import click
+import pyoxigraph as ox
+
+from sarag_rdf.base.iris import local_name
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.tabular import TableRow, delimiter_for, parse_rows, read_table, write_table
+from sarag_rdf.base.vocab import OWL, RDF, SH, iri, text_of
+from sarag_rdf.building.decision_records import Decision
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.output import counted, emit, write_output
+from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.metadata import today
+from sarag_rdf.graph.ontology.schema_reader import TripleIndex
+from sarag_rdf.graph.stored_ontologies import ontology_triples
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.graph.valid_time import (
+    NO_TIMES,
+    Span,
+    Times,
+    days_of,
+    overlap,
+    span_of,
+    stated_times,
+)
+from sarag_rdf.kg.deciding import record_decisions
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.schemas import schema_in_force
+
+RULE = "contradiction"
+"""The rule of decisions about contradictions."""
+_COLUMNS = (
+    *("decision", "kind", "entity", "name", "property", "first", "first_text", "first_sources"),
+    *("other_property", "second", "second_text", "second_sources"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two statements: its property and object (in N-Triples), with who says so."""
+
+    property: str
+    object: str
+    texts: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two statements of an entity that cannot both hold; `kind` is value, order or class."""
+
+    kind: str
+    entity: str
+    name: str
+    first: Side
+    second: Side
+
+    @property
+    def line(self) -> str:
+        """The contradiction on two lines, each with a sentence."""
+        sides = []
+        for side in (self.first, self.second):
+            text = f": {side.texts[0]}" if side.texts else ""
+            where = f" ({', '.join(side.sources)})" if side.sources else ""
+            sides.append(f"  {local_name(side.property)} {_shown(side.object)}{text}{where}")
+        return "\n".join([f"{self.name}  [{self.kind}]", *sides])
+
+
+@dataclass(slots=True)
+class Constraints:
+    """What the statements of one thing must not say together."""
+
+    single: set[str] = field(default_factory=set)
+    """Properties with at most one value at a time."""
+    ordered: set[tuple[str, str]] = field(default_factory=set)
+    """(property, property whose values are not less)"""
+    disjoint: set[frozenset[str]] = field(default_factory=set)
+    """Pairs of classes."""
+    superclasses: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, reader: GraphReader) -> Constraints:
+        """Those of the ontologies of the graph; of the packaged one if they have no properties."""
+        schema = schema_in_force(reader)
+        files = [] if [*ontology_triples(reader)] else ["common.ttl"]
+        parsed = (
+            quad.triple
+            for name in (*files, "common-shapes.ttl")
+            for quad in ox.parse(path=str(ontology_path(name)), format=ox.RdfFormat.TURTLE)
+        )
+        index = TripleIndex([*ontology_triples(reader), *parsed])
+        known = cls({p.iri for p in schema.properties.values() if p.is_functional})
+        for shape, path in index.pairs(SH.path.value):
+            if any(text_of(most) == "1" for most in index.objects(shape, SH.maxCount.value)):
+                known.single.add(path)
+            known.ordered |= {(path, p) for p in index.iris(shape, SH.lessThanOrEquals.value)}
+            known.ordered |= {(path, p) for p in index.iris(shape, SH.lessThan.value)}
+        known.disjoint |= {frozenset(pair) for pair in index.pairs(OWL.disjointWith.value)}
+        for node in index.instances([OWL.AllDisjointClasses.value]):
+            for members in index.objects(node, OWL.members.value):
+                known.disjoint |= set(map(frozenset, combinations(index.members(_id(members)), 2)))
+        known.superclasses = {iri_: schema.superclasses(iri_) for iri_ in schema.classes}
+        return known
+
+
+def find_contradictions(reader: GraphReader) -> list[Contradiction]:
+    """All contradictions among the statements and classes of things, in a fixed order."""
+    constraints = Constraints.read(reader)
+    found = [*_of_values(reader, constraints), *_of_classes(reader, constraints)]
+    names = entity_labels(reader, {each.entity for each in found})
+    labelled = (
+        Contradiction(c.kind, c.entity, names.get(c.entity, ("", "misc"))[0], c.first, c.second)
+        for c in found
+    )
+    return sorted(labelled, key=lambda c: (c.kind, c.name, c.first.property, c.first.object))
+
+
+@dataclass(slots=True)
+class _Stated:
+    """A statement with its sentences, sources, and the times at which it holds."""
+
+    side: Side
+    value: Any
+    times: list[Times]
+
+
+def _of_values(reader: GraphReader, constraints: Constraints) -> Iterator[Contradiction]:
+    properties = constraints.single | {p for pair in constraints.ordered for p in pair}
+    subjects: defaultdict[str, set[str]] = defaultdict(set)
+    for property_, subject, _, graph in reader.select_provenance_for(
+        "property-statements", properties
+    ):
+        if graph.value == reader.minter.kg_graph:
+            subjects[iri(subject)].add(iri(property_))
+    for entity, statements in _stated(reader, subjects).items():
+        by_property: defaultdict[str, list[_Stated]] = defaultdict(list)
+        for each in statements:
+            by_property[each.side.property].append(each)
+        of = {property_: _most_precise(several) for property_, several in by_property.items()}
+        for property_ in sorted(constraints.single & of.keys()):
+            for one, other in combinations(of[property_], 2):
+                if _differ(one, other):
+                    yield Contradiction("value", entity, "", one.side, other.side)
+        for before, after in sorted(constraints.ordered):
+            for one in of.get(before, ()):
+                for other in of.get(after, ()):
+                    if _is_after(one.value, other.value):
+                        yield Contradiction("order", entity, "", one.side, other.side)
+
+
+def _stated(
+    reader: GraphReader, subjects: Mapping[str, set[str]]
+) -> Mapping[str, Sequence[_Stated]]:
+    """Entity -> its statements with the given properties, by property and object."""
+    rows = list(reader.select_provenance_for("typed-statements", subjects))
+    documents = reader.rows_for("documents", {iri(row[-1]) for row in rows})
+    base = f"{reader.minter.base}source/"
+    sources = {iri(row[0]): unquote(iri(row[1]).removeprefix(base)) for row in documents}
+    times = stated_times(reader)
+    grouped: defaultdict[tuple[str, str, Any], list[Any]] = defaultdict(list)
+    for row in rows:
+        entity, property_ = iri(row[1]), iri(row[2])
+        if property_ in subjects[entity]:
+            grouped[entity, property_, row[3]].append(row)
+    result: defaultdict[str, list[_Stated]] = defaultdict(list)
+    for (entity, property_, value), group in sorted(grouped.items(), key=str):
+        texts = dict.fromkeys(text_of(row[5]) for row in sorted(group, key=str))
+        where = sorted({sources[iri(row[-1])] for row in group})
+        side = Side(property_, str(value), tuple(texts), tuple(where))
+        held = [times.get(iri(row[0]), NO_TIMES) for row in group]
+        result[entity].append(_Stated(side, value, held))
+    return result
+
+
+def _most_precise(statements: Sequence[_Stated]) -> list[_Stated]:
+    """The statements without those of a date that contains the date of another one."""
+    spans = {id(each): _span(each.value) for each in statements}
+    return [
+        each
+        for each in statements
+        if (own := spans[id(each)]) is None
+        or not any(
+            span and span != own and own[0] <= span[0] and span[1] <= own[1]
+            for span in spans.values()
+        )
+    ]
+
+
+def _differ(one: _Stated, other: _Stated) -> bool:
+    """Whether two values cannot both be right at one time."""
+    first, second = _span(one.value), _span(other.value)
+    if first and second:
+        return not overlap(first, second)
+    return any(overlap(days_of(a), days_of(b)) for a in one.times for b in other.times)
+
+
+def _is_after(one: Any, other: Any) -> bool:
+    first, second = _span(one), _span(other)
+    if first and second:
+        return first[0] > second[1]
+    try:
+        return float(text_of(one)) > float(text_of(other))
+    except ValueError:
+        return False
+
+
+def _span(value: Any) -> Span | None:
+    return span_of(value.value) if isinstance(value, ox.Literal) else None
+
+
+def _of_classes(reader: GraphReader, constraints: Constraints) -> Iterator[Contradiction]:
+    if not constraints.disjoint:
+        return
+    above = constraints.superclasses
+    classes: defaultdict[str, set[str]] = defaultdict(set)
+    for quad in reader.store.quads(reader.minter.kg_graph):
+        if quad.predicate == RDF.type and text_of(quad.object) in above:
+            classes[iri(quad.subject)].add(text_of(quad.object))
+    for entity, own in sorted(classes.items()):
+        for one, other in combinations(sorted(own), 2):
+            pairs = {frozenset((a, b)) for a in above[one] for b in above[other] if a != b}
+            if constraints.disjoint & pairs:
+                sides = (Side(RDF.type.value, f"<{class_}>") for class_ in (one, other))
+                yield Contradiction("class", entity, "", *sides)
+
+
+# Decisions
+
+
+def table(found: Iterable[Contradiction], delimiter: str = "\t") -> str:
+    """Contradictions as a table for review: write first, second or both in column `decision`."""
+    rows = (
+        {
+            "kind": each.kind, "entity": each.entity, "name": each.name,
+            "property": each.first.property, "first": each.first.object,
+            "first_text": " / ".join(each.first.texts),
+            "first_sources": ", ".join(each.first.sources),
+            "other_property": each.second.property, "second": each.second.object,
+            "second_text": " / ".join(each.second.texts),
+            "second_sources": ", ".join(each.second.sources),
+        }
+        for each in found
+    )  # fmt: skip
+    return write_table(_COLUMNS, rows, delimiter)
+
+
+def decision_of(row: TableRow) -> Decision | None:
+    """The decision against the statement that does not hold; None if both do, or for an empty cell.
+
+    Raises `ValueError` for other words.
+    """
+    word = row["decision"].casefold()
+    if word in ("", "both"):
+        return None
+    if word not in ("first", "second"):
+        raise ValueError(
+            f"column decision: '{row['decision']}' is no decision: write first or second for the "
+            "statement that holds, both, or nothing"
+        )
+    wrong = ("other_property", "second") if word == "first" else ("property", "first")
+    property_, object_ = (row[column] for column in wrong)
+    if row["kind"] == "class":
+        raise ValueError("the classes of a thing are decided by sarag retype")
+    return Decision(
+        "quarantined", row["entity"], property_, object_, rule=RULE, date=today(),
+        note=f"contradicts {row['first' if word == 'first' else 'second']}",
+    )  # fmt: skip
+
+
+@click.command(epilog="Example:  sarag contradictions --review contradictions.tsv --kg kg")
+@flags.write_options
+@flags.path_option("--review", "Write the contradictions to this table.")
+@flags.path_option("--accept", "Decide the rows of this table.")
+@flags.json_option
+def command(**options: Any) -> int:
+    """List statements of one thing that cannot hold together, with the sentences of both.
+
+    Found are two values of a property that has one at a time, values in the wrong order such as a
+    death before a birth, and disjoint classes, as the ontologies and shapes of the graph say. Write
+    first or second in the column decision of the --review table for the statement that holds, and
+    --accept it: the other is put into quarantine, and 'sarag quarantine statements' lists and
+    releases it. Exit code 1 if there are contradictions.
+    """
+    with flags.open_graph(options) as kg:
+        if options["accept"] is not None:
+            return _accept(kg, options["accept"], options)
+        with kg.session.read() as snapshot:
+            found = find_contradictions(snapshot.own)
+    if options["review"] is not None:
+        write_output(options["review"], table(found, delimiter_for(options["review"])))
+    lines = () if options["review"] is not None else (each.line for each in found)
+    summary = counted(len(found), "contradiction")
+    return emit(options, found, *lines, summary, failed=bool(found) and not options["review"])
+
+
+def _accept(kg: KnowledgeGraph, path: Path, options: Mapping[str, Any]) -> int:
+    rows = read_table(path, ("decision", "entity", "property", "first", "second"))
+    decisions = [each for each in parse_rows(path, rows, decision_of) if each is not None]
+    with kg.session.write(create=False) as reader:
+        record_decisions(reader, decisions)
+    hint = "" if decisions else ": write first or second in the column decision"
+    data = {"quarantined": [decision.statement for decision in decisions]}
+    return emit(options, data, f"{counted(len(decisions), 'statement')} put into quarantine{hint}")
+
+
+def _shown(object_: str) -> str:
+    """An object in N-Triples for a reader: the text of a literal, or the end of an IRI."""
+    if object_.startswith("<"):
+        return local_name(object_[1:-1])
+    return object_.rpartition('"')[0].lstrip('"')
+
+
+def _id(node: Any) -> str:
+    return str(getattr(node, "value", node))
