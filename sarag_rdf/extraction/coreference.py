@@ -11,8 +11,9 @@ from spacy.tokens import Doc
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
+from sarag_rdf.extraction.entity_typing import PLACED, WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
-from sarag_rdf.extraction.names import strip_disambiguation
+from sarag_rdf.extraction.names import strip_disambiguation, type_of_noun
 
 _LIFE = re.compile(r"[^().]{0,20}\([^()]*(?:\bborn\b|\d{4} ?[-\u2013\u2014] ?[^()]*\d{4})[^()]*\)")
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
@@ -31,6 +32,8 @@ class CoreferenceCluster:
     type: EntityType
     aliases: tuple[str, ...] = ()
     is_date: bool = False
+    nouns: tuple[str, ...] = ()
+    """What the text calls the thing directly at its name, if that agrees with the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +106,21 @@ def resolve_coreference(
         return CoreferenceResult("", clusters, resolved)
     others = _global_aliases(title, aliases, links)
     votes: dict[str, Counter[EntityType]] = {topic_key: Counter()}
+    nouns: dict[str, dict[str, None]] = {}
     for mention_span in mention_spans:
-        key = mention_span.key
-        votes.setdefault(links.root(key), Counter())[types[key]] += 1
+        root = links.root(mention_span.key)
+        _vote(votes.setdefault(root, Counter()), mention_span)
+        votes[root][types[mention_span.key]] += 1
+        if mention_span.noun:
+            nouns.setdefault(root, {})[mention_span.noun] = None
     dates = {s.key for s in mention_spans if s.is_date}
     clusters = {
         names[key]: CoreferenceCluster(
-            names[key], _majority_type(counter), others.get(key, ()), key in dates
+            names[key],
+            type_ := _majority_type(counter),
+            others.get(key, ()),
+            key in dates,
+            tuple(noun for noun in nouns.get(key, ()) if type_of_noun(noun) == type_),
         )
         for key, counter in votes.items()
     }
@@ -145,7 +156,7 @@ def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
     """The majority type of each name; a first name followed by dates of life is a person."""
     votes: dict[str, Counter[EntityType]] = {}
     for mention_span in mention_spans:
-        votes.setdefault(mention_span.key, Counter())[mention_span.type] += 1
+        _vote(votes.setdefault(mention_span.key, Counter()), mention_span)
     types = {key: _majority_type(counter) for key, counter in votes.items()}
     first = next((s for s in mention_spans if not s.is_date), None)
     if first and _LIFE.match(text_after(doc, first)):
@@ -170,10 +181,16 @@ def _is_topic_gendered(
     )
 
 
-def _majority_type(votes: Counter[EntityType] | None) -> EntityType:
-    """The most frequent type; "misc" only if there is no other."""
-    named = Counter({type_: n for type_, n in (votes or {}).items() if type_ != "misc"})
-    return named.most_common(1)[0][0] if named else "misc"
+def _vote(votes: Counter[EntityType], mention_span: MentionSpan) -> None:
+    """Count the evidence of a mention for its type, and more than its weight if it is alone."""
+    votes[mention_span.type] += mention_span.weight
+
+
+def _majority_type(votes: Counter[EntityType]) -> EntityType:
+    """The type with the greatest weight; "misc" only if there is no other or a text states it."""
+    named = Counter({type_: n for type_, n in votes.items() if type_ != "misc" and n})
+    best, weight = named.most_common(1)[0] if named else ("misc", 0)
+    return "misc" if votes["misc"] > weight and votes["misc"] >= WORDS else best
 
 
 def _short_forms(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Extraction
+from sarag_rdf.base.types import ENTITY_TYPES, VALUE_TYPES, EntityType, Extraction
 
 ENGLISH: Final[Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("english.toml").read_text("utf-8")
@@ -229,6 +229,10 @@ _TAG_PREFIX = re.compile(r"^[BILESU]-(?=[A-Z])")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
+_PLURALS = (("", ""), ("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
+_OCCUPATION = re.compile(r"\w{3,}(?:ologist|grapher|metrist|nomist|icist|mist|nist|ician)s?")
+
+
 def nearest_type(label: object) -> EntityType:
     """The entity type for a label of a recogniser or model; `misc` for an unknown label.
 
@@ -239,13 +243,30 @@ def nearest_type(label: object) -> EntityType:
         return label
     bare = _TAG_PREFIX.sub("", _NAMESPACE.sub("", str(label).strip()))
     words = re.findall(r"\w+", _CAMEL_CASE.sub(" ", bare).replace("_", " ").casefold())
-    plurals = (("", ""), ("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
-    for name in (" ".join(words), *reversed(words)):
-        for end, singular in plurals:
-            form = name.removesuffix(end) + singular
-            if name.endswith(end) and form in _TYPES:
-                return _TYPES[form]
-    return "misc"
+    types = map(_listed_type, (" ".join(words), *reversed(words)))
+    return next(filter(None, types), "misc")
+
+
+def type_of_noun(noun: str) -> EntityType | None:
+    """The entity type of what a common noun stands for, also in the plural.
+
+    It is None for a noun that is in no list and is no occupation by its ending, and for values.
+
+    >>> type_of_noun("tailors"), type_of_noun("botanist"), type_of_noun("film"), type_of_noun("idea")
+    ('person', 'person', 'misc', None)
+    """
+    type_ = _listed_type(noun.casefold())
+    if type_ is None and _OCCUPATION.fullmatch(noun.casefold()):
+        return "person"
+    return None if type_ in VALUE_TYPES else type_
+
+
+def _listed_type(name: str) -> EntityType | None:
+    for end, singular in _PLURALS:
+        form = name.removesuffix(end) + singular
+        if name.endswith(end) and form in _TYPES:
+            return _TYPES[form]
+    return None
 
 
 def unknown_types(extraction: Extraction) -> Counter[str]:

