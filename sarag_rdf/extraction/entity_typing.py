@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from spacy.tokens import Span, Token
 
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import english, strip_disambiguation, type_of_noun
+from sarag_rdf.extraction.names import FIRST_NAMES, english, strip_disambiguation, type_of_noun
 
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
@@ -24,12 +24,15 @@ _SUBJECTS = ("nsubj", "nsubjpass")
 _RANKS = english("mentions", "ranks")
 _PLACED = english("mentions", "placed")
 _PLACING = english("mentions", "placing")
+_LOCATED = english("mentions", "located")
+_MOVING = english("mentions", "moving")
+_ROUTES = frozenset({"on", "across", "along", "into", "down", "up"})
+"""Prepositions before "the" and the name of a river."""
 _NOT_PLACING = english("mentions", "not_placing")
 _NOT_APPOSED = english("mentions", "not_apposed")
 _NOT_KINDS = english("mentions", "not_kinds")
 _BODIES = english("mentions", "bodies")
 _DEMONYMS = english("mentions", "demonyms")
-_FIRST_NAMES = english("mentions", "first_names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +56,29 @@ def type_evidence(
         return TypeEvidence("adjective", STATED)
     if len(span) == 1 and span.text in _BODIES:
         return TypeEvidence("misc", WORDS)
+    words = _type_of_words(span.text)
     if noun := _stated_noun(span):
-        return TypeEvidence(type_of_noun(noun) or "misc", STATED, noun)
+        type_ = type_of_noun(noun) or "misc"
+        is_owner = type_ == "organization" and words == "person"  # "the publisher Anna Reed"
+        return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
+    if _before(span).is_quote:
+        return TypeEvidence("misc", WORDS)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
     is_single = len(span) == 1
-    if is_single and not is_technical and label_type != "geopolitical" and _is_placed(span):
-        return TypeEvidence("geopolitical", PLACED)
+    if is_single and not is_technical:
+        if _is_placed(span, label_type):
+            return TypeEvidence("geopolitical", PLACED)
+        if label_type == "person" and _before(span).lower_ == "the":  # persons have no article
+            is_river = span.start > 1 and span.doc[span.start - 2].lower_ in _ROUTES
+            return TypeEvidence("geopolitical", PLACED) if is_river else TypeEvidence("misc")
+    is_institution = label_type == "geopolitical" or (label_type == "organization" and is_single)
+    if is_institution and _before(span).tag_ == "PRP$":
+        return TypeEvidence("misc", WORDS)  # "his Principia"
     if is_technical and is_single and not _is_supported(span, label_type):
         return TypeEvidence("misc")
-    words = _type_of_words(span.text)
     is_full_name = label_type == "person" and len(span) > 1
-    if words and not (is_full_name and words != "misc" and span[0].text in _FIRST_NAMES):
+    if words and not (is_full_name and words != "misc" and span[0].text in FIRST_NAMES):
         return TypeEvidence(words, WORDS)
     weight = NAMED if is_label and label_type != "misc" else 0
     return TypeEvidence(label_type, weight)
@@ -81,7 +95,9 @@ def type_of_title(title: str) -> TypeEvidence | None:
 def _type_of_words(name: str) -> EntityType | None:
     """What the words of a name say: its last word before a preposition, or a first name."""
     words = re.split(r" (?:of|for|in|at|on|de|du|des) ", name)[0].split()
-    is_person = len(words) in (2, 3) and words[0].split("-")[0] in _FIRST_NAMES
+    if len(words) == 1 and type_of_noun(words[0]) == "misc":  # Church of England
+        return None
+    is_person = len(words) in (2, 3) and words[0].split("-")[0] in FIRST_NAMES
     type_ = type_of_noun(words[-1]) if len(name.split()) > 1 and words[-1].istitle() else None
     if is_person and type_ not in ("organization", "misc"):
         return "person"
@@ -98,7 +114,8 @@ def _stated_noun(span: Span) -> str:
 
 def is_kind(token: Token, excluded: Sequence[str] | frozenset[str] = ()) -> bool:
     """Whether a token is a common noun that says what a thing is."""
-    is_noun = token.pos_ in ("NOUN", "ADJ") and token.is_lower and token.text not in excluded
+    is_noun = token.pos_ in ("NOUN", "PROPN", "ADJ") or token.dep_ == "amod"
+    is_noun = is_noun and token.is_lower and token.text not in excluded
     return is_noun and type_of_noun(token.text) is not None
 
 
@@ -108,16 +125,19 @@ def _noun_before(span: Span) -> str:
         return ""
     noun, root = span.doc[span.start - 1], span.root
     is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
-    is_clause = is_clause and root.head.head == noun
+    is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
     return noun.text if is_kind(noun, _NOT_APPOSED) and not is_clause else ""
 
 
 def _noun_of(span: Span) -> str:
     """The noun before "of": "the island of X"."""
-    if span.start < 2 or span.doc[span.start - 1].text != "of":
+    if span.start < 3 or span.doc[span.start - 1].text != "of":
         return ""
     noun = span.doc[span.start - 2]
-    return noun.text if noun.text in _PLACED else ""
+    before = span.doc[max(span.start - 4, 0) : span.start - 2]
+    is_definite = "the" in before.text.lower().split() and before[-1].tag_ != "JJS"
+    forms = {noun.text, noun.text.removesuffix("s"), noun.text.removesuffix("ies") + "y"}
+    return noun.text if not forms.isdisjoint(_PLACED) and is_definite else ""
 
 
 def _apposed(span: Span) -> str:
@@ -128,8 +148,13 @@ def _apposed(span: Span) -> str:
         is_next = child.dep_ == "appos" and child.left_edge.i == span.end + 1 and after == ","
         if is_next and is_kind(child, _NOT_KINDS) and child.left_edge.pos_ in ("DET", "PRON"):
             return child.text
-    head, before = root.head, doc[span.start - 1].text if span.start else ""
-    is_after = root.dep_ == "appos" and before == "," and head.i < span.start
+    head, before = root.head, _before(span)
+    if before.lower_ == "the" and before.i:
+        before = before.nbor(-1)
+    plural = before.nbor(-1) if before.text == "," and before.i else before
+    if plural.tag_ == "NNS" and plural != before and is_kind(plural, _NOT_KINDS):
+        return plural.text  # "two rivers, the X and the Y"
+    is_after = root.dep_ == "appos" and before.text == "," and head.i < span.start
     return head.text if is_after and is_kind(head, _NOT_KINDS) else ""
 
 
@@ -153,19 +178,32 @@ def _follows_rank(span: Span) -> bool:
     doc = span.doc
     before = doc[span.start - 1].text.rstrip(".") if span.start else ""
     first = span[0].text.rstrip(".")
-    is_own = len(span) > 1 and first in _RANKS - {"Saint", "General"}
+    is_own = len(span) > 1 and span[1].tag_ != "POS" and first in _RANKS - {"Saint", "General"}
     return (is_own or before in _RANKS) and type_of_noun(span[-1].text) in (None, "person")
 
 
-def _is_placed(span: Span) -> bool:
-    """Whether a preposition before a single word says that it is a place."""
-    word = span.text
-    if not span.start or not word.istitle():
+def _before(span: Span) -> Token:
+    """The token before a span, or its first."""
+    return span.doc[max(span.start - 1, 0)]
+
+
+def _is_placed(span: Span, type_: EntityType) -> bool:
+    """Whether a preposition before a single word says that it is a place.
+
+    "At" and "to" say it with some verbs and nouns, and "at" before what seemed to be a person.
+    """
+    preposition = _before(span)
+    if not span.text.istitle() or not preposition.i < span.start:
         return False
-    preposition = span.doc[span.start - 1]
-    head = preposition.head
-    verbs = {head.lower_, *(ancestor.lower_ for ancestor in head.ancestors)}
-    return preposition.lower_ in _PLACING and verbs.isdisjoint(_NOT_PLACING)
+    word, head = preposition.lower_, preposition.head
+    heads = {head.lower_, *(ancestor.lower_ for ancestor in head.ancestors)}
+    if word in _PLACING or (word == "from" and type_ == "adjective"):
+        return heads.isdisjoint(_NOT_PLACING)
+    if word == ",":  # "King's College, Oxford"
+        return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
+    if word == "at":
+        return type_ == "person" or not heads.isdisjoint(_LOCATED)
+    return word == "to" and type_ != "person" and head.lower_ in _MOVING
 
 
 def _is_supported(span: Span, type_: EntityType) -> bool:
@@ -174,6 +212,5 @@ def _is_supported(span: Span, type_: EntityType) -> bool:
     beyond = span.doc[span.start - 2] if span.start > 1 else None
     if type_ == "geopolitical":
         is_second = before == "," and beyond is not None and beyond.ent_type_ == "GPE"
-        return before in ("in", "near") or is_second
+        return span.text.istitle() and (before in ("in", "near") or is_second)
     return type_ == "organization" and before in ("by", "at", "of")
-

@@ -22,12 +22,12 @@ from sarag_rdf.extraction.entity_typing import (
     STATED,
     WORDS,
     TypeEvidence,
-    is_kind,
     type_evidence,
     type_of_title,
 )
 from sarag_rdf.extraction.names import (
     ENGLISH,
+    FIRST_NAMES,
     clean_name,
     english,
     is_name,
@@ -121,7 +121,8 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named = [(span, _TITLE) for span in _title_spans(doc, title)]
     for ent in doc.ents:
         if ent.label_ in TYPES:
-            named += [(_extended(_trim(part)), ent.label_) for part in _parts(ent, _surnames(doc))]
+            parts = map(_trim, _parts(ent, _surnames(doc)))
+            named += [(_with_adjective(_extended(part)), ent.label_) for part in parts]
     named += [(span, "WORK_OF_ART") for span in _quoted_titles(doc)]
     named += [(span, _DATED) for span in _dates(doc)]
     labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
@@ -178,22 +179,24 @@ def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionS
     groups: list[list[int]] = []
     for number, mention in enumerate(mentions):
         between = doc[mentions[number - 1].end : mention.begin].text if number else "."
+        between = between.removesuffix(" the")
         if between in (",", "and", ", and", "&") and groups:
             groups[-1].append(number)
         else:
             groups.append([number])
     for group in groups:
         first = result[group[0]]
-        if len(group) < 2 or doc[result[group[-1]].begin - 1].text not in ("and", "&"):
+        between = doc[result[group[-2:][0]].end : result[group[-1]].begin].text
+        if "and" not in between and "&" not in between:
             continue
-        before = doc[first.begin - 1] if first.begin else first.root(doc)
-        is_plural = first.noun == before.text and before.tag_ == "NNS"
+        before = doc[max(first.begin - 4, 0) : first.begin]
+        is_plural = any(token.text == first.noun and token.tag_ == "NNS" for token in before)
         has_person = any(result[n].type == "person" and " " in result[n].name for n in group)
         for n in group:
             other = result[n]
             if is_plural:
                 result[n] = replace(other, type=first.type, weight=STATED, noun=first.noun)
-            elif has_person and " " in other.name and other.weight < WORDS:
+            elif not is_plural and has_person and " " in other.name and other.weight < WORDS:
                 result[n] = replace(other, type="person", weight=WORDS)
     return result
 
@@ -214,6 +217,8 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
             if _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
                 span = span if is_rank else merged_span
+            elif _is_first_name(left) and span.doc[left.end : span.start].text == "of":
+                span, label = merged_span, "PERSON"  # "John" of "Brienne"
             elif _is_with_of(left, left_label, span, label) and not _is_office(left):
                 inner.append((span, label))
                 span, label = merged_span, _RUN
@@ -234,11 +239,16 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     if left.end != right.start or label == _TITLE:
         return False
     if TYPES.get(label, "adjective") != "adjective" and TYPES.get(right_label):
-        return False  # two entities of the pipeline
+        # two entities of the pipeline, except the first name in Paris Hilton
+        return len(left) == 1 and right_label == "PERSON"
     if label == _RUN and left[-1].text.rstrip(".") in _RANKS:
         return True
     role = "nummod" if label == _DATED else "compound"
     return left.root.dep_ == role and right.start <= left.root.head.i < right.end
+
+
+def _is_first_name(span: Span) -> bool:
+    return len(span) == 1 and span.text in FIRST_NAMES
 
 
 def _is_office(span: Span) -> bool:
@@ -251,15 +261,20 @@ def _is_no_thing(span: Span, label: str) -> bool:
     "Master of Arts"; "became a World Heritage Site"; the name before a noun in "Newton's method".
     """
     of = next((token.i for token in span if token.text == "of"), span.end)
-    if _is_office(span.doc[span.start : of]) and (label == _RUN or of - span.start > 1):
-        return True
-    if label == _RUN and all(token.text in _NOT_A_NAME for token in span):
+    is_whole = of == span.end
+    if _is_office(span.doc[span.start : of]) and label not in _WORKS:
+        return label == _RUN or len(span) > 1 or not is_whole
+    words = {token.text.removesuffix("s") for token in span}
+    if words <= _NOT_A_NAME or span[0].text in ("Version", "Chapter", "Section", "Figure"):
         return True
     article = span.doc[span.start - 1].lower_ if span.start else ""
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd") and len(span) > 1:
         return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
-    is_alone = label == _RUN and len(span) == 1 and span.text.istitle() and not is_kind(span[0])
+    is_unknown = label == _RUN or label in _WORKS
+    is_alone = is_unknown and len(span) == 1 and span.text.istitle()
+    if is_alone and span.start and span.doc[span.start - 1].tag_ == "POS":
+        return type_of_noun(span.text) is not None  # Halley's "Comet"
     return is_alone and is_before_noun and not has_other_text(span.doc)
 
 
@@ -281,7 +296,8 @@ def _is_counted(span: Span) -> bool:
 
 def _surnames(doc: Doc) -> frozenset[str]:
     """The last words of the names of people."""
-    return frozenset(e[-1].text for e in doc.ents if e.label_ == "PERSON" and not e.text.islower())
+    people = (_trim(ent) for ent in doc.ents if ent.label_ == "PERSON")
+    return frozenset(person[-1].text for person in people if not person.text.islower())
 
 
 def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
@@ -297,8 +313,9 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
         if is_comma or is_and or token.text in _JOINTS:
             yield ent.doc[begin : token.i]
             begin = token.i + 1
-    last = ent.end - 1
-    if last - begin > 1 and ent[-1].text in surnames:
+    rest = _trim(ent.doc[begin : ent.end])
+    last = rest.end - 1 - (rest[-1].tag_ == "POS")
+    if last - rest.start > 1 and ent.doc[last].text in surnames:
         before = ent.doc[last - 1].text
         if before.istitle() and type_of_noun(before) not in (None, "person"):
             yield ent.doc[begin:last]
@@ -348,6 +365,15 @@ def _with_sign(span: Span) -> Span:
     following = span.doc[span.end : span.end + 1]
     is_sign = following.text in ("#", "*") and not span[-1].whitespace_
     return span.doc[span.start : span.end + 1] if is_sign else span
+
+
+def _with_adjective(span: Span) -> Span:
+    """The span with a capitalised adjective within a sentence: the "Large" Hadron Collider."""
+    adjective = span.doc[max(span.start - 1, 0)]
+    is_part = adjective.i < span.start and adjective.pos_ == "ADJ" and adjective.text.istitle()
+    is_part = is_part and not adjective.is_sent_start and adjective.ent_type_ != "NORP"
+    is_part = is_part and span.root.i == adjective.head.i and len(span) > 1
+    return span.doc[adjective.i : span.end] if is_part else span
 
 
 def _with_number(span: Span, label: str) -> Span:

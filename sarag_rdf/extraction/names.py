@@ -32,13 +32,15 @@ def english(part: str, name: str) -> frozenset[str]:
 
 
 MAX_NAME = 100
+FIRST_NAMES = english("names", "first")
+"""Common first names of persons."""
 
 _EDGE = re.compile(
     r"^[\s\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb\[\]{}<>,;:!?*_/|\\\-\u2013\u2014"
     r"\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]+"
 )
 _ASTERISK = re.compile(r"(?<![\w*])[A-Z]{1,4}\*$")
-_ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?=\S)")
+_ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?!Hague$)(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
 _TRAILING_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 _TITLE_SEPARATOR = re.compile(
@@ -252,8 +254,8 @@ def type_of_noun(noun: str) -> EntityType | None:
 
     It is None for a noun that is in no list and is no occupation by its ending, and for values.
 
-    >>> type_of_noun("tailors"), type_of_noun("botanist"), type_of_noun("film"), type_of_noun("idea")
-    ('person', 'person', 'misc', None)
+    >>> [type_of_noun(noun) for noun in ("tailors", "botanist", "film", "idea")]
+    ['person', 'person', 'misc', None]
     """
     type_ = _listed_type(noun.casefold())
     if type_ is None and _OCCUPATION.fullmatch(noun.casefold()):

@@ -338,7 +338,8 @@ class PhraseMatcher:
         head = re.split(r"\s+(?:of|for|in|at|on|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
             return ""
-        for words in (head[-2:], head[-1:], head[:1]):
+        first = head[:1] if type_of_noun(head[-1]) is None else []
+        for words in (head[-2:], head[-1:], first):
             class_ = self.class_of_noun(" ".join(words))
             if class_ and "person" not in self.entity_types(class_):
                 return class_

@@ -31,10 +31,11 @@ class Score:
     classes: float
 
 
+# Before the rules: news .94 .96 .89 .83, films .97 .97 .92 .83, documentation .92 .95 .59 1.
 FLOORS = {
-    "news": Score(0.0, 0.0, 0.0, 0.0),
-    "films": Score(0.0, 0.0, 0.0, 0.0),
-    "documentation": Score(0.0, 0.0, 0.0, 0.0),
+    "news": Score(0.97, 0.98, 1.0, 1.0),
+    "films": Score(1.0, 1.0, 0.98, 1.0),
+    "documentation": Score(1.0, 0.96, 0.96, 1.0),
 }
 
 
