@@ -90,7 +90,7 @@ BUDGETS: dict[str, int] = {
     "building": 4799,
     "cli": 3213,
     "documents": 1293,
-    "extraction": 5091,
+    "extraction": 5085,
     "graph": 6961,
     "kg": 5289,
     "models": 1805,

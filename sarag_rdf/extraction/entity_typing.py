@@ -25,9 +25,6 @@ _RANKS = english("mentions", "ranks")
 _PLACED = english("mentions", "placed")
 _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
-_MOVING = english("mentions", "moving")
-_ROUTES = frozenset({"on", "across", "along", "into", "down", "up"})
-"""Prepositions before "the" and the name of a river."""
 _NOT_PLACING = english("mentions", "not_placing")
 _NOT_APPOSED = english("mentions", "not_apposed")
 _NOT_KINDS = english("mentions", "not_kinds")
@@ -70,8 +67,7 @@ def type_evidence(
         if _is_placed(span, label_type):
             return TypeEvidence("geopolitical", PLACED)
         if label_type == "person" and _before(span).lower_ == "the":  # persons have no article
-            is_river = span.start > 1 and span.doc[span.start - 2].lower_ in _ROUTES
-            return TypeEvidence("geopolitical", PLACED) if is_river else TypeEvidence("misc")
+            return TypeEvidence("misc")
     is_institution = label_type == "geopolitical" or (label_type == "organization" and is_single)
     if is_institution and _before(span).tag_ == "PRP$":
         return TypeEvidence("misc", WORDS)  # "his Principia"
@@ -190,7 +186,7 @@ def _before(span: Span) -> Token:
 def _is_placed(span: Span, type_: EntityType) -> bool:
     """Whether a preposition before a single word says that it is a place.
 
-    "At" and "to" say it with some verbs and nouns, and "at" before what seemed to be a person.
+    "At" says it with some verbs and nouns, and before what seemed to be a person.
     """
     preposition = _before(span)
     if not span.text.istitle() or not preposition.i < span.start:
@@ -201,9 +197,7 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
         return heads.isdisjoint(_NOT_PLACING)
     if word == ",":  # "King's College, Oxford"
         return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
-    if word == "at":
-        return type_ == "person" or not heads.isdisjoint(_LOCATED)
-    return word == "to" and type_ != "person" and head.lower_ in _MOVING
+    return word == "at" and (type_ == "person" or not heads.isdisjoint(_LOCATED))
 
 
 def _is_supported(span: Span, type_: EntityType) -> bool:

@@ -1,7 +1,8 @@
-"""Precision and recall of the extractor on short texts of three kinds, marked by hand.
+"""Precision and recall of the extractor on short texts of four kinds, marked by hand.
 
 The names, types and classes were written down before the rules were tuned, but the rules were then
-tuned on them: this is development material, and the floors are no estimate for other texts.
+tuned on them: this is development material, and the floors are no estimate for other texts. Those
+of `articles.toml` were written after the rules, one for each rule that no other text needs.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ FLOORS = {
     "news": Score(0.97, 0.98, 1.0, 1.0),
     "films": Score(1.0, 1.0, 0.98, 1.0),
     "documentation": Score(1.0, 0.96, 0.96, 1.0),
+    "articles": Score(1.0, 1.0, 0.87, 1.0),
 }
 
 
@@ -52,7 +54,7 @@ def extractor() -> SpacyExtractor:
 def measured(extractor: SpacyExtractor, kind: str) -> tuple[Score, list[str]]:
     """The score of one file, and what is wrong in it."""
     marked = tomllib.loads((MARKED / f"{kind}.toml").read_text("utf-8"))["documents"]
-    assert len(marked) >= 15
+    assert len(marked) >= 6
     documents = [
         Document(f"urn:{n}", "urn:source", item["title"], item["text"], 0, len(item["text"]))
         for n, item in enumerate(marked)
