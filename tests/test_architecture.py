@@ -93,7 +93,7 @@ BUDGETS: dict[str, int] = {
     "building": 4919,
     "cli": 3213,
     "documents": 1293,
-    "extraction": 4580,
+    "extraction": 5085,
     "graph": 6961,
     "kg": 5334,
     "models": 1805,

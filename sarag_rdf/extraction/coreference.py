@@ -11,14 +11,16 @@ from spacy.tokens import Doc
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
+from sarag_rdf.extraction.entity_typing import WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
-from sarag_rdf.extraction.names import strip_disambiguation
+from sarag_rdf.extraction.names import english, strip_disambiguation, type_of_noun
 
 _LIFE = re.compile(r"[^().]{0,20}\([^()]*(?:\bborn\b|\d{4} ?[-\u2013\u2014] ?[^()]*\d{4})[^()]*\)")
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LEGAL_FORMS = frozenset(
     {"inc", "corp", "corporation", "ltd", "limited", "company", "co", "plc", "llc", "gmbh", "ag"}
 )
+_RANKS = {word.casefold() for word in english("mentions", "ranks")} - {"mrs", "lady", "queen"}
 _GENDER = {"he": "he", "his": "he", "she": "she", "her": "she"}
 _NEUTER = frozenset({"it", "its", "they", "their"})
 
@@ -31,6 +33,8 @@ class CoreferenceCluster:
     type: EntityType
     aliases: tuple[str, ...] = ()
     is_date: bool = False
+    nouns: tuple[str, ...] = ()
+    """What the text calls the thing directly at its name, if that agrees with the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,11 @@ def resolve_coreference(
     types = _types(doc, mention_spans)
     types.setdefault(topic_key, "misc")
     aliases = list(find_aliases(doc, mention_spans, types))
+    aliases += (
+        DefinedAlias(topic, s.name, " " in s.name or s.type != "person")
+        for s in mention_spans
+        if _is_other_name(doc, s)
+    )
     if _is_topic_gendered(doc, mention_spans, types, topic_key, aliases):
         types[topic_key] = "person"
 
@@ -103,13 +112,21 @@ def resolve_coreference(
         return CoreferenceResult("", clusters, resolved)
     others = _global_aliases(title, aliases, links)
     votes: dict[str, Counter[EntityType]] = {topic_key: Counter()}
+    stated: dict[str, dict[str, None]] = {}
     for mention_span in mention_spans:
-        key = mention_span.key
-        votes.setdefault(links.root(key), Counter())[types[key]] += 1
+        root = links.root(mention_span.key)
+        _vote(votes.setdefault(root, Counter()), mention_span)
+        votes[root][types[mention_span.key]] += 1
+        if mention_span.noun:
+            stated.setdefault(root, {})[mention_span.noun] = None
     dates = {s.key for s in mention_spans if s.is_date}
     clusters = {
         names[key]: CoreferenceCluster(
-            names[key], _majority_type(counter), others.get(key, ()), key in dates
+            names[key],
+            type_ := _majority_type(counter),
+            others.get(key, ()),
+            key in dates,
+            tuple(noun for noun in stated.get(key, ()) if type_of_noun(noun) == type_),
         )
         for key, counter in votes.items()
     }
@@ -122,6 +139,27 @@ def resolve_coreference(
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
     nouns = _definite_nouns(doc, named | pronouns, clusters[topic], words)
     return CoreferenceResult(topic, clusters, resolved, pronouns | dict.fromkeys(nouns, topic))
+
+
+def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
+    """Whether a name is one of the topic.
+
+    "Its Polish name is X", "it is called X", "she was born X", "they call her X".
+    """
+    root = mention_span.root(doc)
+    subjects = [child for child in root.head.children if child.dep_ in SUBJECTS]
+    if mention_span.is_date or not subjects:
+        return False
+    words = {child.lower_ for child in subjects[0].lefts}
+    if root.dep_ == "attr" and subjects[0].lower_ == "name":
+        return "its" in words
+    if mention_span.type == "person":
+        before = doc[max(mention_span.begin - 1, 0)].lower_
+        is_born = root.dep_ == "oprd" and root.head.lower_ == "born"
+        is_called = root.head.lower_ in ("call", "calls", "called") and before in ("her", "him")
+        return is_called or (is_born and subjects[0].lower_ in ("he", "she"))
+    is_called = root.dep_ == "oprd" and root.head.lower_ == "called"
+    return is_called and (subjects[0].lower_ == "it" or words == {"the"})
 
 
 def _global_aliases(
@@ -145,7 +183,7 @@ def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
     """The majority type of each name; a first name followed by dates of life is a person."""
     votes: dict[str, Counter[EntityType]] = {}
     for mention_span in mention_spans:
-        votes.setdefault(mention_span.key, Counter())[mention_span.type] += 1
+        _vote(votes.setdefault(mention_span.key, Counter()), mention_span)
     types = {key: _majority_type(counter) for key, counter in votes.items()}
     first = next((s for s in mention_spans if not s.is_date), None)
     if first and _LIFE.match(text_after(doc, first)):
@@ -170,10 +208,18 @@ def _is_topic_gendered(
     )
 
 
-def _majority_type(votes: Counter[EntityType] | None) -> EntityType:
-    """The most frequent type; "misc" only if there is no other."""
-    named = Counter({type_: n for type_, n in (votes or {}).items() if type_ != "misc"})
-    return named.most_common(1)[0][0] if named else "misc"
+def _vote(votes: Counter[EntityType], mention_span: MentionSpan) -> None:
+    """Count the evidence of a mention for its type, by its weight."""
+    votes[mention_span.type] += mention_span.weight
+
+
+def _majority_type(votes: Counter[EntityType]) -> EntityType:
+    """The type with the greatest weight; "misc" only if there is no other or a text states it."""
+    named = Counter({type_: n for type_, n in votes.items() if type_ != "misc" and n})
+    if not named:
+        return "misc"
+    best, weight = named.most_common(1)[0]
+    return "misc" if votes["misc"] > weight and votes["misc"] >= WORDS else best
 
 
 def _short_forms(
@@ -194,6 +240,7 @@ def _short_forms(
     companies = {
         bare: key for key in keys if (bare := " ".join(_strip_endings(key, _LEGAL_FORMS))) != key
     }
+    with_family_name = {s.key for s in mention_spans if re.search(r" \w+-[a-z]+$", s.name)}
     for key in keys:
         words = _strip_endings(key, _NAME_SUFFIXES)
         type_ = types.get(key, "misc")
@@ -203,12 +250,16 @@ def _short_forms(
             continue
         longer = []
         for long, parts in people.items():
+            is_family_name = long in with_family_name  # Chow Man-lok
             is_first = words == parts[:1] and (
-                type_ == "person" or (type_ == "organization" and long == title_key)
+                type_ == "person"
+                or is_family_name
+                or (type_ == "organization" and long == title_key)
             )
             is_inner = len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1])
-            is_last = words == parts[-len(words) :]
-            if long != key and len(parts) > len(words) and (is_first or is_inner or is_last):
+            unranked = words[1:] if words[0] in _RANKS and len(words) > 1 else words
+            is_last = unranked == parts[-len(unranked) :]
+            if long != key and len(parts) > len(unranked) and (is_first or is_inner or is_last):
                 longer.append(long)
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
         if types.get(long_form) == "person":

@@ -2,21 +2,38 @@
 
 Spans come from the named entities of the pipeline, runs of proper nouns that it missed, quoted
 titles, dates with a year, and occurrences of the title of the document. Of overlapping spans the
-longest is used.
+longest is used. A span is one name: it does not cross a comma, nor a conjunction or preposition
+between two names. Offices ("Master of Trinity College") and kinds ("became a World Heritage Site")
+are no names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spacy.tokens import Doc, Span, Token
 from spacy.util import filter_spans
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import VALUE_TYPES, EntityType
-from sarag_rdf.extraction.names import ENGLISH, clean_name, english, is_name, strip_disambiguation
+from sarag_rdf.extraction.entity_typing import (
+    STATED,
+    WORDS,
+    TypeEvidence,
+    type_evidence,
+    type_of_title,
+)
+from sarag_rdf.extraction.names import (
+    ENGLISH,
+    FIRST_NAMES,
+    clean_name,
+    english,
+    is_name,
+    strip_disambiguation,
+    type_of_noun,
+)
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
 
 TYPES: dict[str, EntityType] = {
@@ -52,8 +69,15 @@ _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
 _BRIDGES = frozenset(
-    {"of", "the", "for", "and", "&", "de", "la", "du", "von", "van", "-", "\u2013"}
+    {"of", "the", "for", "and", "&", "de", "des", "la", "du", "von", "van", "-", "\u2013"}
 )
+_JOINTS = frozenset({"at", "from", "with", "by", "against"})
+"""Prepositions between two names."""
+_SUFFIXES = frozenset({"Inc", "Inc.", "Ltd", "Ltd.", "LLC", "Jr", "Jr.", "Sr", "Sr.", "Co."})
+_WORKS = frozenset({"WORK_OF_ART", "LAW"})
+_OFFICES = _RANKS | english("mentions", "offices")
+_FOREIGN_HEADS = english("mentions", "foreign_heads")
+_PARTICLES = frozenset({"de", "des", "du", "della", "di"})
 _EDGE = frozenset({"ADP", "CCONJ", "SCONJ", "DET", "PUNCT", "SPACE", "PART", "PRON", "AUX"})
 
 # Words that technical texts write with a capital letter without naming something.
@@ -69,13 +93,18 @@ def _is_listed(word: str, *lists: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MentionSpan:
-    """A mention: tokens ``begin`` to ``end`` (exclusive) of a document, and the name."""
+    """A mention: tokens ``begin`` to ``end`` (exclusive) of a document, and the name.
+
+    `weight` is that of the evidence for the type, and `noun` what the text calls the thing there.
+    """
 
     begin: int
     end: int
     name: str
     type: EntityType
     is_date: bool = False
+    weight: int = 0
+    noun: str = ""
 
     @property
     def key(self) -> str:
@@ -90,7 +119,10 @@ class MentionSpan:
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     """Find all mentions, in order; only parts of names joined by "of" overlap."""
     named = [(span, _TITLE) for span in _title_spans(doc, title)]
-    named += [(_trim(ent), ent.label_) for ent in doc.ents if ent.label_ in TYPES]
+    for ent in doc.ents:
+        if ent.label_ in TYPES:
+            parts = map(_trim, _parts(ent, _surnames(doc)))
+            named += [(_with_adjective(_extended(part)), ent.label_) for part in parts]
     named += [(span, "WORK_OF_ART") for span in _quoted_titles(doc)]
     named += [(span, _DATED) for span in _dates(doc)]
     labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
@@ -111,18 +143,69 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     mentions = []
     for span, label in pieces:
         name = title if label == _TITLE else clean_name(span.text)
-        type_ = TYPES.get(ner.get((span.start, span.end), label), "misc")
-        if label == _TITLE and type_ in VALUE_TYPES:  # a text about a language or people
-            type_ = "misc"
+        ner_label = ner.get((span.start, span.end), label)
+        evidence = _evidence(span, label, ner_label, title)
+        if label != _TITLE and type_of_noun(span[-1].text) and _is_counted(span):
+            name = name.removesuffix("s")
         if label == _DATED or is_name(name):
-            mentions.append(MentionSpan(span.start, span.end, name, type_, label == _DATED))
-    return mentions
+            is_date = label == _DATED
+            mention = MentionSpan(span.start, span.end, name, evidence.type, is_date)
+            mentions.append(replace(mention, weight=evidence.weight, noun=evidence.noun))
+    return _same_types_in_lists(doc, mentions)
+
+
+def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidence:
+    """The evidence for the type where the span stands."""
+    type_ = TYPES.get(ner_label, "misc")
+    if label == _DATED:
+        return TypeEvidence(type_)
+    if label == _TITLE and type_ in VALUE_TYPES:  # a text about a language or people
+        type_ = "misc"
+    is_technical = has_other_text(span.doc)
+    evidence = type_evidence(span, type_, is_label=ner_label in TYPES, is_technical=is_technical)
+    if label == _TITLE:
+        if stated := type_of_title(title):
+            return stated
+        if evidence.type in VALUE_TYPES:
+            return TypeEvidence("misc")
+    return evidence
+
+
+def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionSpan]:
+    """Full names in a list with a person are persons, and a plural noun before it counts for all:
+    "the films X, Y and Z".
+    """
+    result = list(mentions)
+    groups: list[list[int]] = []
+    for number, mention in enumerate(mentions):
+        between = doc[mentions[number - 1].end : mention.begin].text if number else "."
+        between = between.removesuffix(" the")
+        if between in (",", "and", ", and", "&") and groups:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    for group in groups:
+        first = result[group[0]]
+        between = doc[result[group[-2:][0]].end : result[group[-1]].begin].text
+        if "and" not in between and "&" not in between:
+            continue
+        before = doc[max(first.begin - 4, 0) : first.begin]
+        is_plural = any(token.text == first.noun and token.tag_ == "NNS" for token in before)
+        has_person = any(result[n].type == "person" and " " in result[n].name for n in group)
+        for n in group:
+            other = result[n]
+            if is_plural:
+                result[n] = replace(other, type=first.type, weight=STATED, noun=first.noun)
+            elif not is_plural and has_person and " " in other.name and other.weight < WORDS:
+                result[n] = replace(other, type="person", weight=WORDS)
+    return result
 
 
 def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
-    """Merge spans of one name: "2000" + "Summer Olympics", "Bishop" of "Antwerp".
+    """Merge spans of one name: "2000" + "Summer Olympics", "Bank" of "Antwerp".
 
-    The name after "of" also remains as a span of its own. A rank before a name is removed.
+    The name after "of" also remains as a span of its own. A rank before a name is removed, and so
+    are offices and kinds.
     """
     joined: list[tuple[Span, str]] = []
     inner: list[tuple[Span, str]] = []
@@ -131,10 +214,12 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         while joined and label not in (_TITLE, _DATED):
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
-            if _is_modifier(left, left_label, span):
+            if _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
                 span = span if is_rank else merged_span
-            elif _is_office(left, left_label, span, label):
+            elif _is_first_name(left) and span.doc[left.end : span.start].text == "of":
+                span, label = merged_span, "PERSON"  # "John" of "Brienne"
+            elif _is_with_of(left, left_label, span, label) and not _is_office(left):
                 inner.append((span, label))
                 span, label = merged_span, _RUN
             else:
@@ -142,24 +227,114 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
             joined.pop()
         joined.append((span, label))
     merged = [
-        (span, label)
+        (_without_rank(span, label), label)
         for span, label in joined + inner
-        if label != _RUN or not all(token.text in _NOT_A_NAME for token in span)
+        if label in (_TITLE, _DATED) or not _is_no_thing(span, label)
     ]
     return sorted(merged, key=lambda piece: (piece[0].start, -piece[0].end))
 
 
-def _is_modifier(left: Span, label: str, right: Span) -> bool:
+def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     """Whether a span is directly before another, and modifies its head."""
     if left.end != right.start or label == _TITLE:
         return False
+    if TYPES.get(label, "adjective") != "adjective" and TYPES.get(right_label):
+        # two entities of the pipeline, except the first name in Paris Hilton
+        return len(left) == 1 and right_label == "PERSON"
     if label == _RUN and left[-1].text.rstrip(".") in _RANKS:
         return True
     role = "nummod" if label == _DATED else "compound"
     return left.root.dep_ == role and right.start <= left.root.head.i < right.end
 
 
-def _is_office(left: Span, left_label: str, right: Span, label: str) -> bool:
+def _is_first_name(span: Span) -> bool:
+    return len(span) == 1 and span.text in FIRST_NAMES
+
+
+def _is_office(span: Span) -> bool:
+    return all(token.text in _OFFICES for token in span)
+
+
+def _is_no_thing(span: Span, label: str) -> bool:
+    """Whether a span is an office, a kind, or a part of a description.
+
+    "Master of Arts"; "became a World Heritage Site"; the name before a noun in "Newton's method".
+    """
+    of = next((token.i for token in span if token.text == "of"), span.end)
+    is_whole = of == span.end
+    if _is_office(span.doc[span.start : of]) and label not in _WORKS:
+        return label == _RUN or len(span) > 1 or not is_whole
+    words = {token.text.removesuffix("s") for token in span}
+    if words <= _NOT_A_NAME or span[0].text in ("Version", "Chapter", "Section", "Figure"):
+        return True
+    article = span.doc[span.start - 1].lower_ if span.start else ""
+    if article in ("a", "an") and span.root.dep_ in ("attr", "oprd") and len(span) > 1:
+        return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
+    is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
+    is_unknown = label == _RUN or label in _WORKS
+    is_alone = is_unknown and len(span) == 1 and span.text.istitle()
+    if is_alone and span.start and span.doc[span.start - 1].tag_ == "POS":
+        return type_of_noun(span.text) is not None  # Halley's "Comet"
+    return is_alone and is_before_noun and not has_other_text(span.doc)
+
+
+def _without_rank(span: Span, label: str) -> Span:
+    """The span without ranks before a name of two or more words: "Count" Leo Tolstoy."""
+    if label not in (_RUN, "PERSON"):
+        return span
+    while len(span) > 2 and span[0].text.rstrip(".") in _RANKS - {"Saint"}:
+        span = span[1:]
+    return span
+
+
+def _is_counted(span: Span) -> bool:
+    """Whether a name in the plural counts things of one name: "thirty Nobel Prizes"."""
+    before = span.doc[span.start - 1] if span.start else span[0]
+    is_plural = span[-1].text in ("Prizes", "Medals", "Awards")
+    return is_plural and (before.pos_ == "NUM" or before.lower_ in ("several", "many", "few"))
+
+
+def _surnames(doc: Doc) -> frozenset[str]:
+    """The last words of the names of people."""
+    people = (_trim(ent) for ent in doc.ents if ent.label_ == "PERSON")
+    return frozenset(person[-1].text for person in people if not person.text.islower())
+
+
+def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
+    """An entity of the pipeline, split where it has several names.
+
+    Commas and prepositions divide names, "and" those of people and places, and a noun ends a name
+    before a surname: "First World War | Langevin".
+    """
+    label, begin = ent.label_, ent.start
+    for token in ent[1:-1] if label not in _WORKS else ():
+        is_comma = token.text == "," and token.nbor().text not in _SUFFIXES
+        is_and = token.text in ("and", "&") and TYPES[label] in ("person", "geopolitical")
+        if is_comma or is_and or token.text in _JOINTS:
+            yield ent.doc[begin : token.i]
+            begin = token.i + 1
+    rest = _trim(ent.doc[begin : ent.end])
+    last = rest.end - 1 - (rest[-1].tag_ == "POS")
+    if last - rest.start > 1 and ent.doc[last].text in surnames:
+        before = ent.doc[last - 1].text
+        if before.istitle() and type_of_noun(before) not in (None, "person"):
+            yield ent.doc[begin:last]
+            begin = last
+    yield ent.doc[begin : ent.end]
+
+
+def _extended(span: Span) -> Span:
+    """The span with the words of a foreign name: "Pont" de pierre, "École" polytechnique."""
+    doc, end = span.doc, span.end
+    if len(span) > 1 or span.text not in _FOREIGN_HEADS or end >= len(doc):
+        return span
+    if doc[end].text in _PARTICLES:
+        return doc[span.start : min(end + 2, len(doc))]
+    is_foreign = doc[end].is_alpha and doc[end].pos_ in ("NOUN", "PROPN", "ADJ", "X")
+    return doc[span.start : end + 1] if is_foreign else span
+
+
+def _is_with_of(left: Span, left_label: str, right: Span, label: str) -> bool:
     """Whether "left of right" is one name; "Osh Province of Kyrgyzstan" is two."""
     between = left.doc[left.end : right.start].text
     is_place = TYPES.get(label) == "geopolitical"
@@ -190,6 +365,15 @@ def _with_sign(span: Span) -> Span:
     following = span.doc[span.end : span.end + 1]
     is_sign = following.text in ("#", "*") and not span[-1].whitespace_
     return span.doc[span.start : span.end + 1] if is_sign else span
+
+
+def _with_adjective(span: Span) -> Span:
+    """The span with a capitalised adjective within a sentence: the "Large" Hadron Collider."""
+    adjective = span.doc[max(span.start - 1, 0)]
+    is_part = adjective.i < span.start and adjective.pos_ == "ADJ" and adjective.text.istitle()
+    is_part = is_part and not adjective.is_sent_start and adjective.ent_type_ != "NORP"
+    is_part = is_part and span.root.i == adjective.head.i and len(span) > 1
+    return span.doc[adjective.i : span.end] if is_part else span
 
 
 def _with_number(span: Span, label: str) -> Span:
@@ -272,4 +456,19 @@ def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
         return "-" if token.i not in covered and token.text in _BRIDGES else " "
 
     for match in re.finditer("N(?:-{0,2}N)*", "".join(map(sign, doc))):
-        yield doc[match.start() : match.end()]
+        begin = match.start()
+        for index in range(begin + 1, match.end() - 1):
+            if doc[index].text in ("and", "&") and _joins_names(doc[begin : match.end()], index):
+                yield _extended(doc[begin:index])
+                begin = index + 1
+        yield _extended(doc[begin : match.end()])
+
+
+def _joins_names(run: Span, index: int) -> bool:
+    """Whether a conjunction joins two names: in a list, after a plural noun, or of full names."""
+    doc = run.doc
+    before = doc[run.start - 1] if run.start else run[0]
+    is_list = before.text == "," or before.tag_ == "NNS"
+    left, right = doc[run.start : index], doc[index + 1 : run.end]
+    are_full = all(len(part) > 1 and part[0].pos_ == "PROPN" for part in (left, right))
+    return not {"of", "for"} & {token.text for token in left} and (is_list or are_full)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Extraction
+from sarag_rdf.base.types import ENTITY_TYPES, VALUE_TYPES, EntityType, Extraction
 
 ENGLISH: Final[Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("english.toml").read_text("utf-8")
@@ -32,13 +32,15 @@ def english(part: str, name: str) -> frozenset[str]:
 
 
 MAX_NAME = 100
+FIRST_NAMES = english("names", "first")
+"""Common first names of persons."""
 
 _EDGE = re.compile(
     r"^[\s\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb\[\]{}<>,;:!?*_/|\\\-\u2013\u2014"
     r"\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]+"
 )
 _ASTERISK = re.compile(r"(?<![\w*])[A-Z]{1,4}\*$")
-_ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?=\S)")
+_ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?!Hague$)(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
 _TRAILING_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 _TITLE_SEPARATOR = re.compile(
@@ -229,6 +231,10 @@ _TAG_PREFIX = re.compile(r"^[BILESU]-(?=[A-Z])")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
+_PLURALS = (("", ""), ("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
+_OCCUPATION = re.compile(r"\w{3,}(?:ologist|grapher|metrist|nomist|icist|mist|nist|ician)s?")
+
+
 def nearest_type(label: object) -> EntityType:
     """The entity type for a label of a recogniser or model; `misc` for an unknown label.
 
@@ -239,13 +245,30 @@ def nearest_type(label: object) -> EntityType:
         return label
     bare = _TAG_PREFIX.sub("", _NAMESPACE.sub("", str(label).strip()))
     words = re.findall(r"\w+", _CAMEL_CASE.sub(" ", bare).replace("_", " ").casefold())
-    plurals = (("", ""), ("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
-    for name in (" ".join(words), *reversed(words)):
-        for end, singular in plurals:
-            form = name.removesuffix(end) + singular
-            if name.endswith(end) and form in _TYPES:
-                return _TYPES[form]
-    return "misc"
+    types = map(_listed_type, (" ".join(words), *reversed(words)))
+    return next(filter(None, types), "misc")
+
+
+def type_of_noun(noun: str) -> EntityType | None:
+    """The entity type of what a common noun stands for, also in the plural.
+
+    It is None for a noun that is in no list and is no occupation by its ending, and for values.
+
+    >>> [type_of_noun(noun) for noun in ("tailors", "botanist", "film", "idea")]
+    ['person', 'person', 'misc', None]
+    """
+    type_ = _listed_type(noun.casefold())
+    if type_ is None and _OCCUPATION.fullmatch(noun.casefold()):
+        return "person"
+    return None if type_ in VALUE_TYPES else type_
+
+
+def _listed_type(name: str) -> EntityType | None:
+    for end, singular in _PLURALS:
+        form = name.removesuffix(end) + singular
+        if name.endswith(end) and form in _TYPES:
+            return _TYPES[form]
+    return None
 
 
 def unknown_types(extraction: Extraction) -> Counter[str]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
-from sarag_rdf.extraction.names import ENGLISH, english, nearest_type
+from sarag_rdf.extraction.names import ENGLISH, english, nearest_type, type_of_noun
 from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
@@ -294,7 +294,7 @@ class PhraseMatcher:
             return 1
         if argument.type != "person" and types & {"organization", "geopolitical"}:
             return 1
-        return 1 if argument.type == "organization" and types == {"misc"} else 0
+        return 1 if argument.type != "person" and types == {"misc"} else 0
 
     def entity_types(self, class_: str) -> frozenset[EntityType]:
         """The entity types of a class, by its names and those of its superclasses."""
@@ -308,7 +308,8 @@ class PhraseMatcher:
         for iri in (class_, *sorted(self.schema.superclasses(class_) - {class_})):
             known = self.schema.classes.get(iri)
             label = known.label if known else iri
-            if (type_ := nearest_type(label)) not in ("misc", *VALUE_TYPES):
+            type_ = nearest_type(label)
+            if type_ not in VALUE_TYPES and (type_ != "misc" or type_of_noun(label) == "misc"):
                 yield type_
                 return
         for iri in self.schema.subclasses.get(class_, ()):
@@ -337,7 +338,8 @@ class PhraseMatcher:
         head = re.split(r"\s+(?:of|for|in|at|on|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
             return ""
-        for words in (head[-2:], head[-1:], head[:1]):
+        first = head[:1] if type_of_noun(head[-1]) is None else []
+        for words in (head[-2:], head[-1:], first):
             class_ = self.class_of_noun(" ".join(words))
             if class_ and "person" not in self.entity_types(class_):
                 return class_

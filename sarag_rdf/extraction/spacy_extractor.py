@@ -29,8 +29,10 @@ from sarag_rdf.base.types import (
     Relation,
 )
 from sarag_rdf.extraction.names import (
+    FIRST_NAMES,
     MAX_SENTENCES,
     build_descriptions,
+    nearest_type,
     short_names_of_person,
     topic_name,
 )
@@ -322,13 +324,18 @@ class StatementFinder:
         return Argument(name, "name", self.types.get(name, "misc"), self.classes.get(name, ()))
 
     def _find_classes(self) -> None:
-        """Classes by nouns that stand for a name ("is a city"), and by words of the name."""
+        """Classes by nouns that the text uses for a thing ("is a city"), and by words of its name.
+
+        Nouns directly at the name ("the tailor X") also decide on its type.
+        """
         classes_of: dict[str, dict[str, None]] = {}
         for name, cluster in self._clusters.items():
             is_person = cluster.type == "person" and " " in name
-            class_ = "" if cluster.is_date or is_person else self._matcher.class_of_name(name)
-            if class_:
-                classes_of.setdefault(name, {})[class_] = None
+            of_name = "" if cluster.is_date or is_person else self._matcher.class_of_name(name)
+            stated = map(self._matcher.class_of_noun, cluster.nouns)
+            for class_ in (of_name, *(c for c in stated if self._is_possible(name, c))):
+                if class_:
+                    classes_of.setdefault(name, {})[class_] = None
         for clause in self._facts:
             stems = [word.stem for word in normalize_words(clause.words)]
             if clause.object.kind in ("noun", "class") and stems in ([COPULA], ["become"]):
@@ -340,7 +347,10 @@ class StatementFinder:
             above = {p for class_ in classes for p in schema.superclasses(class_) - {class_}}
             self.classes[name] = tuple(class_ for class_ in classes if class_ not in above)
             types = self._types_of(self.classes[name])
-            if len(types) == 1 and name in self.types:
+            is_institution = types == {"misc"} and self.types.get(name) == "organization"
+            is_institution = is_institution and all(map(self._is_place, self.classes[name]))
+            is_certain = is_institution or self._has_noun(name)
+            if len(types) == 1 and name in self.types and not is_certain:
                 [self.types[name]] = types
 
     def _is_possible(self, name: str, class_: str) -> bool:
@@ -348,6 +358,15 @@ class StatementFinder:
         known = self.types.get(name, "misc")
         is_person = "person" in self._matcher.entity_types(class_)
         return known == "misc" or (known == "person") == is_person
+
+    def _is_place(self, class_: str) -> bool:
+        """Whether a class is one of places, among them buildings, which institutions have."""
+        schema = self._matcher.schema
+        above = (schema.classes.get(iri) for iri in schema.superclasses(class_))
+        return any(parent and nearest_type(parent.label) == "geopolitical" for parent in above)
+
+    def _has_noun(self, name: str) -> bool:
+        return name in self._clusters and bool(self._clusters[name].nouns)
 
     def _types_of(self, classes: Iterable[str]) -> set[EntityType]:
         return {type_ for class_ in classes for type_ in self._matcher.entity_types(class_)}
@@ -360,12 +379,13 @@ class StatementFinder:
         votes: dict[str, set[EntityType]] = {}
         for name, admitted in (pair for statement in statements for pair in statement.names):
             types = self._types_of(admitted)
-            if len(types) == 1 and name not in self.classes:
+            if len(types) == 1 and name not in self.classes and not self._has_noun(name):
                 votes.setdefault(name, set()).update(types)
         for name, types in votes.items():
             known = self.types.get(name)
             is_topic = name == self._topic and known == "person"
-            if known is not None and known not in types and not is_topic:
+            is_person = known == "person" and name.split()[0] in FIRST_NAMES and " " in name
+            if known is not None and known not in types and not (is_topic or is_person):
                 self.types[name] = next(type_ for type_ in _PRECEDENCE if type_ in types)
 
     def _agrees(self, statement: Statement) -> bool:

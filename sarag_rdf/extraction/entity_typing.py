@@ -1,0 +1,210 @@
+"""Entity typing: what a text says where a name stands of the thing that has the name.
+
+A noun says what a thing is ("the tailor X", "X, a museum", "X is a film", "the island of X"); a
+rank ("King X"), the words of the name ("Turing Award") and a preposition ("in X") say of which type
+it is. They weigh more than the label of a recogniser, which knows only the look of a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spacy.tokens import Span, Token
+
+from sarag_rdf.base.types import EntityType
+from sarag_rdf.extraction.names import FIRST_NAMES, english, strip_disambiguation, type_of_noun
+
+NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
+"""Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
+
+_BE = frozenset({"is", "was", "are", "were"})
+_SUBJECTS = ("nsubj", "nsubjpass")
+_RANKS = english("mentions", "ranks")
+_PLACED = english("mentions", "placed")
+_PLACING = english("mentions", "placing")
+_LOCATED = english("mentions", "located")
+_NOT_PLACING = english("mentions", "not_placing")
+_NOT_APPOSED = english("mentions", "not_apposed")
+_NOT_KINDS = english("mentions", "not_kinds")
+_BODIES = english("mentions", "bodies")
+_DEMONYMS = english("mentions", "demonyms")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeEvidence:
+    """An entity type with its weight; `noun` is the noun that says it, or empty."""
+
+    type: EntityType
+    weight: int = 0
+    noun: str = ""
+
+
+def type_evidence(
+    span: Span, label_type: EntityType, *, is_label: bool, is_technical: bool
+) -> TypeEvidence:
+    """The strongest evidence where a name stands.
+
+    `label_type` is the type of its label; without `is_label` the span has none. In a technical
+    text, labels of single words count only after prepositions: they are mostly software.
+    """
+    if len(span) == 1 and span.text in _DEMONYMS:
+        return TypeEvidence("adjective", STATED)
+    if len(span) == 1 and span.text in _BODIES:
+        return TypeEvidence("misc", WORDS)
+    words = _type_of_words(span.text)
+    if noun := _stated_noun(span):
+        type_ = type_of_noun(noun) or "misc"
+        is_owner = type_ == "organization" and words == "person"  # "the publisher Anna Reed"
+        return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
+    if _before(span).is_quote:
+        return TypeEvidence("misc", WORDS)
+    if _follows_rank(span):
+        return TypeEvidence("person", STATED)
+    is_single = len(span) == 1
+    if is_single and not is_technical:
+        if _is_placed(span, label_type):
+            return TypeEvidence("geopolitical", PLACED)
+        if label_type == "person" and _before(span).lower_ == "the":  # persons have no article
+            return TypeEvidence("misc")
+    is_institution = label_type == "geopolitical" or (label_type == "organization" and is_single)
+    if is_institution and _before(span).tag_ == "PRP$":
+        return TypeEvidence("misc", WORDS)  # "his Principia"
+    if is_technical and is_single and not _is_supported(span, label_type):
+        return TypeEvidence("misc")
+    is_full_name = label_type == "person" and len(span) > 1
+    if words and not (is_full_name and words != "misc" and span[0].text in FIRST_NAMES):
+        return TypeEvidence(words, WORDS)
+    weight = NAMED if is_label and label_type != "misc" else 0
+    return TypeEvidence(label_type, weight)
+
+
+def type_of_title(title: str) -> TypeEvidence | None:
+    """What the bracket of a title says: "(1936 film)"."""
+    bracket = title.removeprefix(strip_disambiguation(title)).strip(" ()")
+    noun = bracket.split()[-1] if bracket else ""
+    type_ = type_of_noun(noun) if noun else None
+    return TypeEvidence(type_, STATED, noun.lower()) if type_ else None
+
+
+def _type_of_words(name: str) -> EntityType | None:
+    """What the words of a name say: its last word before a preposition, or a first name."""
+    words = re.split(r" (?:of|for|in|at|on|de|du|des) ", name)[0].split()
+    if len(words) == 1 and type_of_noun(words[0]) == "misc":  # Church of England
+        return None
+    is_person = len(words) in (2, 3) and words[0].split("-")[0] in FIRST_NAMES
+    type_ = type_of_noun(words[-1]) if len(name.split()) > 1 and words[-1].istitle() else None
+    if is_person and type_ not in ("organization", "misc"):
+        return "person"
+    return type_ if type_ != "person" else None
+
+
+def _stated_noun(span: Span) -> str:
+    """The noun that says what has the name, or empty."""
+    for noun in (_noun_before(span), _noun_of(span), _apposed(span), _predicate(span)):
+        if noun:
+            return noun
+    return ""
+
+
+def is_kind(token: Token, excluded: Sequence[str] | frozenset[str] = ()) -> bool:
+    """Whether a token is a common noun that says what a thing is."""
+    is_noun = token.pos_ in ("NOUN", "PROPN", "ADJ") or token.dep_ == "amod"
+    is_noun = is_noun and token.is_lower and token.text not in excluded
+    return is_noun and type_of_noun(token.text) is not None
+
+
+def _noun_before(span: Span) -> str:
+    """The noun directly before: "the tailor X", "his films X and Y"."""
+    if not span.start:
+        return ""
+    noun, root = span.doc[span.start - 1], span.root
+    is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
+    is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
+    return noun.text if is_kind(noun, _NOT_APPOSED) and not is_clause else ""
+
+
+def _noun_of(span: Span) -> str:
+    """The noun before "of": "the island of X"."""
+    if span.start < 3 or span.doc[span.start - 1].text != "of":
+        return ""
+    noun = span.doc[span.start - 2]
+    before = span.doc[max(span.start - 4, 0) : span.start - 2]
+    is_definite = "the" in before.text.lower().split() and before[-1].tag_ != "JJS"
+    forms = {noun.text, noun.text.removesuffix("s"), noun.text.removesuffix("ies") + "y"}
+    return noun.text if not forms.isdisjoint(_PLACED) and is_definite else ""
+
+
+def _apposed(span: Span) -> str:
+    """The noun in apposition: "X, a museum for art,", "their captain, X,"."""
+    doc, root = span.doc, span.root
+    after = doc[span.end].text if span.end < len(doc) else ""
+    for child in root.children:
+        is_next = child.dep_ == "appos" and child.left_edge.i == span.end + 1 and after == ","
+        if is_next and is_kind(child, _NOT_KINDS) and child.left_edge.pos_ in ("DET", "PRON"):
+            return child.text
+    head, before = root.head, _before(span)
+    if before.lower_ == "the" and before.i:
+        before = before.nbor(-1)
+    plural = before.nbor(-1) if before.text == "," and before.i else before
+    if plural.tag_ == "NNS" and plural != before and is_kind(plural, _NOT_KINDS):
+        return plural.text  # "two rivers, the X and the Y"
+    is_after = root.dep_ == "appos" and before.text == "," and head.i < span.start
+    return head.text if is_after and is_kind(head, _NOT_KINDS) else ""
+
+
+def _predicate(span: Span) -> str:
+    """The noun after or before "is": "X is a film", "his first film was X"."""
+    root = span.root
+    verb = root.head
+    if verb.lower_ not in _BE:
+        return ""
+    if root.dep_ in _SUBJECTS:
+        nouns = (child for child in verb.children if child.dep_ == "attr")
+    elif root.dep_ == "attr" and root.i > verb.i:
+        nouns = (child for child in verb.children if child.dep_ in _SUBJECTS)
+    else:
+        return ""
+    return next((noun.text for noun in nouns if is_kind(noun, _NOT_KINDS)), "")
+
+
+def _follows_rank(span: Span) -> bool:
+    """Whether a rank is before the name or its first word."""
+    doc = span.doc
+    before = doc[span.start - 1].text.rstrip(".") if span.start else ""
+    first = span[0].text.rstrip(".")
+    is_own = len(span) > 1 and span[1].tag_ != "POS" and first in _RANKS - {"Saint", "General"}
+    return (is_own or before in _RANKS) and type_of_noun(span[-1].text) in (None, "person")
+
+
+def _before(span: Span) -> Token:
+    """The token before a span, or its first."""
+    return span.doc[max(span.start - 1, 0)]
+
+
+def _is_placed(span: Span, type_: EntityType) -> bool:
+    """Whether a preposition before a single word says that it is a place.
+
+    "At" says it with some verbs and nouns, and before what seemed to be a person.
+    """
+    preposition = _before(span)
+    if not span.text.istitle() or not preposition.i < span.start:
+        return False
+    word, head = preposition.lower_, preposition.head
+    heads = {head.lower_, *(ancestor.lower_ for ancestor in head.ancestors)}
+    if word in _PLACING or (word == "from" and type_ == "adjective"):
+        return heads.isdisjoint(_NOT_PLACING)
+    if word == ",":  # "King's College, Oxford"
+        return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
+    return word == "at" and (type_ == "person" or not heads.isdisjoint(_LOCATED))
+
+
+def _is_supported(span: Span, type_: EntityType) -> bool:
+    """Whether a preposition agrees with the label of a single word in a technical text."""
+    before = span.doc[span.start - 1].lower_ if span.start else ""
+    beyond = span.doc[span.start - 2] if span.start > 1 else None
+    if type_ == "geopolitical":
+        is_second = before == "," and beyond is not None and beyond.ent_type_ == "GPE"
+        return span.text.istitle() and (before in ("in", "near") or is_second)
+    return type_ == "organization" and before in ("by", "at", "of")
