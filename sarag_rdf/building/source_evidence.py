@@ -21,7 +21,7 @@ from sarag_rdf.extraction.text_values import value_of_name
 from sarag_rdf.graph.records import decimal
 from sarag_rdf.graph.valid_time import TIME_PROPERTIES
 
-EVIDENCE_RULES = "8"
+EVIDENCE_RULES = "9"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
 titles, topics of documents, identity of relationships. It is part of every method, so that sources
 are extracted again when the rules change."""
