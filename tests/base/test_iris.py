@@ -333,14 +333,13 @@ def test_each_kind_has_its_own_place_under_the_base() -> None:
         MINTER.entity("a"),
         MINTER.source("a", "a", "a"),
         MINTER.document("a", 0, 1, "a"),
-        MINTER.description("a", "a", "a"),
         MINTER.relationship("a", "a", "a", "a", "a"),
         MINTER.extraction("a"),
         MINTER.run("a"),
         MINTER.kg_graph,
         MINTER.source_graph("a"),
     ]
-    assert len({iri.removeprefix(MINTER.base).partition("/")[0] for iri in iris}) == 9
+    assert len({iri.removeprefix(MINTER.base).partition("/")[0] for iri in iris}) == 8
     assert all(iri.startswith(MINTER.base) for iri in iris)
     assert MINTER.source_graph("a").startswith(MINTER.graph("sources"))
     graphs = {MINTER.kg_graph, MINTER.meta_graph, MINTER.runs_graph, MINTER.knowledge_graph}
@@ -354,7 +353,6 @@ def test_every_part_of_a_content_counts() -> None:
         == 3
     )
     assert MINTER.document("s", 1, 23, "t") != MINTER.document("s", 12, 3, "t")
-    assert MINTER.description("m", "ab", "c") != MINTER.description("m", "a", "bc")
     parts = ["a", "p", "b", "t", "d"]
     changed = [[*parts[:i], "x", *parts[i + 1 :]] for i in range(len(parts))]
     swapped = ["b", "p", "a", "t", "d"]
