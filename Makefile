@@ -24,7 +24,7 @@ READERS ?= 8
 # one more test at a time than the two cores of the continuous integration: many tests wait
 BESIDE ?= 3
 SLOW := attack or browser or fault or guide or history or interop or llm or reasoner or virtuoso or wheel
-PYTEST = tests/in_memory.sh $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
+PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
 # without byte code every command that a test starts would compile the package again, and more
 # threads than cores wait for each other
@@ -37,7 +37,7 @@ demo: $(VENV)/.ready
 	$(PY) examples/demo.py
 
 test: $(VENV)/.ready-dev
-	$(PYTEST) -m "not ($(SLOW))"
+	tests/in_memory.sh $(PYTEST) -m "not ($(SLOW))"
 
 test-slow: $(VENV)/.ready-dev
 	$(PYTEST) -m "$(SLOW)"

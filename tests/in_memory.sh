@@ -7,6 +7,7 @@ room=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print int($4 / 1024 / 1024) 
 if [ -n "${TMPDIR:-}" ] || [ "${room:-0}" -lt 3 ] || ! folder=$(mktemp -d /dev/shm/sarag-XXXXXX); then
   exec "$@"
 fi
+chmod 755 "$folder" # programs of other users look there, too
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM

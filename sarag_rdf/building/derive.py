@@ -326,10 +326,12 @@ class SourceEvidence:
         for quad in quads:
             parts.add(quad)
             predicate = quad.predicate.value
+            if predicate != DOCUMENT and predicate not in _TEXT_LINKS:
+                continue
             key = iri(quad.subject), iri(quad.graph_name)
             if predicate == DOCUMENT:
                 documents[key].add(iri(quad.object))
-            elif predicate in _TEXT_LINKS:
+            else:
                 mention = variant(iri(quad.object), key[1])
                 evidence.text_mentions.add((key[0], predicate, mention))
                 if predicate == USE_OF:

@@ -13,6 +13,7 @@ import rdflib
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.building import evidence_quarantine
+from sarag_rdf.cli.output import counted
 from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.kg import registry
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -98,7 +99,7 @@ def test_show(sarag: Sarag, indexed: Indexed) -> None:
     *lines, last = done.out.splitlines()
     assert done.out == sarag("quarantine", "show", BAD).out
     assert any("(found: D\\x1b[2Jn)" in line for line in lines)
-    assert last.startswith(f"{BAD}: {len(lines)} violations, since ")
+    assert last.startswith(f"{BAD}: {counted(len(lines), 'violation')}, since ")
     data = json.loads(sarag("quarantine", "show", BAD, "--json").out)
     assert data["violations"] == len(data["results"]) == len(lines)
     assert data["results"][0].keys() == {"focus", "path", "message", "value", "component"}

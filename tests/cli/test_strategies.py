@@ -139,6 +139,7 @@ MODEL_COMMANDS = {
     "export",
     "merge",
     "retype",
+    "entities",
 }
 """Commands that may call a language model."""
 

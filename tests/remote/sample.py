@@ -25,6 +25,7 @@ _NODES = {
     "relationship": "?x a sarag:Relationship",
     "mention": "?x a sarag:Mention",
     "use": "?x a sarag:NameUse",
+    "description": "?x a sarag:NameUse",
     "property": "?relationship sarag:property ?x",
     "subject": "?relationship sarag:subject ?x",
     "alias": "?mention sarag:aliasMention ?x",

@@ -162,7 +162,7 @@ def test_an_imported_graph_is_only_read(kg: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_derived_is_not_written(server: Running, kg: Path) -> None:
     before = {str(q) for q in quads_of(kg) if "revision" not in str(q.predicate)}
     graph = source_graph(kg, "Boris taught Ada")
-    bad = f'<{BASE}doc/x> <https://w3id.org/sarag/ontology#mentions> "no IRI" .'
+    bad = f'<{BASE}doc/x> <https://w3id.org/sarag/ontology#titleMention> "no IRI" .'
     update = f"INSERT DATA {{ GRAPH <{graph}> {{ {bad} }} GRAPH <{OTHER}> {{ {bad} }} }}"
     server.update(update).is_line(409, "nothing was written", "would not conform")
     got = server.ask("PUT", store(graph), bad, token=True, Content_Type=TURTLE)

@@ -206,7 +206,10 @@ def test_the_json_says_what_the_rdf_says(graph: Path, tmp_path: Path) -> None:
 def test_an_entity_is_an_item_with_statements_and_sources(sample: Path) -> None:
     found = documents(sample)
     item, source = labelled(found, "Orbis"), labelled(found, "Ada", source=True)
-    assert item["descriptions"]["en"]["value"] == "named thing: Ada founded Orbis."
+    assert (
+        item["descriptions"]["en"]["value"]
+        == "named thing: Ada founded Orbis. Orbis has its seat in Ulm."
+    )
     (statement,) = item["claims"]["P1"]
     assert value(statement["mainsnak"])["id"] == labelled(found, "Ulm")["id"]
     qualifiers = {
