@@ -90,7 +90,7 @@ BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 950,
     "base": 4168,
-    "building": 4940,
+    "building": 4942,
     "cli": 3226,
     "documents": 1293,
     "extraction": 5228,
