@@ -103,7 +103,7 @@ BUDGETS: dict[str, int] = {
     "sarag_rdf": 103,
     "plugins.agents": 1030,
     "plugins.evaluation": 5089,
-    "plugins.contradictions": 333,
+    "plugins.contradictions": 334,
     "plugins.learned": 874,
     "plugins.link_candidates": 329,
     "plugins.office": 83,

@@ -101,13 +101,14 @@ class Constraints:
     def read(cls, reader: GraphReader) -> Constraints:
         """Those of the ontologies of the graph; of the packaged one if they have no properties."""
         schema = schema_in_force(reader)
-        files = [] if [*ontology_triples(reader)] else ["common.ttl"]
+        stored = [*ontology_triples(reader)]
+        files = [] if stored else ["common.ttl"]
         parsed = (
             quad.triple
             for name in (*files, "common-shapes.ttl")
             for quad in ox.parse(path=str(ontology_path(name)), format=ox.RdfFormat.TURTLE)
         )
-        index = TripleIndex([*ontology_triples(reader), *parsed])
+        index = TripleIndex([*stored, *parsed])
         known = cls({p.iri for p in schema.properties.values() if p.is_functional})
         for shape, path in index.pairs(SH.path.value):
             if any(text_of(most) == "1" for most in index.objects(shape, SH.maxCount.value)):
