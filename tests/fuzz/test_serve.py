@@ -91,7 +91,7 @@ def server() -> Iterator[Running]:
     with tempfile.TemporaryDirectory() as name:
         make_graph(Path(name) / "kg")
         with serving(
-            Path(name) / "kg", "--writable", "--timeout", "10", "--max-body", "1"
+            Path(name) / "kg", "--writable", "--timeout", "60", "--max-body", "1"
         ) as found:
             yield found
 
