@@ -468,7 +468,7 @@ class Excerpt:
         parts = [text[begin:end] for begin, end in self.spans]
         gaps = [text[one[1] : two[0]] for one, two in pairwise(self.spans)]
         joints = [gap if not gap.strip() else " ... " for gap in gaps]
-        return "".join(part + joint for part, joint in zip(parts, [*joints, ""], strict=True))
+        return "".join(part + joint for part, joint in zip(parts, [*joints, ""], strict=False))
 
     @property
     def titled_text(self) -> str:

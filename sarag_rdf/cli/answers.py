@@ -12,7 +12,8 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Answer, Citation, Retrieved
 from sarag_rdf.cli.output import counted, line_width, printable, text_lines
 from sarag_rdf.graph.store.results import plain_text
-from sarag_rdf.kg.results import key_sentences_of, names_of, path_in_words
+from sarag_rdf.kg.results import names_of, path_in_words
+from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of
 
 _LABEL = re.compile(r"\bD\d+\b")
 _MOST, _ENTITIES = 10, 12
@@ -31,7 +32,11 @@ def _values(retrieved: Retrieved) -> dict[str, Any]:
     return {
         "retrieved": retrieved,
         "named": lambda iri: names.get(iri, iri),
-        "sentences": key_sentences_of(retrieved, names),
+        "evidence": [evidence.text for evidence in evidence_of(retrieved)],
+        "chain_of_evidence": [
+            f"{rank}. {printable(evidence.document.title or names.get(evidence.document.iri, ''))}"
+            for rank, evidence in evidence_chain(retrieved)
+        ],
         "why": lambda ranked: path_in_words(ranked, retrieved, names),
         "most": _MOST,
         "entities": _ENTITIES,
@@ -40,7 +45,7 @@ def _values(retrieved: Retrieved) -> dict[str, Any]:
 
 
 def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
-    """Print documents, each with its key sentence and the reason why it was retrieved.
+    """Print documents, each with its evidence and the reason why it was retrieved.
 
     With `explain`: their texts and chains, then seeds, activated entities and relationships.
     """

@@ -245,13 +245,14 @@ class CommandOptions(Options):
     )
     context: str = option(
         "whole",
-        "Context for the model: whole documents, selected sentences, or a graph-walk.",
+        "Context for the model: whole documents, selected sentences, the chain of evidence, or a "
+        "graph-walk.",
         harmless="inside",
     )
     budget: int | None = option(
         None,
         "Maximum size of the context in tokens, unless --context sets it. Default: none (whole), "
-        "400 (selected), 4000 (graph-walk).",
+        "400 (selected, chain), 4000 (graph-walk).",
         ge=1,
         harmless=True,
     )

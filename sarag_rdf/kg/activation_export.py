@@ -18,10 +18,11 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter, sha256_hex
-from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Usage
+from sarag_rdf.base.types import Activation, Answer, Excerpt, Retrieved, Seed, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.kg.registry import prompts_with
+from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of
 
 _key = attrgetter("round", "origin", "target", "relationship")
 """What identifies a step."""
@@ -105,6 +106,8 @@ class _Writer:
                 if before is not None:
                     self._add(resources[_key(step)], (PROV.wasDerivedFrom, before))
                 before = resources[_key(step)]
+        evidence = evidence_of(retrieved)
+        places = {rank: n for n, (rank, _) in enumerate(evidence_chain(retrieved), start=1)}
         for ranked in retrieved.documents:
             resource = NamedNode(f"{iri}#result-{ranked.rank}")
             document = NamedNode(ranked.document.iri)
@@ -120,6 +123,7 @@ class _Writer:
                 (PROV.wasGeneratedBy, node),
                 *([(PROV.wasDerivedFrom, last)] if last is not None else ()),
             )
+            self._evidence(resource, evidence[ranked.rank - 1], places.get(ranked.rank))
             title = ranked.document.title or " ".join(ranked.document.text[:60].split())
             self._label({ranked.document.iri: title}, [ranked.document.iri])
         names = {entity.iri: entity.name for entity in retrieved.entities}
@@ -128,6 +132,23 @@ class _Writer:
         ends = {end for step in steps.values() for end in (step.origin, step.target)}
         spoken = {s.relationship for s in steps.values() if s.kind == "related_to"}
         self._label(names, {*ends, *spoken, *seeds})
+
+    def _evidence(self, result: NamedNode, evidence: Excerpt, place: int | None) -> None:
+        """The sentences that a result shows; `place` is that of the document in the chain."""
+        document = evidence.document
+        for number, (begin, end) in enumerate(evidence.spans, start=1):
+            resource = NamedNode(f"{result.value}-evidence-{number}")
+            text = Literal(document.text[begin:end], language=document.language or None)
+            self._add(result, (SARAG.evidence, resource))
+            self._add(
+                resource,
+                (RDF.type, SARAG.Evidence),
+                (SARAG.text, text),
+                (SARAG.beginIndex, Literal(document.begin + begin)),
+                (SARAG.endIndex, Literal(document.begin + end)),
+                (PROV.wasDerivedFrom, NamedNode(document.iri)),
+                *([(SARAG.order, Literal(place))] if place else ()),
+            )
 
     def answering(self, iri: str, answer: Answer) -> None:
         """An answer with its searches, activations and calls, in the order of the trace."""

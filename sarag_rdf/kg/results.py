@@ -1,26 +1,14 @@
-"""Results for readers and programs: their JSON, chains in words, and the sentence to show of each.
-
-No model is needed: sentences are compared with the question by their words.
-"""
+"""Results for readers and programs: their JSON, and the chains of activation in words."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
-from Stemmer import Stemmer
-
-from sarag_rdf.base.sentences import STOP_WORDS, sentence_spans
-from sarag_rdf.base.types import Answer, Context, Document, RankedDocument, Retrieved
-from sarag_rdf.extraction.names import strip_disambiguation
-
-_WORD = re.compile(r"\w+")
+from sarag_rdf.base.types import VALUE_TYPES, Answer, Context, Excerpt, RankedDocument, Retrieved
+from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of, sentence_naming
 
 
 def names_of(retrieved: Retrieved) -> dict[str, str]:
@@ -39,14 +27,20 @@ def source_name(iri: str) -> str:
 def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[str, str]) -> str:
     """The path of activation in words, or else what the document has in common with the question.
 
-    A relationship is given as its sentence, which names the entity that it leads to. `names` are
-    those of `names_of`.
+    A relationship is given as its sentence, which names the entity that it leads to, and so is the
+    name in a retrieved document. A value, such as a year, explains nothing: a document to which
+    only a value leads was found by its text. `names` are those of `names_of`.
     """
+    similarity = f"similarity {ranked.similarity:.2f} to the question"
     if not ranked.entity:
-        similarity = f"similarity {ranked.similarity:.2f} to the question"
         if retrieved.entities:
             return f"{similarity}, no activation"
         return "words in common with the question" if retrieved.retriever == "bm25" else similarity
+    values = {entity.iri for entity in retrieved.entities if entity.type in VALUE_TYPES}
+    if ranked.entity in values:
+        before = [step.origin for step in ranked.chain if step.target == ranked.entity]
+        also = f" as in {names[before[-1]]}" if before and before[-1] in names else ""
+        return f"{similarity}, and {names.get(ranked.entity, ranked.entity)}{also}"
     start = ranked.chain[0].origin if ranked.chain else ranked.entity
     seed = next((s for s in retrieved.seeds if s.node == start), None)
     name = names.get(start, start)
@@ -58,11 +52,15 @@ def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[s
         places = [f"{name} (its description is similar to the question)"]
     else:
         places = [f"{name} (named in the question)"]
+    documents = {each.document.iri: each.document for each in retrieved.documents}
     for step in ranked.chain:
         target = names.get(step.target, step.target)
         if step.kind == "related_to":
             places.append(f'"{names.get(step.relationship, step.relationship)}"')
         elif step.target_type == "entity":
+            origin = documents.get(step.origin)
+            sentence = sentence_naming(origin, target) if origin else ""
+            places += [f'"{sentence}"'] if sentence else []
             places.append(target)
         elif step.target != ranked.document.iri:
             places.append(f"document {target}")
@@ -75,8 +73,8 @@ def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[s
 def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
     """Everything a retrieval gives, explanation included; IRIs as strings, floats unrounded.
 
-    Each document has the `sentence` that best shows why it was retrieved, and `why`: the chain to
-    it in words.
+    Each document has its evidence, `sentences` with offsets in the source, and `why`: the chain of
+    activation to it in words. `evidence_chain` has the evidence in the order of the hops.
     """
     names = names_of(retrieved)
 
@@ -90,7 +88,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
             **_fields(ranked.document, "iri title text begin end language"),
             "source": ranked.document.source_iri,
             "entity_name": names.get(ranked.entity, ""),
-            "sentence": sentence,
+            "sentences": _sentences(evidence),
             "why": path_in_words(ranked, retrieved, names),
             "measures": dict(ranked.measures),
             "parts": dict(ranked.parts),
@@ -100,9 +98,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
                 for step in ranked.chain
             ],
         }
-        for ranked, sentence in zip(
-            retrieved.documents, key_sentences_of(retrieved, names), strict=True
-        )
+        for ranked, evidence in zip(retrieved.documents, evidence_of(retrieved), strict=True)
     ]
     relationships = []
     for link in retrieved.relationships:
@@ -120,6 +116,12 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
             for entity in retrieved.entities
         ],
         "documents": documents,
+        "evidence_chain": [
+            {"rank": rank}
+            | _fields(evidence.document, "iri title")
+            | {"source": evidence.document.source_iri, "sentences": _sentences(evidence)}
+            for rank, evidence in evidence_chain(retrieved)
+        ],
         "relationships": relationships,
         "paths": [
             asdict(path)
@@ -161,69 +163,17 @@ def _context(context: Context) -> dict[str, Any]:
     return {"builder": context.builder, "tokens": context.tokens, "sections": sections}
 
 
+def _sentences(evidence: Excerpt) -> list[dict[str, Any]]:
+    document = evidence.document
+    return [
+        {
+            "text": document.text[begin:end],
+            "begin": document.begin + begin,
+            "end": document.begin + end,
+        }
+        for begin, end in evidence.spans
+    ]
+
+
 def _fields(value: Any, names: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names.split()}
-
-
-# ---------------------------------------------------------------------------- Key sentences
-
-
-def key_sentences_of(retrieved: Retrieved, names: Mapping[str, str]) -> list[str]:
-    """The key sentence of each document, by rank, "" of an empty one; `names` as by `names_of`."""
-    onward: dict[str, list[str]] = {ranked.document.iri: [] for ranked in retrieved.documents}
-    for ranked in retrieved.documents:
-        for step in ranked.chain:
-            if step.origin in onward and step.origin_type == "document":
-                onward[step.origin].append(names.get(step.target, ""))
-    documents = [ranked.document for ranked in retrieved.documents]
-    leading_on = [" ".join(onward[document.iri]) for document in documents]
-    spans = key_sentences(documents, retrieved.query.text, leading_on)
-    return [
-        document.text[begin:end] for document, (begin, end) in zip(documents, spans, strict=True)
-    ]
-
-
-def key_sentences(
-    documents: Sequence[Document], question: str, onward: Sequence[str]
-) -> list[tuple[int, int]]:
-    """(begin, end) in code points of one sentence of each text, or (0, 0) of an empty one.
-
-    A sentence scores the sum of ``log(1 + N / df)`` over the words that it shares with the question
-    or with the names in `onward` that led from its document to others; df of the N sentences of all
-    texts contain the word. The words of a document's own title count for none of its sentences,
-    since all of them are about it. Inflected forms are one word (Snowball's stemmer of the
-    document's language), stop words do not count, and the first of equal sentences wins.
-    """
-    sentences = [
-        [(span, _words(d.text[slice(*span)], d.language)) for span in sentence_spans(d.text)]
-        for d in documents
-    ]
-    frequency = Counter(word for of_text in sentences for _, words in of_text for word in words)
-    total = sum(map(len, sentences))
-
-    def score(words: set[str]) -> float:
-        return sum(math.log(1 + total / frequency[word]) for word in sorted(words))
-
-    chosen = []
-    for document, of_text, names in zip(documents, sentences, onward, strict=True):
-        relevant = _words(f"{question} {names}", document.language)
-        relevant -= _words(strip_disambiguation(document.title), document.language)
-        best = max(of_text, key=lambda item: score(item[1] & relevant), default=((0, 0), set()))
-        chosen.append(best[0])
-    return chosen
-
-
-def _words(text: str, language: str) -> set[str]:
-    """The stems of a text's words without stop words; the words, where no stemmer is known."""
-    words = [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
-    stemmer = _stemmer(language.partition("-")[0])
-    return set(words if stemmer is None else stemmer.stemWords(words))
-
-
-@cache
-def _stemmer(language: str) -> Any:
-    """The stemmer of a language, or None."""
-    try:
-        return Stemmer(language)
-    except KeyError:
-        return None

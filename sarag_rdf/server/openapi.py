@@ -153,7 +153,7 @@ def _list_of(schema: str) -> Json:
 _FOUND = closed(
     **_of(TEXT, "question retriever"),
     **_of(OBJECT, "settings calibration"),
-    **_of(OBJECTS, "seeds entities relationships"),
+    **_of(OBJECTS, "seeds entities evidence_chain relationships"),
     documents=_list_of("Document"),
     paths=_list_of("Path"),
 )
@@ -165,10 +165,10 @@ _RESULTS: Final[Mapping[str, Json]] = {
     "Document": closed(
         **_of(INTEGER, "rank begin end"),
         **_of(IRI, "iri source"),
-        **_of(TEXT, "title text language entity entity_name sentence why"),
+        **_of(TEXT, "title text language entity entity_name why"),
         **_of(NUMBER, "score similarity activation"),
         **_of(OBJECT, "measures parts"),
-        **_of(OBJECTS, "arrivals chain"),
+        **_of(OBJECTS, "sentences arrivals chain"),
     ),
     "Path": closed(
         topic=IRI,

@@ -1,75 +1,63 @@
-"""The sentence that is shown of a retrieved document."""
+"""What is said of retrieved documents: the chain of activation in words, and the JSON."""
 
 from __future__ import annotations
 
-from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Step, Subgraph
-from sarag_rdf.kg.results import key_sentences, key_sentences_of
+from sarag_rdf.base.types import (
+    ActivatedEntity,
+    Document,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Seed,
+    Step,
+    Subgraph,
+)
+from sarag_rdf.kg.results import names_of, path_in_words, retrieved_to_dict
 
-WARSAW = "Warsaw is a capital. It lies on the Vistula. Its university was founded in 1816."
-VISTULA = "It rises in the Beskids. The river flows through Warsaw. It is long."
-STEFAN = "Josef Stefan was a physicist and a poet. He was born near Klagenfurt. He died in Vienna."
-
-
-def document(text: str, title: str = "", language: str = "en") -> Document:
-    return Document(f"d:{title}", f"s:{title}", title, text, 0, len(text), language)
-
-
-def chosen(question: str, *texts: tuple[str, str, str]) -> list[str]:
-    """For texts with their titles and the names that lead on."""
-    documents = [document(text, title) for text, title, _ in texts]
-    spans = key_sentences(documents, question, [onward for *_, onward in texts])
-    return [text[begin:end] for (text, *_), (begin, end) in zip(texts, spans, strict=True)]
-
-
-def test_words_of_the_question_choose() -> None:
-    question = "Which river flows through Warsaw?"
-    assert chosen(question, (VISTULA, "", "")) == ["The river flows through Warsaw."]
+WARSAW = Document(
+    "d:w", "s:w", "Warsaw", "Warsaw is a capital. It lies on the Vistula since 1816.", 10, 65
+)
+VISTULA = Document("d:v", "s:v", "Vistula", "The river rises in the Beskids. It is long.", 0, 43)
+NAMES = {"e:v": "Vistula", "e:1816": "1816", "d:w": "Warsaw", "d:v": "Vistula"}
 
 
-def test_names_that_lead_on_choose() -> None:
-    question = "Where was Marie Curie born?"
-    assert chosen(question, (WARSAW, "", "Vistula")) == ["It lies on the Vistula."]
-
-
-def test_the_own_name_of_a_document_does_not_choose() -> None:
-    """Without the title the first sentence shares "Josef" and "Stefan" with the question."""
-    question = "Where was the supervisor, Josef Stefan, born?"
-    assert chosen(question, (STEFAN, "", ""))[0].startswith("Josef Stefan was")
-    assert chosen(question, (STEFAN, "Josef Stefan", "")) == ["He was born near Klagenfurt."]
-
-
-def test_a_rare_word_counts_more_than_a_frequent_one() -> None:
-    """Warsaw is in two of six sentences, 1816 in one: log(1 + 6/2) = 1.39 < log(1 + 6) = 1.95."""
-    found = chosen("Warsaw in 1816", (WARSAW, "", ""), (VISTULA, "", ""))
-    assert found == ["Its university was founded in 1816.", "The river flows through Warsaw."]
-
-
-def test_without_a_common_word_the_first_sentence_is_shown() -> None:
-    assert chosen("Who?", (WARSAW, "", ""), ("", "", "")) == ["Warsaw is a capital.", ""]
-
-
-def test_a_document_shows_the_name_through_which_it_leads_to_another() -> None:
-    """Warsaw leads to the Vistula, which leads nowhere; brackets of a title are not its name."""
-    warsaw, vistula = document(WARSAW, "Warsaw (city)"), document(VISTULA, "Vistula")
+def found(entity: str, entity_type: str = "geopolitical") -> Retrieved:
+    """Warsaw, and the Vistula as found over an entity that Warsaw describes."""
+    kind = ("document", "entity")
     steps = (
-        Step(1, warsaw.iri, "e:v", "describes", 1.0, 1.0, 1.0, "describes", "document", "entity"),
-        Step(3, "e:v", vistula.iri, "describes", 1.0, 1.0, 1.0, "describes", "entity", "document"),
+        Step(1, "d:w", entity, "p:d", 1.0, 1.0, 1.0, "describes", *kind),
+        Step(3, entity, "d:v", "p:d", 1.0, 1.0, 1.0, "describes", *reversed(kind)),
     )
     ranked = (
-        RankedDocument(warsaw, 2.0, 0.0, 1.0, "e:w", 1),
-        RankedDocument(vistula, 1.0, 0.0, 1.0, "e:v", 2, steps),
+        RankedDocument(WARSAW, 2.0, 0.7, 1.0, "e:w", 1),
+        RankedDocument(VISTULA, 1.0, 0.4, 1.0, entity, 2, steps),
     )
-    query = Query("Is Warsaw a city, and where does the Vistula rise?")
-    found = Retrieved(query, "sarag", {}, ranked, (), (), (), Subgraph((), {}, ()))
-    assert key_sentences_of(found, {"e:v": "Vistula"}) == [
-        "It lies on the Vistula.",
-        "It rises in the Beskids.",
-    ]
+    entities = (ActivatedEntity(entity, NAMES[entity], entity_type, 1.0, False, True, 1),)  # type: ignore[arg-type]
+    seeds = (Seed("d:w", "d:w", 0.7, 1.0, "Warsaw", "document"),)
+    query = Query("Where does the river rise on which Warsaw lies?")
+    return Retrieved(
+        query, "sarag", {}, ranked, (), seeds, entities, Subgraph((), {}, ()), names=NAMES
+    )
 
 
-def test_inflected_forms_are_one_word() -> None:
-    assert chosen("Where does it rise?", (VISTULA, "", "")) == ["It rises in the Beskids."]
-    german = document("Er schrieb Briefe. Die Häuser sind alt.", language="de")
-    assert key_sentences([german], "Welches Haus?", [""]) == [(19, 39)]
-    unknown = document("One two. The houses.", language="tlh")
-    assert key_sentences([unknown], "houses", [""]) == [(9, 20)]
+def test_a_name_that_leads_on_is_shown_in_its_sentence() -> None:
+    retrieved = found("e:v")
+    assert path_in_words(retrieved.documents[1], retrieved, names_of(retrieved)) == (
+        "document Warsaw (similar to the question) -> "
+        '"It lies on the Vistula since 1816." -> Vistula'
+    )
+
+
+def test_a_shared_value_explains_nothing() -> None:
+    retrieved = found("e:1816", "time")
+    why = path_in_words(retrieved.documents[1], retrieved, names_of(retrieved))
+    assert why == "similarity 0.40 to the question, and 1816 as in Warsaw"
+
+
+def test_sentences_have_their_offsets_in_the_source() -> None:
+    reply = retrieved_to_dict(found("e:v"))
+    first, second = (document["sentences"] for document in reply["documents"])
+    assert {"text": "It lies on the Vistula since 1816.", "begin": 31, "end": 65} in first
+    assert second[0] == {"text": "The river rises in the Beskids.", "begin": 0, "end": 31}
+    assert [each["rank"] for each in reply["evidence_chain"]] == [1, 2]
+    assert reply["evidence_chain"][1]["sentences"] == second

@@ -37,6 +37,14 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class Sentence(_Part):
+    """A sentence of a passage."""
+
+    text: str
+    begin: int = Field(description="Offset of the sentence in the source, in characters.")
+    end: int
+
+
 class Passage(_Part):
     """A passage of a document."""
 
@@ -48,8 +56,16 @@ class Passage(_Part):
     begin: int = Field(description="Offset of the text in the source, in characters.")
     end: int
     score: float
-    sentence: str = Field(description="The sentence that best shows why it was retrieved.")
+    sentences: list[Sentence] = Field(description="Those that the question asks for.")
     why: str = Field(description="The chain from the question to the passage, in words.")
+
+
+class Evidence(_Part):
+    """The sentences of a passage that answer a part of the question, in the order of its parts."""
+
+    rank: int = Field(description="The rank of the passage.")
+    title: str
+    sentences: list[Sentence]
 
 
 class RelationshipInWords(_Part):
@@ -68,6 +84,7 @@ class SearchResult(_Part):
     question: str
     retriever: str
     documents: list[Passage]
+    evidence_chain: list[Evidence]
     relationships: Annotated[
         list[RelationshipInWords], BeforeValidator(lambda all_: all_[:MAX_RELATIONSHIPS])
     ]

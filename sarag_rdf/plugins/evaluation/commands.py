@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _MODULES: Final = {
     "retrieval": "retrieval:command",
+    "evidence": "evidence:command",
     "sweep": "sweep:command",
     "qa": "qa:command",
     "table": "qa:table_command",

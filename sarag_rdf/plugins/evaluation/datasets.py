@@ -221,10 +221,23 @@ def _bare(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """What a question needs of a supporting paragraph, its title and text: one of `texts`.
+
+    That is a supporting sentence (HotpotQA), or the answer of a sub-question (MuSiQue).
+    """
+
+    title: str
+    text: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question with gold answers, and (title, text) of its supporting paragraphs.
 
     The text of a paragraph is empty if the file marks a title without containing the paragraph.
+    `facts` are what it needs of them, as far as the file tells.
     `type` is the type of question in the file; `hops` is the number of sub-questions, else of
     supporting paragraphs. `topic` is the name of the entity that the question starts from, if the
     file tells; `marked` is the question with this name in square brackets.
@@ -234,6 +247,7 @@ class Question:
     query: Query
     answers: tuple[str, ...] = ()
     supporting: tuple[tuple[str, str], ...] = ()
+    facts: tuple[Fact, ...] = ()
     type: str = ""
     hops: int | None = None
     topic: str = ""
@@ -303,6 +317,7 @@ def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question
         raise InputError(f"{file.path}: question {position} ({id_}): {error}") from error
     try:
         supporting = tuple(dict.fromkeys(_supporting(record)))
+        facts = tuple(_facts(record))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise file.error(f"question {position} ({id_}) has paragraphs of another shape") from error
     values = (record.get(key) for key in ("answer", "answer_aliases"))
@@ -312,7 +327,7 @@ def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question
     hops = len(parts) if isinstance(parts, list) else 0
     topic = str(path.get("topic_name", "")) if isinstance(path, dict) else ""
     return Question(
-        str(id_), query, tuple(dict.fromkeys(answers)), supporting,
+        str(id_), query, tuple(dict.fromkeys(answers)), supporting, facts,
         type=kind.strip() if isinstance(kind, str) else "",
         hops=hops or len(supporting) or None,
         topic=topic,
@@ -338,6 +353,29 @@ def _supporting(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         context.setdefault(*_paragraph(title, sentences))
     for (title,) in _rows(record, "supporting_facts", ("title",)):
         yield _paragraph(title, context.get(title, ""))
+
+
+def _facts(record: dict[str, Any]) -> Iterator[Fact]:
+    """Supporting sentences by paragraph, and the answers of sub-questions."""
+    context: dict[str, Any] = {}
+    for title, sentences in _rows(record, "context", ("title", "sentences")):
+        context.setdefault(title, sentences)
+    marked: dict[str, list[str]] = {}
+    for title, number in _rows(record, "supporting_facts", ("title", "sent_id")):
+        sentences = context.get(title)
+        if isinstance(sentences, list) and 0 <= number < len(sentences):
+            marked.setdefault(title, []).append(sentences[number])
+    for title, sentences in marked.items():
+        yield Fact(*_paragraph(title, context[title]), tuple(sentences))
+    columns = ("idx", "title", "paragraph_text")
+    paragraphs = {
+        number: _paragraph(title or "", text)
+        for number, title, text in _rows(record, "paragraphs", columns)
+    }
+    steps = _rows(record, "question_decomposition", ("answer", "paragraph_support_idx"))
+    for answer, number in steps:
+        if number in paragraphs and isinstance(answer, str):
+            yield Fact(*paragraphs[number], (answer,))
 
 
 def _paragraph(title: Any, text: Any) -> tuple[str, str]:

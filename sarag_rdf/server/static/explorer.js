@@ -165,8 +165,21 @@ function showPassages(documents) {
   byId("results-title").textContent = documents.length ? "Passages" : "No passages were found";
   byId("passages").replaceChildren(...documents.map((d) => element("li", { id: `passage-${d.rank}` },
     element("h3", {}, element("a", { href: api.resource(d.iri) }, d.title || "Untitled passage")),
-    element("p", { class: "passage" }, d.text),
+    element("p", { class: "evidence" }, d.sentences.map((s) => s.text).join(" … ")),
+    element("details", {}, element("summary", {}, "Whole passage"),
+      element("p", { class: "passage" }, ...marked(d))),
     why(d))));
+}
+
+// The text of a passage with its evidence marked; offsets are in code points of the source.
+function marked(d) {
+  const text = [...d.text], parts = [];
+  let at = 0;
+  for (const s of d.sentences) {
+    parts.push(text.slice(at, s.begin - d.begin).join(""), element("mark", {}, s.text));
+    at = s.end - d.begin;
+  }
+  return [...parts, text.slice(at).join("")];
 }
 
 // The chain as a path of buttons; each chooses its node in the graph.

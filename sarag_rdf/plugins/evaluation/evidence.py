@@ -1,0 +1,151 @@
+"""``sarag evaluate evidence``: whether the sentences that a search shows are the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import click
+
+from sarag_rdf.base.options import RetrieverOptions
+from sarag_rdf.base.ports import Progress
+from sarag_rdf.base.types import Excerpt, Retrieved
+from sarag_rdf.cli.flags import endpoint_options
+from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import ranking_options
+from sarag_rdf.plugins.evaluation import commands, reporting
+from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
+from sarag_rdf.plugins.evaluation.measures import matches, normalize_answer
+from sarag_rdf.retrieval.context import approximate_tokens
+from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of
+
+SHARES: Final = {"facts": "facts", "answer": "answer", "chain": "in chain"}
+SIZES: Final = {"text": "text|.0f", "evidence": "evidence|.0f", "chain_tokens": "chain|.0f"}
+
+
+def row_of(corpus: Corpus, question: Question, retrieved: Retrieved) -> dict[str, float]:
+    """The measures of the evidence for one question; undefined ones are absent.
+
+    facts: of the supporting passages that were found, the share whose evidence holds a supporting
+    sentence, or the answer of its sub-question. answer: whether the evidence holds an answer that
+    the texts hold, unless it is yes or no. chain: the same for the chain of evidence. text,
+    evidence, chain_tokens: approximate sizes in tokens.
+    """
+    evidence = evidence_of(retrieved)
+    chain = [excerpt for _, excerpt in evidence_chain(retrieved)]
+    texts = [Excerpt.whole(ranked.document) for ranked in retrieved.documents]
+    row = {
+        name: float(sum(approximate_tokens(excerpt.text) for excerpt in excerpts))
+        for name, excerpts in (("text", texts), ("evidence", evidence), ("chain_tokens", chain))
+    }
+    shown = {
+        corpus.index_of_part(excerpt.document.title, excerpt.document.text): excerpt
+        for excerpt in reversed(evidence)
+    }
+    found = [
+        (shown[passage], fact)
+        for fact in question.facts
+        if (passage := corpus.index_of(fact.title, fact.text)) in shown and passage is not None
+    ]
+    if found:
+        row["facts"] = sum(_holds(excerpt, fact.texts) for excerpt, fact in found) / len(found)
+    answers = [a for a in question.answers if normalize_answer(a) not in ("", "yes", "no")]
+    if any(_holds(text, answers) for text in texts):
+        row["answer"] = float(any(_holds(excerpt, answers) for excerpt in evidence))
+        row["chain"] = float(any(_holds(excerpt, answers) for excerpt in chain))
+    return row
+
+
+def _holds(excerpt: Excerpt, texts: Sequence[str]) -> bool:
+    """Whether an excerpt, or a sentence of it, matches one of the texts."""
+    parts = [excerpt.document.text[slice(*span)] for span in excerpt.spans]
+    return any(matches(part, texts) for part in (*parts, " ".join(parts)))
+
+
+def rows(
+    kg: KnowledgeGraph,
+    corpus: Corpus,
+    questions: Sequence[Question],
+    options: RetrieverOptions,
+    progress: Progress,
+) -> Iterator[dict[str, float]]:
+    """The measures for each question, in their order."""
+    retriever = kg.retriever(options)
+    advance = progress(f"retrieving with {options.name}", len(questions))
+    for question in questions:
+        yield row_of(corpus, question, retriever.retrieve(question.query))
+        advance(1)
+
+
+@click.command(
+    name="evidence",
+    epilog="Example:  sarag evaluate evidence --corpus corpus.json --questions questions.json "
+    "--kg kg-of-corpus",
+)
+@commands.data_options()
+@click.option(
+    "--methods", default="sarag", show_default=True, callback=commands.parse_names,
+    help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
+)  # fmt: skip
+@click.option(
+    "--k", default=5, show_default=True, type=click.IntRange(1),
+    help="Number of documents whose evidence is measured.",
+)  # fmt: skip
+@commands.selection_options
+@click.option("--baseline", help="Method to compare with. Default: the first one.")
+@commands.result_options
+@endpoint_options
+def command(**options: Any) -> None:
+    """Report how often the sentences shown of each document hold the facts and the answer.
+
+    The questions are those of MuSiQue, whose sub-questions have answers, or of HotpotQA, which
+    marks supporting sentences. The measures are defined in docs/reference/evaluation.md.
+    """
+    methods: dict[str, RetrieverOptions] = {}
+    for label in options["methods"]:
+        with commands.naming(f"method {label}"):
+            methods[label] = replace(ranking_options(label), limit=options["k"])
+    default = options["methods"][0]
+    baseline = commands.check_baseline(options["baseline"] or default, [*methods], "--methods")
+    commands.check_outputs(options["output"])
+    with commands.open_inputs(options) as inputs, progress_bars() as progress:
+        corpus, questions = inputs.corpus, inputs.questions
+        assert corpus is not None  # noqa: S101 - --corpus is required
+        found = {
+            label: list(rows(inputs.kg, corpus, questions, own, progress))
+            for label, own in methods.items()
+        }
+        setting = inputs.setting(
+            options, PROBLEMS, k=options["k"], methods=[*methods], baseline=baseline
+        )
+    hops = [question.hops for question in questions]
+    names = [*SHARES, *SIZES]
+    data = {
+        "setting": setting,
+        "results": reporting.results("method", found, names, [*SHARES], {"hops": hops}, setting),
+        "questions": [
+            {
+                "id": question.id,
+                "question": question.query.text,
+                "methods": {label: own[number] for label, own in found.items()},
+            }
+            for number, question in enumerate(questions)
+        ],
+    }
+    commands.show_results(options, data, lines(data))
+
+
+def lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """The report as text: the main table, differences, measures by hops, problems."""
+    setting, results = report["setting"], report["results"]
+    yield (
+        f"Questions: {setting['questions']['count']}; of the first {setting['k']} documents; "
+        "figures in percent, sizes in tokens"
+    )
+    yield ""
+    yield from reporting.block("", "method", results, {**SHARES, **SIZES})
+    yield from reporting.differences("difference", "method", results, SHARES)
+    yield from reporting.groups("method", results, SHARES)
+    yield from problem_lines(setting["problems"])

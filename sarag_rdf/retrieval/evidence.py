@@ -1,0 +1,233 @@
+"""Evidence: the sentences of retrieved documents that answer a question, in the order of its hops.
+
+No model is needed. A question with several hops asks each document for something else: the words
+that the sentences of a better document hold are answered there and count no more, the document's
+own name says nothing about one of its sentences, and a sentence that names another document leads
+to it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from Stemmer import Stemmer
+
+from sarag_rdf.base.options import MAX_COUNT, budget_option, option
+from sarag_rdf.base.ports import CountTokens
+from sarag_rdf.base.sentences import STOP_WORDS, sentence_spans
+from sarag_rdf.base.types import VALUE_TYPES, Context, Document, Excerpt, Retrieved, Section
+from sarag_rdf.extraction.names import strip_disambiguation
+from sarag_rdf.retrieval.context import Budget, ContextStrategy
+from sarag_rdf.retrieval.view import GraphView
+
+LINK, KIND, OPENING = 0.4, 0.1, 0.1
+"""The value of naming another document, of naming what is of the kind that the question asks for,
+and of being the first sentence, relative to holding all words that are still asked for."""
+MORE = 0.08
+"""The least value that a second sentence adds to the first."""
+CARRIES = 0.05
+"""The least share of the question that a document answers to be in the chain of evidence."""
+FIRST = 5
+"""The number of best documents that may be in the chain of evidence."""
+
+Span = tuple[int, int]
+Words = frozenset[str]
+
+_WORD = re.compile(r"\w+")
+_YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
+_NUMBER = re.compile(
+    r"\b(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|"
+    r"thousand|million|billion)\b",
+    re.IGNORECASE,
+)
+_ASKS_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade)\b", re.I)
+_ASKS_HOW_MANY = re.compile(
+    r"\bhow (?:many|much|long|old|far|large|tall|big|high|deep)\b|\bwhat (?:percent|number|pop)",
+    re.IGNORECASE,
+)
+
+
+def evidence_of(retrieved: Retrieved) -> tuple[Excerpt, ...]:
+    """One sentence of each document, by rank, or two where the second adds to the first.
+
+    Of the words of the question, weighted by ``log(1 + N / df)`` where df of the N sentences of all
+    documents contain one, those count that are not in the document's own name and not in the
+    evidence of a better document. The value of sentences is their share of these words, plus `LINK`
+    if they name another document, which the question does not, `KIND` if they name a thing, a year
+    or a number as the question asks for, and `OPENING` if the first one of the document is among
+    them. The sentence of the highest value is chosen, of equal ones the first, and the one that
+    adds most to it, if that is at least `MORE`. Inflected forms are one word (Snowball's stemmer of
+    the document's language); stop words do not count. An empty document has no spans.
+    """
+    return _Evidence(retrieved).excerpts
+
+
+def evidence_chain(retrieved: Retrieved) -> tuple[tuple[int, Excerpt], ...]:
+    """The evidence that answers the question hop by hop, each with the rank of its document.
+
+    Of the `FIRST` best documents those that answer at least `CARRIES` of the question, by the
+    weights of its words, or that the evidence of a better one names. First come those that the
+    question names, then those that the evidence of the ones before names, then others, each by
+    rank.
+    """
+    return _Evidence(retrieved).chain()
+
+
+def sentence_naming(document: Document, name: str) -> str:
+    """The first sentence of a document with most of the words of a name; "" if it has none."""
+    wanted = _words(strip_disambiguation(name), document.language)
+    texts = [document.text[slice(*span)] for span in sentence_spans(document.text)]
+    best = max(texts, key=lambda text: len(_words(text, document.language) & wanted), default="")
+    return best if _words(best, document.language) & wanted else ""
+
+
+class _Evidence:
+    """The choice of sentences for one question."""
+
+    def __init__(self, retrieved: Retrieved) -> None:
+        self._question = retrieved.query.text
+        self._documents = [ranked.document for ranked in retrieved.documents]
+        found = {entity.iri: entity for entity in retrieved.entities}
+        self._things = [e.name for e in retrieved.entities if e.type not in VALUE_TYPES]
+        self._spans = [sentence_spans(document.text) for document in self._documents]
+        self._held = [
+            [_words(document.text[slice(*span)], document.language) for span in spans]
+            for document, spans in zip(self._documents, self._spans, strict=True)
+        ]
+        self._names = []
+        for ranked in retrieved.documents:
+            entity = found.get(ranked.entity)
+            name = strip_disambiguation(ranked.document.title)
+            if not name and entity is not None and entity.type not in VALUE_TYPES:
+                name = entity.name
+            self._names.append(_words(name, ranked.document.language))
+        languages = {document.language for document in self._documents}
+        self._asked = {language: _words(self._question, language) for language in languages}
+        every = frozenset[str]().union(*self._asked.values())
+        counts = Counter(word for held in self._held for words in held for word in words & every)
+        total = sum(map(len, self._held))
+        self._weights = {word: math.log(1 + total / count) for word, count in counts.items()}
+        self._answered: set[str] = set()
+        self.excerpts = tuple(map(self._excerpt, range(len(self._documents))))
+
+    def _weight(self, words: Iterable[str]) -> float:
+        return sum(self._weights.get(word, 0.0) for word in sorted(words))
+
+    def _excerpt(self, place: int) -> Excerpt:
+        """The evidence of the document at this place; the words that it holds are answered."""
+        document, own, held = self._documents[place], self._names[place], self._held[place]
+        question = self._asked[document.language]
+        asked = question - own
+        left, most = asked - self._answered, self._weight(asked) or 1.0
+        names = [
+            name
+            for other, name in enumerate(self._names)
+            if other != place and name and not name <= question and not name <= own
+        ]
+        answers = [words & left for words in held]
+        bonus = [LINK * any(name <= words for name in names) for words in held]
+        texts = [document.text[slice(*span)] for span in self._spans[place]]
+        fits = [KIND * is_fit for is_fit in self._fits(document, texts)]
+
+        def value(*chosen: int) -> float:
+            words = answers[chosen[0]].union(*(answers[at] for at in chosen[1:]))
+            parts = (max(part[at] for at in chosen) for part in (bonus, fits))
+            return self._weight(words) / most + sum(parts) + OPENING * (0 in chosen)
+
+        chosen: list[int] = []
+        if held:
+            values = [value(at) for at in range(len(held))]
+            best = values.index(max(values))
+            chosen = [best]
+            more = [
+                value(best, at) - values[best] if at != best else 0.0 for at in range(len(held))
+            ]
+            if max(more) >= MORE:
+                chosen.append(more.index(max(more)))
+        self._answered.update(*(held[at] & asked for at in chosen))
+        return Excerpt(document, tuple(self._spans[place][at] for at in sorted(chosen)))
+
+    def _fits(self, document: Document, sentences: Sequence[str]) -> list[bool]:
+        """Which sentences name what the question asks for, and does not name itself."""
+        for asks, kind in ((_ASKS_WHEN, _YEAR), (_ASKS_HOW_MANY, _NUMBER)):
+            if asks.search(self._question):
+                return [kind.search(sentence) is not None for sentence in sentences]
+        known = f"{self._question} {document.title}"
+        things = [name for name in self._things if name in document.text and name not in known]
+        return [any(name in sentence for name in things) for sentence in sentences]
+
+    def chain(self) -> tuple[tuple[int, Excerpt], ...]:
+        """See `evidence_chain`."""
+        places: list[int] = []
+        answered: set[str] = set()
+        shown = [self._shown(place) for place in range(min(FIRST, len(self._documents)))]
+        for place, words in enumerate(shown):
+            if not words:
+                continue
+            question, name = self._asked[self._documents[place].language], self._names[place]
+            held = (words | name) & question
+            share = self._weight(held - answered) / (self._weight(question) or 1.0)
+            is_named = any(name and name <= shown[before] for before in places)
+            if not places or share >= CARRIES or is_named:
+                places.append(place)
+                answered |= held
+        asked = [self._asked[document.language] for document in self._documents]
+        order = [at for at in places if self._names[at] and self._names[at] <= asked[at]]
+        order = order or places[:1]
+        for at in order:  # grows
+            order += [
+                to
+                for to in places
+                if to not in order and self._names[to] and self._names[to] <= shown[at]
+            ]
+        order += [at for at in places if at not in order]
+        return tuple((at + 1, self.excerpts[at]) for at in order)
+
+    def _shown(self, place: int) -> Words:
+        excerpt = self.excerpts[place]
+        texts = [excerpt.document.text[slice(*span)] for span in excerpt.spans]
+        return _words(" ".join(texts), excerpt.document.language)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain(ContextStrategy):
+    """The chain of evidence: a few sentences in the order of the hops, for small models.
+
+    Then the evidence of the other documents, by rank, as the budget allows.
+    """
+
+    name = "chain"
+    budget: int = budget_option(400)
+    documents: int = option(FIRST, "Maximum number of documents with evidence.", ge=1, le=MAX_COUNT)
+
+    def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:  # noqa: ARG002
+        evidence = evidence_of(retrieved)
+        ranks = [rank for rank, _ in evidence_chain(retrieved)]
+        ranks += [rank for rank in range(1, len(evidence) + 1) if rank not in ranks]
+        budget = Budget(count, self.budget)
+        taken = [evidence[rank - 1] for rank in ranks if evidence[rank - 1].spans]
+        taken = [e for e in taken[: self.documents] if budget.take(e.titled_text)]
+        excerpts = {f"D{number}": excerpt for number, excerpt in enumerate(taken, start=1)}
+        return Context((Section("", excerpts),) if excerpts else (), budget.used, "chain")
+
+
+def _words(text: str, language: str) -> Words:
+    """The stems of a text's words without stop words; the words, where no stemmer is known."""
+    words = [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
+    stemmer = _stemmer(language.partition("-")[0])
+    return frozenset(words if stemmer is None else stemmer.stemWords(words))
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    """The stemmer of a language, or None."""
+    try:
+        return Stemmer(language)
+    except KeyError:
+        return None
