@@ -12,8 +12,8 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Answer, Citation, Retrieved
 from sarag_rdf.cli.output import counted, line_width, printable, text_lines
 from sarag_rdf.graph.store.results import plain_text
+from sarag_rdf.kg.evidence import evidence_chain, evidence_of
 from sarag_rdf.kg.results import names_of, path_in_words
-from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of
 
 _LABEL = re.compile(r"\bD\d+\b")
 _MOST, _ENTITIES = 10, 12

@@ -20,9 +20,9 @@ from pyoxigraph import Literal, NamedNode, Quad
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.types import Activation, Answer, Excerpt, Retrieved, Seed, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
+from sarag_rdf.kg.evidence import evidence_chain, evidence_of
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.kg.registry import prompts_with
-from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of
 
 _key = attrgetter("round", "origin", "target", "relationship")
 """What identifies a step."""

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sarag_rdf.base.types import VALUE_TYPES, Answer, Context, Excerpt, RankedDocument, Retrieved
-from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of, sentence_naming
+from sarag_rdf.kg.evidence import evidence_chain, evidence_of, sentence_naming
 
 
 def names_of(retrieved: Retrieved) -> dict[str, str]:

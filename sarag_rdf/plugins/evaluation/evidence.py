@@ -13,13 +13,13 @@ from sarag_rdf.base.ports import Progress
 from sarag_rdf.base.types import Excerpt, Retrieved
 from sarag_rdf.cli.flags import endpoint_options
 from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.kg.evidence import evidence_chain, evidence_of
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation import commands, reporting
 from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import matches, normalize_answer
 from sarag_rdf.retrieval.context import approximate_tokens
-from sarag_rdf.retrieval.evidence import evidence_chain, evidence_of
 
 SHARES: Final = {"facts": "facts", "answer": "answer", "chain": "in chain"}
 SIZES: Final = {"text": "text|.0f", "evidence": "evidence|.0f", "chain_tokens": "chain|.0f"}

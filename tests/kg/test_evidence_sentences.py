@@ -13,13 +13,13 @@ from sarag_rdf.base.types import (
     Retrieved,
     Subgraph,
 )
-from sarag_rdf.retrieval.context import approximate_tokens
-from sarag_rdf.retrieval.evidence import (
+from sarag_rdf.kg.evidence import (
     Chain,
     evidence_chain,
     evidence_of,
     sentence_naming,
 )
+from sarag_rdf.retrieval.context import approximate_tokens
 
 STEFAN = (
     "Josef Stefan was a physicist. He was born near Klagenfurt. He wrote poems. He died in Vienna."
