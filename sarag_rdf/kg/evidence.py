@@ -80,8 +80,12 @@ def evidence_chain(retrieved: Retrieved) -> tuple[tuple[int, Excerpt], ...]:
 
 
 def sentence_naming(document: Document, name: str) -> str:
-    """The first sentence of a document with most of the words of a name; "" if it has none."""
+    """The first sentence of a document with most of the words of a name; "" if it has none.
+
+    The words of the document's own name do not count.
+    """
     wanted = _words(strip_disambiguation(name), document.language)
+    wanted -= _words(strip_disambiguation(document.title), document.language)
     texts = [document.text[slice(*span)] for span in sentence_spans(document.text)]
     best = max(texts, key=lambda text: len(_words(text, document.language) & wanted), default="")
     return best if _words(best, document.language) & wanted else ""

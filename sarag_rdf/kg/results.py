@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sarag_rdf.base.types import VALUE_TYPES, Answer, Context, Excerpt, RankedDocument, Retrieved
+from sarag_rdf.extraction.names import strip_disambiguation
 from sarag_rdf.kg.evidence import evidence_chain, evidence_of, sentence_naming
 
 
@@ -28,8 +29,9 @@ def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[s
     """The path of activation in words, or else what the document has in common with the question.
 
     A relationship is given as its sentence, which names the entity that it leads to, and so is the
-    name in a retrieved document. A value, such as a year, explains nothing: a document to which
-    only a value leads was found by its text. `names` are those of `names_of`.
+    name in a retrieved document. A value, such as a year, explains nothing: if activation came
+    over one, the reason is a retrieved document that names this one, or else its text. `names` are
+    those of `names_of`.
     """
     similarity = f"similarity {ranked.similarity:.2f} to the question"
     if not ranked.entity:
@@ -38,6 +40,10 @@ def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[s
         return "words in common with the question" if retrieved.retriever == "bm25" else similarity
     values = {entity.iri for entity in retrieved.entities if entity.type in VALUE_TYPES}
     if ranked.entity in values:
+        title = strip_disambiguation(ranked.document.title)
+        for other in (each.document for each in retrieved.documents if title and each != ranked):
+            if title in (sentence := sentence_naming(other, title)):
+                return f'document {names.get(other.iri, other.title)} -> "{sentence}"'
         before = [step.origin for step in ranked.chain if step.target == ranked.entity]
         also = f" as in {names[before[-1]]}" if before and before[-1] in names else ""
         return f"{similarity}, and {names.get(ranked.entity, ranked.entity)}{also}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sarag_rdf.base.types import (
@@ -168,6 +170,9 @@ def test_the_sentence_that_names_something() -> None:
     assert sentence_naming(document, "Josef Stefan") == expected
     assert sentence_naming(document, "Stefan (physicist)") == expected
     assert sentence_naming(document, "Ada") == ""
+    brother = replace(document, title="Ludwig Stefan")
+    assert sentence_naming(brother, "Josef Stefan") == expected
+    assert sentence_naming(brother, "Ada Stefan") == ""
 
 
 def test_the_context_is_the_chain_within_its_budget() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sarag_rdf.base.types import (
     ActivatedEntity,
     Document,
@@ -50,8 +52,20 @@ def test_a_name_that_leads_on_is_shown_in_its_sentence() -> None:
 
 def test_a_shared_value_explains_nothing() -> None:
     retrieved = found("e:1816", "time")
-    why = path_in_words(retrieved.documents[1], retrieved, names_of(retrieved))
+    first, second = retrieved.documents
+    unlinked = replace(WARSAW, text="Warsaw is a capital since 1816.")
+    retrieved = replace(retrieved, documents=(replace(first, document=unlinked), second))
+    why = path_in_words(second, retrieved, names_of(retrieved))
     assert why == "similarity 0.40 to the question, and 1816 as in Warsaw"
+
+
+def test_a_document_that_names_another_is_the_reason_rather_than_a_value() -> None:
+    retrieved = found("e:1816", "time")
+    linked = replace(WARSAW, text="Warsaw is a capital. It lies on the Vistula.")
+    first, second = retrieved.documents
+    retrieved = replace(retrieved, documents=(replace(first, document=linked), second))
+    why = path_in_words(second, retrieved, names_of(retrieved))
+    assert why == 'document Warsaw -> "It lies on the Vistula."'
 
 
 def test_sentences_have_their_offsets_in_the_source() -> None:
