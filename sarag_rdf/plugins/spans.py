@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -181,7 +180,8 @@ class Gliner2Model:
     @cached_property
     def _loaded(self) -> Any:
         folder = self.folder
-        if "auto_map" in json.loads((folder / _ENCODER).read_text("utf-8")):
+        settings = (folder / name for name in ("config.json", _ENCODER, "tokenizer_config.json"))
+        if any('"auto_map"' in path.read_text("utf-8") for path in settings if path.is_file()):
             raise ModelError(
                 f"the span model '{self.name}' brings code of its own, which is not run: give "
                 "another one"

@@ -443,11 +443,12 @@ def test_other_weights_are_another_method(folder: Path, tmp_path: Path) -> None:
 
 
 @needs_gliner2
-def test_code_in_a_model_is_not_run(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["encoder_config/config.json", "tokenizer_config.json"])
+def test_code_in_a_model_is_not_run(name: str, folder: Path, tmp_path: Path) -> None:
     for path in folder.rglob("*.*"):
         (tmp_path / path.relative_to(folder)).parent.mkdir(exist_ok=True)
         (tmp_path / path.relative_to(folder)).write_bytes(path.read_bytes())
-    config = tmp_path / "encoder_config" / "config.json"
+    config = tmp_path / name
     values = json.loads(config.read_text("utf-8"))
     config.write_text(json.dumps({**values, "auto_map": {"AutoModel": "evil.Model"}}), "utf-8")
     (tmp_path / "evil.py").write_text("raise SystemExit('run')", "utf-8")
