@@ -1,6 +1,6 @@
 """Where the sentences of a text begin and end, without a model; and windows of its words.
 
-The rules are those of English abbreviations and Latin, CJK, Arabic and Devanagari end marks.
+The rules are English abbreviations, German dates, and Latin, CJK, Arabic and Devanagari marks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """A character that XML 1.0 does not allow."""
 _END = re.compile(
     r"(?<![.!?\u2026\u061f\u06d4\u0964\u0965])[.!?\u2026\u061f\u06d4\u0964\u0965]+[\"'\u201d\u2019)\]]*(?=\s)"
+    r"(?!(?<=\d\.)(?<!\d{3}\.)\s+(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|"
+    r"November|Dezember)\b)"
     r"|[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\u201d\u2019\uff09]*"
     r"|\n\s*\n"
 )
@@ -40,8 +42,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     Together they hold every character that is not white space. A blank line and a CJK end mark
     always end a sentence. Any other mark ends one before white space, unless a lower-case letter
     or a mark of punctuation follows, opening quotation marks and brackets aside. A full stop
-    after an initial or a common English abbreviation ends none; after "No." it does unless a
-    digit follows, and after "Inc." and the like if an article, pronoun or preposition follows.
+    after an initial, a common English abbreviation or the day of a German date ends none; after
+    "No." it does unless a digit follows, and after "Inc." and the like if an article, pronoun or
+    preposition follows.
 
     >>> text = "J. R. Smith met Dr. Lee. They left in 1999. Why?"
     >>> [text[begin:end] for begin, end in sentence_spans(text)]

@@ -38,6 +38,7 @@ from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
 
 TYPES: dict[str, EntityType] = {
     "PERSON": "person",
+    "PER": "person",
     "ORG": "organization",
     "GPE": "geopolitical",
     "LOC": "geopolitical",
@@ -46,11 +47,11 @@ TYPES: dict[str, EntityType] = {
     "EVENT": "misc",
     "FAC": "misc",
     "PRODUCT": "misc",
+    "MISC": "misc",
     "LAW": "misc",
     "LANGUAGE": "adjective",
 }
-"""OntoNotes labels that are used. Dates are matched by a pattern; numbers and amounts are ignored.
-"""
+"""Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
 SUBJECTS = ("nsubj", "nsubjpass")
 """Dependency labels (ClearNLP) of a subject."""
@@ -217,7 +218,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
             if _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
                 span = span if is_rank else merged_span
-            elif _is_first_name(left) and span.doc[left.end : span.start].text == "of":
+            elif left.text in FIRST_NAMES and span.doc[left.end : span.start].text == "of":
                 span, label = merged_span, "PERSON"  # "John" of "Brienne"
             elif _is_with_of(left, left_label, span, label) and not _is_office(left):
                 inner.append((span, label))
@@ -245,10 +246,6 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
         return True
     role = "nummod" if label == _DATED else "compound"
     return left.root.dep_ == role and right.start <= left.root.head.i < right.end
-
-
-def _is_first_name(span: Span) -> bool:
-    return len(span) == 1 and span.text in FIRST_NAMES
 
 
 def _is_office(span: Span) -> bool:

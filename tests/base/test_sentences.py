@@ -36,6 +36,9 @@ def sentences(text: str) -> list[str]:
         ["He said No. ", "She saw No. 5, by Rafael Roco, Jr.. ", "He left."],
         ['\u00c9. Zola met E. B. White (C.I.) Airways and Elwyn "E.B." White. ', "So."],
         ["He is a grandson of Bj\u00f6rn's. ", "It is the King of the B's. ", "So."],
+        # Days of German dates
+        ["Sie wurde am 7. November 1881 geboren. ", "Das war im Jahr 1922. ", "August kam."],
+        ["Er kam am 17. Mai. ", "Sie war Platz 7. ", "Dann kam Mainz."],
         # What follows decides
         ['Is it "Help!" from 1965? ', "What? ", '"Yes." ', "- a list"],
         [
