@@ -121,7 +121,7 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         `documents` (see `scored`) are in order of rank; those that are not in the graph any more
         are left out. `settings` are recorded beside the options, and so are activation weights.
         """
-        if explanation is not NOT_EXPLAINED and (absent := view.not_holding(query)):
+        if explanation is not NOT_EXPLAINED and (absent := view.absent(query)):
             explanation = explanation.without(absent)
         seeds, entities, links = explanation.seeds, explanation.entities, explanation.links
         chains = (*(e.chain for e in entities), *(ranked.chain for ranked in documents))

@@ -232,7 +232,8 @@ class _Page:
         for node in (node for end in ends for node in end):
             relationship = self._texts.relationship(node)
             self._note(relationship)
-            if not relationship.properties and not relationship.inverse:
+            is_typed = relationship.properties or relationship.inverse
+            if relationship.is_deprecated or not is_typed:
                 untyped[relationship.phrase, relationship.subject != iri][node] = relationship
         ordered = sorted(untyped, key=lambda key: (key[1], -len(untyped[key]), key[0]))
         describing = self._description.into.get(SARAG.describes.value)

@@ -35,6 +35,7 @@ from sarag_rdf.base.vocab import (
     SARAG,
     SCHEMA,
     SKOS,
+    WIKIBASE,
     WIKIBASE_SCHEMA,
     XSD,
 )
@@ -348,6 +349,7 @@ class Relationship(Timed):
     document: str
     properties: frozenset[str]
     inverse: frozenset[str]
+    is_deprecated: bool = False
 
     @property
     def ref(self) -> Ref:
@@ -419,6 +421,7 @@ class Texts:
             read.iri(iri, PROV.wasDerivedFrom),
             frozenset(t.value for t in read.values(iri, SARAG.property)),
             frozenset(t.value for t in read.values(iri, SARAG.inverseProperty)),
+            WIKIBASE.DeprecatedRank in read.values(iri, WIKIBASE.rank),
             **{name: read.value(iri, property_) for name, property_ in TIMES},
         )
 
