@@ -66,7 +66,6 @@ PREFIXES: Final[dict[str, str]] = {
     "skos": SKOS.base,
     "sssom": SSSOM.base,
     "void": VOID.base,
-    "wikibase": WIKIBASE.base,
     "xsd": XSD.base,
 }
 """Prefixes of Turtle and TriG files written by the library."""

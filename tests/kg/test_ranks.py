@@ -21,7 +21,8 @@ from tests.timed_graph import IDA, KARL, MUSEUM, PRIZE, SOURCES, TimedExtractor,
 
 HEAD, AWARD = COMMON.head.value, COMMON.awardReceived.value
 DIRECTORS = "SELECT ?p { ?m common:head ?p } ORDER BY ?p"
-IS_RANKED = "ASK { ?relationship wikibase:rank ?rank ; sarag:text ?text }"
+WIKIBASE_PREFIX = f"PREFIX wikibase: <{WIKIBASE.base}> "
+IS_RANKED = WIKIBASE_PREFIX + "ASK { ?relationship wikibase:rank ?rank ; sarag:text ?text }"
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def head(kind: Any, person: str) -> Decision:
 
 
 def rows(kg: KnowledgeGraph, query: str) -> list[str]:
-    table: Any = kg.query(query)
+    table: Any = kg.query(WIKIBASE_PREFIX + query)
     return [row[0].value for row in table.rows]
 
 
@@ -142,7 +143,9 @@ def test_wikibase_exports_have_ranks_which_imports_keep(kg: KnowledgeGraph, tmp_
     with (tmp_path / "dump.ttl").open("wb") as file:
         kg.export("wikibase", file)
     kg.import_graph(tmp_path / "dump.ttl", "wikibase", name="dump")
-    again: Any = kg.query("SELECT ?s { ?s wikibase:rank wikibase:DeprecatedRank }", over=["dump"])
+    again: Any = kg.query(
+        WIKIBASE_PREFIX + "SELECT ?s { ?s wikibase:rank wikibase:DeprecatedRank }", over=["dump"]
+    )
     assert [row[0] for row in again.rows] == [node]
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), over=["dump"]) as imported:
         found = imported.search("Who was head of the Thule Museum?", retriever="sarag:c=0")
