@@ -180,8 +180,26 @@ class Query:
     budget: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """When a statement holds, as its relationship says: a year, month or date, or empty."""
+
+    start_time: str = ""
+    end_time: str = ""
+    point_in_time: str = ""
+
+    @property
+    def times(self) -> str:
+        """The times in words, such as "1919 to 1937"; empty without any."""
+        if self.start_time and self.end_time:
+            return f"{self.start_time} to {self.end_time}"
+        if self.start_time or self.end_time:
+            return f"from {self.start_time}" if self.start_time else f"to {self.end_time}"
+        return self.point_in_time
+
+
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(Timed):
     """A relationship of the subgraph; `weight`, in [0, 1], is the factor of activation.
 
     `similarity` is the cosine of the question and the relationship's text, in [-1, 1].
@@ -381,7 +399,7 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Timed):
     """A statement that leads from one entity of a graph to another, which `text` says in full.
 
     `iri` is that of its node, or contains the triple (`sarag_rdf.base.iris.statement_iri`).

@@ -42,6 +42,8 @@ DCTERMS: Final = Namespace("http://purl.org/dc/terms/")
 DCAT: Final = Namespace("http://www.w3.org/ns/dcat#")
 VOID: Final = Namespace("http://rdfs.org/ns/void#")
 SCHEMA: Final = Namespace("https://schema.org/")
+WIKIBASE: Final = Namespace("http://wikiba.se/ontology#")
+"""The model of Wikibase, of which ``wikibase:rank`` is used here, too."""
 WIKIBASE_SCHEMA: Final = Namespace("http://schema.org/")
 """schema.org as in the RDF dumps of Wikibase."""
 SH: Final = Namespace("http://www.w3.org/ns/shacl#")

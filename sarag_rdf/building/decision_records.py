@@ -15,13 +15,14 @@ from typing import NamedTuple
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, WIKIBASE
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import Match, by_subject, record_of, record_quads, stored
 
 Kind = OneOf[
-    "merged", "different", "variant", "class", "property", "inverse property", "quarantined"
-]
+    "merged", "different", "variant", "class", "property", "inverse property", "quarantined",
+    "preferred", "deprecated",
+]  # fmt: skip
 PROPERTIES: Mapping[Kind, NamedNode] = {
     "merged": SARAG.mergedInto,
     "different": SARAG.keptApartFrom,
@@ -30,15 +31,21 @@ PROPERTIES: Mapping[Kind, NamedNode] = {
     "property": SARAG.impliesProperty,
     "inverse property": SARAG.impliesInverseProperty,
 }
-Subject = OneOf["identity", "classes", "phrases", "statements"]
+RANKS: Mapping[Kind, NamedNode] = {
+    "preferred": WIKIBASE.PreferredRank,
+    "deprecated": WIKIBASE.DeprecatedRank,
+}
+Subject = OneOf["identity", "classes", "phrases", "statements", "ranks"]
 SUBJECTS: Mapping[Subject, frozenset[Kind]] = {
     "identity": frozenset(("merged", "different", "variant")),
     "classes": frozenset(("class",)),
     "phrases": frozenset(("property", "inverse property")),
     "statements": frozenset(("quarantined",)),
+    "ranks": frozenset(RANKS),
 }
-"""What decisions are about (which entity, its classes, what phrases state, single statements) ->
-their kinds."""
+"""What decisions are about (which entity, its classes, what phrases state, single statements, their
+ranks) -> their kinds."""
+_OF_STATEMENTS = SUBJECTS["statements"] | SUBJECTS["ranks"]
 NO_PROPERTY = OWL.bottomObjectProperty.value
 """The property of phrases that state nothing: it holds between no two things."""
 ANY_TYPE = "any"
@@ -67,6 +74,7 @@ class Decision:
     property``: the phrase `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`)
     states the property `other` (an IRI, or `NO_PROPERTY`). ``quarantined``: the statement with
     subject `name`, property `other` (IRIs) and object `qualifier` (in N-Triples) is not derived.
+    ``preferred`` and ``deprecated``: it has this rank (`sarag_rdf.building.ranks`).
     `justification` is an IRI of SEMAPV; `rule` is empty for manual decisions.
     """
 
@@ -91,8 +99,9 @@ class Decision:
             "property": f"{self._phrase}  states  {self.other}",
             "inverse property": f"{self._phrase}  states the inverse of  {self.other}",
         }
-        if self.kind == "quarantined":
-            lines["quarantined"] = f"<{self.name}>  <{self.other}>  {self.qualifier}"
+        if self.kind in _OF_STATEMENTS:
+            rank = f"  {self.kind}" if self.kind in RANKS else ""
+            lines[self.kind] = f"<{self.name}>  <{self.other}>  {self.qualifier}{rank}"
         if self.other == NO_PROPERTY:
             lines["property"] = f"{self._phrase}  states nothing"
         note = f"  {self.note}" if self.note else ""
@@ -101,11 +110,11 @@ class Decision:
     @property
     def is_typing(self) -> bool:
         """Whether the decision is about classes or properties, not about which entity."""
-        return self.kind in ("class", "property", "inverse property", "quarantined")
+        return self.kind not in SUBJECTS["identity"]
 
     @property
     def statement(self) -> tuple[str, str, str]:
-        """Subject, property and object (in N-Triples) of a quarantined statement."""
+        """Subject, property and object (in N-Triples) of a ranked or quarantined statement."""
         return self.name, self.other, self.qualifier
 
     @property
@@ -113,8 +122,8 @@ class Decision:
         return f"{self.ends[0]} '{self.name}' {self.ends[1]}"
 
     def triple(self, minter: Minter) -> tuple[str, str, str]:
-        """Subject, property and object of the decision itself, or of a quarantined statement."""
-        if self.kind == "quarantined":
+        """Subject, property and object of the decision itself, or of its statement."""
+        if self.kind in _OF_STATEMENTS:
             return self.statement
         if self.kind == "class":
             return minter.mention(self.name), PROPERTIES[self.kind].value, self.other
@@ -134,11 +143,12 @@ class Decision:
     def quads(self, minter: Minter) -> list[Quad]:
         """The quads of the decision and its provenance.
 
-        A quarantined statement is described (by RDF reification), but not stated.
+        A statement in quarantine or with a rank is described (by RDF reification), but not stated.
         """
         graph = minter.decisions_graph
-        if self.kind == "quarantined":
-            reified = _Reified(*self.statement, self.rule, self.date, self.note)
+        if self.kind in _OF_STATEMENTS:
+            rank = RANKS[self.kind].value if self.kind in RANKS else ""
+            reified = _Reified(*self.statement, self.rule, self.date, self.note, rank)
             return record_quads(reified, NamedNode(self.iri(minter)), graph, RDF.Statement)
         match = Match(
             *self.triple(minter), self.justification, subject_label=self.name,
@@ -155,7 +165,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Reified:
-    """A statement in quarantine, with its provenance."""
+    """A statement with its rank, or in quarantine without one, and its provenance."""
 
     subject: str = stored(RDF.subject, "iri")
     property: str = stored(RDF.predicate, "iri")
@@ -163,6 +173,7 @@ class _Reified:
     rule: str = stored(SSSOM.mapping_tool, default="")
     date: str = stored(SSSOM.mapping_date, "date", "")
     note: str = stored(RDFS.comment, default="")
+    rank: str = stored(WIKIBASE.rank, "iri", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +195,15 @@ def decisions_of(quads: Iterable[Quad]) -> list[Decision]:
     """The decisions in the quads of a decisions graph, in a fixed order."""
     nodes = by_subject(quads)
     kinds = {node.value: kind for kind, node in PROPERTIES.items()}
+    ranks = {node.value: kind for kind, node in RANKS.items()}
     decisions = []
     for node in nodes.values():
         if any(quad.predicate == RDF.object for quad in node):
             of = record_of(_Reified, node)
             statement = (of.subject, of.property, of.object)
+            of_kind = ranks.get(of.rank, "quarantined")
             decisions.append(
-                Decision("quarantined", *statement, rule=of.rule, date=of.date, note=of.note)
+                Decision(of_kind, *statement, rule=of.rule, date=of.date, note=of.note)
             )
             continue
         match = record_of(Match, node)
@@ -239,6 +252,8 @@ class Decisions:
     """Phrase -> (property that it states, whether the other way round)"""
     quarantined: frozenset[tuple[str, str, str]] = frozenset()
     """Statements that are not derived: subject, property, and object in N-Triples."""
+    ranks: Mapping[tuple[str, str, str], Kind] = field(default_factory=dict)
+    """Statement -> its rank, preferred or deprecated"""
 
     @classmethod
     def of(cls, decisions: Iterable[Decision], minter: Minter) -> Decisions:
@@ -252,9 +267,12 @@ class Decisions:
         bases: dict[str, str] = {}
         types: dict[str, str] = {}
         phrases: dict[PhraseSignature, tuple[str, bool]] = {}
+        ranks: dict[tuple[str, str, str], Kind] = {}
         for decision in sorted(decisions, key=_order):
             subject, property_, object_ = decision.triple(minter)
-            if decision.kind == "quarantined":
+            if decision.kind in RANKS:
+                ranks[subject, property_, object_] = decision.kind
+            elif decision.kind == "quarantined":
                 quarantined.add((subject, property_, object_))
             elif decision.kind == "merged":
                 merges.add((subject, object_))
@@ -279,7 +297,8 @@ class Decisions:
             classes={name: frozenset(iris) for name, iris in classes.items()},
             types=types,
             phrases=phrases,
-            quarantined=frozenset(quarantined),
+            quarantined=frozenset(quarantined | {s for s in ranks if ranks[s] == "deprecated"}),
+            ranks=ranks,
         )
 
     @classmethod
@@ -290,7 +309,7 @@ class Decisions:
     @property
     def typing(self) -> tuple[object, ...]:
         """The effect on classes and statements."""
-        return self.classes, self.types, self.phrases, self.quarantined
+        return self.classes, self.types, self.phrases, self.quarantined, self.ranks
 
     def property_of(
         self, phrase: str, subject_type: str, object_types: Sequence[str]

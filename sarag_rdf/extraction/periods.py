@@ -25,9 +25,14 @@ _STARTS = frozenset({"from", "since"})
 _POINTS = frozenset({"in", "on"})
 _BEGINNING = frozenset(
     "become became join joins joined marry marries married move moves moved settle settled "
-    "appointed elected entered succeeded inherited acquired".split()
+    "appointed elected entered succeeded inherited acquired "
+    "wrote written composed painted published founded established created built designed invented "
+    "discovered produced directed".split()
 )
-"""Verbs for the beginning of a state, whose point in time is its start: "became director in"."""
+"""Verbs for the beginning of a state, or for making something, whose maker one remains.
+
+Their point in time is a start: "became director in 1919", "wrote it in 1962".
+"""
 _NEAR = frozenset({"of", "in", "at", "for", "as", "on"})
 """Prepositions between a verb and a noun whose times are also those of the verb."""
 _VERBS = ("VERB", "AUX")

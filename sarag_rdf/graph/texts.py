@@ -11,6 +11,7 @@ from pyoxigraph import Literal
 from sarag_rdf.base.types import Document, EntityType, Statement
 from sarag_rdf.base.vocab import TYPE_CLASSES
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
+from sarag_rdf.graph.valid_time import timed
 
 MAX_PAGE_RELATIONSHIPS = 50
 """Relationships on a page, the first in the order of their texts."""
@@ -172,9 +173,9 @@ def statements_from(
 ) -> dict[str, list[Statement]]:
     """Entity -> the statements that start there, and with `inverse` those that end there.
 
-    Statements of equal subject, phrase and object, which several documents state, count once, by
-    the first IRI. They are ordered by phrase, names and IRI. Statements from an entity to itself
-    are left out. Raises `StoreError`.
+    Statements of equal subject, phrase, object and times, which several documents state, count
+    once, by the first IRI. They are ordered by phrase, names and IRI. Statements from an entity to
+    itself are left out. Raises `StoreError`.
     """
     requested = sorted(set(entities))
     rows = {row[0].value: row for row in reader.rows_for("statements", requested)}
@@ -184,11 +185,12 @@ def statements_from(
         rows |= {row[0].value: row for row in others if row[0].value in ending}
     ends = {iri for row in rows.values() for iri in (row[1].value, row[2].value)}
     names = {iri: " ".join(n.split()) for iri, (n, _) in entity_labels(reader, ends).items()}
-    distinct: dict[tuple[str, str, str], Statement] = {}
+    times = timed(reader, rows)
+    distinct: dict[tuple[str, str, str, str], Statement] = {}
     for iri in sorted(rows):
-        statement = _statement(rows[iri], names)
+        statement = _statement(rows[iri], names, times.get(iri, {}))
         if statement.subject != statement.object:
-            key = statement.subject, statement.phrase.casefold(), statement.object
+            key = statement.subject, statement.phrase.casefold(), statement.object, statement.times
             distinct.setdefault(key, statement)
     ordered = sorted(distinct.values(), key=lambda s: (s.phrase, s.parts, s.iri))
     return {
@@ -201,7 +203,7 @@ def statements_from(
     }
 
 
-def _statement(row: tuple[Any, ...], names: dict[str, str]) -> Statement:
+def _statement(row: tuple[Any, ...], names: dict[str, str], times: dict[str, str]) -> Statement:
     iri, subject, object_, property_, phrase, text, _, _ = row
     return Statement(
         iri.value,
@@ -212,4 +214,5 @@ def _statement(row: tuple[Any, ...], names: dict[str, str]) -> Statement:
         text.value,
         names.get(subject.value, subject.value),
         names.get(object_.value, object_.value),
+        **times,
     )

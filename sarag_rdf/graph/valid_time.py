@@ -17,11 +17,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Set
+from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.vocab import SARAG, iri
+from sarag_rdf.base.iris import statement_iri
+from sarag_rdf.base.vocab import SARAG, iri, text_of
 from sarag_rdf.graph.graph_reader import GraphReader
 
 Day = tuple[int, int, int]
@@ -34,6 +37,8 @@ NO_TIMES: Times = (None, None, None)
 
 TIME_PROPERTIES = (SARAG.startTime, SARAG.endTime, SARAG.pointInTime)
 """The properties of a relationship for its `Times`."""
+TIMES = tuple(zip(("start_time", "end_time", "point_in_time"), TIME_PROPERTIES, strict=True))
+"""The fields of `sarag_rdf.base.types.Timed`, and their properties."""
 _LEXICAL = re.compile(r"(-?\d{4,})(?:-(\d\d)(?:-(\d\d)(?:T.*)?)?)?(?:Z|[+-]\d\d:\d\d)?")
 _FIRST: Day = (-(10**9), 1, 1)
 _LAST: Day = (10**9, 12, 31)
@@ -86,18 +91,38 @@ def holds(times: Times, moment: Span) -> bool:
 
 
 def not_holding(reader: GraphReader, moment: Span) -> frozenset[str]:
-    """The relationships with a time that does not include the moment."""
-    return frozenset(
-        relationship
-        for relationship, times in stated_times(reader).items()
-        if not holds(times, moment)
-    )
+    """The relationships with a time that does not include the moment.
+
+    Among them are the triples of imported graphs of which this is true (`statement_iri`).
+    """
+    absent = _without_moment(reader, moment)
+    triples = (quad.triple for quad in _reified(reader, absent))
+    return absent | {statement_iri(*(text_of(term) for term in triple)) for triple in triples}
 
 
-def stated_times(reader: GraphReader) -> dict[str, Times]:
-    """The relationships with a time, and their times."""
+def _without_moment(reader: GraphReader, moment: Span) -> frozenset[str]:
+    """The nodes with a time that does not include the moment."""
+    times = stated_times(reader).items()
+    return frozenset(node for node, own in times if not holds(own, moment))
+
+
+def _reified(reader: GraphReader, absent: Set[str]) -> set[Quad]:
+    """The quads that nodes among `absent` describe by RDF reification, if no other node does."""
+    described_by: defaultdict[Quad, set[str]] = defaultdict(set)
+    for _, s, p, o, node, graph in reader.select_provenance_for("reified-statements", absent):
+        described_by[Quad(s, p, o, graph)].add(node.value)
+    return {quad for quad, nodes in described_by.items() if nodes <= absent}
+
+
+def stated_times(reader: GraphReader, among: Iterable[str] | None = None) -> dict[str, Times]:
+    """The relationships with a time (of those in `among`), and their times."""
     times: dict[str, Times] = {}
-    for relationship, property_, value, _ in reader.select_provenance("relationship-times"):
+    rows: Iterable[tuple[Any, ...]] = (
+        reader.select_provenance("relationship-times")
+        if among is None
+        else reader.select_provenance_for("times-of-relationships", among)
+    )
+    for relationship, property_, value, _ in rows:
         known = times.get(relationship.value, NO_TIMES)
         start, end, at = (
             value if each == property_ else other
@@ -107,14 +132,25 @@ def stated_times(reader: GraphReader) -> dict[str, Times]:
     return times
 
 
+def timed(reader: GraphReader, relationships: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The relationships with a time, and the fields of `sarag_rdf.base.types.Timed`."""
+    return {
+        relationship: {
+            name: time.value for (name, _), time in zip(TIMES, times, strict=True) if time
+        }
+        for relationship, times in stated_times(reader, relationships).items()
+    }
+
+
 def quads_not_holding(reader: GraphReader, moment: Span) -> frozenset[Quad]:
     """The quads of the traversed graph that do not hold at a moment.
 
     They are the links of the relationships with a time that does not include it, and each typed
-    statement and each link between entities (``sarag:relatedTo``) that no other relationship gives.
+    statement and each link between entities (``sarag:relatedTo``) that no other relationship gives;
+    and the triples of imported graphs that have such times by RDF reification.
     """
     own = NamedNode(reader.minter.kg_graph)
-    absent = not_holding(reader, moment)
+    absent = _without_moment(reader, moment)
     rows = reader.select_provenance_for("relationship-links", absent)
     links = {Quad(subject, property_, value, own) for subject, property_, value in rows}
     entities = {iri(quad.object) for quad in links if quad.predicate in _ENDS}
@@ -124,4 +160,5 @@ def quads_not_holding(reader: GraphReader, moment: Span) -> frozenset[Quad]:
         given_by[Quad(subject, property_, object_, own)].add(relationship.value)
     for relationship, subject, object_ in reader.rows_for("links", entities):
         given_by[Quad(subject, SARAG.relatedTo, object_, own)].add(relationship.value)
-    return frozenset(links | {quad for quad, givers in given_by.items() if givers <= absent})
+    links |= {quad for quad, givers in given_by.items() if givers <= absent}
+    return frozenset(links | _reified(reader, absent))

@@ -289,6 +289,7 @@ _COMMANDS: Mapping[Subject, str] = {
     "classes": "retype --list",
     "phrases": "ontology accept --list",
     "statements": "quarantine statements",
+    "ranks": "contradictions --list",
 }
 
 

@@ -479,8 +479,8 @@ class KnowledgeGraph:
 
         `over` names ``documents``, imported graphs, or ``all``, by default what the graph was
         opened with, or the documents; their union is the default graph, and GRAPH reaches every
-        named graph. With `at`, a year, month or date, the query sees a copy of the graph in memory
-        without what did not hold then (`sarag_rdf.graph.valid_time`). With `prefixes` those of
+        named graph. With `at`, a year, month or date, the query sees the graph without
+        what did not hold then (`sarag_rdf.graph.valid_time`). With `prefixes` those of
         `KnowledgeGraph.prefixes` are declared. With a `timeout` in seconds (0: none) the query of a
         graph in a folder runs in a child process, which an interrupt ends at once. Raises
         `UsageError` for an unknown name, `QueryError` for a query that does not parse or uses

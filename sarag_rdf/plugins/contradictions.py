@@ -4,8 +4,9 @@ The constraints are those of the ontologies of the graph, or of the packaged one
 most one value (``owl:FunctionalProperty``, ``sh:maxCount 1``), values in order
 (``sh:lessThanOrEquals``, such as birth before death) and disjoint classes (``owl:disjointWith``,
 ``owl:AllDisjointClasses``). Statements that hold at different times do not contradict each other,
-nor do dates of which one contains the other. Nothing is removed: a reviewer decides in a table
-which of two statements holds, and the other is put into quarantine, from where it can be released.
+nor do dates of which one contains the other, nor a preferred statement and others. Nothing is
+removed: a reviewer decides in a table which of two statements holds or is preferred, and ranks are
+set accordingly (`sarag_rdf.building.ranks`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.tabular import TableRow, delimiter_for, parse_rows, read_table, write_table
 from sarag_rdf.base.vocab import OWL, RDF, SH, iri, text_of
-from sarag_rdf.building.decision_records import Decision
+from sarag_rdf.building.decision_records import RANKS, Decision, Decisions
 from sarag_rdf.cli import flags
+from sarag_rdf.cli.entity_commands import list_or_undo, undo_options
 from sarag_rdf.cli.output import counted, emit, write_output
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
@@ -126,13 +128,21 @@ class Constraints:
 def find_contradictions(reader: GraphReader) -> list[Contradiction]:
     """All contradictions among the statements and classes of things, in a fixed order."""
     constraints = Constraints.read(reader)
-    found = [*_of_values(reader, constraints), *_of_classes(reader, constraints)]
+    ranks = Decisions.read(reader).ranks
+    found = [c for c in _of_values(reader, constraints) if not _is_decided(c, ranks)]
+    found += _of_classes(reader, constraints)
     names = entity_labels(reader, {each.entity for each in found})
     labelled = (
         Contradiction(c.kind, c.entity, names.get(c.entity, ("", "misc"))[0], c.first, c.second)
         for c in found
     )
     return sorted(labelled, key=lambda c: (c.kind, c.name, c.first.property, c.first.object))
+
+
+def _is_decided(found: Contradiction, ranks: Mapping[tuple[str, str, str], str]) -> bool:
+    """Whether one of the two is preferred, and the other is not."""
+    sides = (found.first, found.second)
+    return len({ranks.get((found.entity, s.property, s.object)) for s in sides}) > 1
 
 
 @dataclass(slots=True)
@@ -264,26 +274,31 @@ def table(found: Iterable[Contradiction], delimiter: str = "\t") -> str:
     return write_table(_COLUMNS, rows, delimiter)
 
 
-def decision_of(row: TableRow) -> Decision | None:
-    """The decision against the statement that does not hold; None if both do, or for an empty cell.
+_SIDES = {"first": ("property", "first"), "second": ("other_property", "second")}
+_OTHER = {"first": "second", "second": "first"}
 
-    Raises `ValueError` for other words.
+
+def decision_of(row: TableRow) -> Decision | None:
+    """The rank of a statement: that of the other one, or of a preferred one; None if both stand.
+
+    Raises `ValueError` for a word that is no decision.
     """
     word = row["decision"].casefold()
+    side = word.removeprefix("prefer ")
     if word in ("", "both"):
         return None
-    if word not in ("first", "second"):
+    if side not in _SIDES:
         raise ValueError(
             f"column decision: '{row['decision']}' is no decision: write first or second for the "
-            "statement that holds, both, or nothing"
+            "statement that holds, prefer first or prefer second, both, or nothing"
         )
-    wrong = ("other_property", "second") if word == "first" else ("property", "first")
-    property_, object_ = (row[column] for column in wrong)
     if row["kind"] == "class":
         raise ValueError("the classes of a thing are decided by sarag retype")
+    ranked = side if side != word else _OTHER[side]
+    property_, object_ = (row[column] for column in _SIDES[ranked])
     return Decision(
-        "quarantined", row["entity"], property_, object_, rule=RULE, date=today(),
-        note=f"contradicts {row['first' if word == 'first' else 'second']}",
+        "preferred" if side != word else "deprecated", row["entity"], property_, object_,
+        rule=RULE, date=today(), note=f"contradicts {row[_OTHER[ranked]]}",
     )  # fmt: skip
 
 
@@ -291,17 +306,19 @@ def decision_of(row: TableRow) -> Decision | None:
 @flags.write_options
 @flags.path_option("--review", "Write the contradictions to this table.")
 @flags.path_option("--accept", "Decide the rows of this table.")
-@flags.json_option
+@undo_options("decisions about contradictions")
 def command(**options: Any) -> int:
     """List statements of one thing that cannot hold together, with the sentences of both.
 
     Found are two values of a property that has one at a time, values in the wrong order such as a
     death before a birth, and disjoint classes, as the ontologies and shapes of the graph say. Write
-    first or second in the column decision of the --review table for the statement that holds, and
-    --accept it: the other is put into quarantine, and 'sarag quarantine statements' lists and
-    releases it. Exit code 1 if there are contradictions.
+    first or second in the column decision of the --review table for the statement that holds, or
+    prefer first or prefer second, and --accept it: the other statement is deprecated, or the one
+    preferred. Exit code 1 if there are contradictions.
     """
     with flags.open_graph(options) as kg:
+        if options["listing"] or options["undo"] is not None or options["undo_all"]:
+            return list_or_undo(kg, "ranks", "--list" if options["listing"] else "--undo", options)
         if options["accept"] is not None:
             return _accept(kg, options["accept"], options)
         with kg.session.read() as snapshot:
@@ -319,8 +336,9 @@ def _accept(kg: KnowledgeGraph, path: Path, options: Mapping[str, Any]) -> int:
     with kg.session.write(create=False) as reader:
         record_decisions(reader, decisions)
     hint = "" if decisions else ": write first or second in the column decision"
-    data = {"quarantined": [decision.statement for decision in decisions]}
-    return emit(options, data, f"{counted(len(decisions), 'statement')} put into quarantine{hint}")
+    ranked = {kind: [d.statement for d in decisions if d.kind == kind] for kind in RANKS}
+    counts = (f"{counted(len(ranked[kind]), 'statement')} {kind}" for kind in ranked)
+    return emit(options, ranked, f"{', '.join(counts)}{hint}")
 
 
 def _shown(object_: str) -> str:

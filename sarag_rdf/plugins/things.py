@@ -2,8 +2,8 @@
 
 Evidence, mentions and values are left out. Each typed statement has a node of its own, a statement
 in the sense of RDF Schema (RDF 1.1, section 5.3) with its subject, predicate and object, that one
-property, ``dcterms:source``, joins to the source that states it, and with the times that this
-gives.
+property, ``dcterms:source``, joins to the source that states it, with the times that this gives,
+and with its rank. The triple of a deprecated statement is left out, and its node is not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO
 import pyoxigraph as ox
 
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, iri
+from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, WIKIBASE, iri
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import BATCH, GraphReader
 from sarag_rdf.graph.valid_time import TIME_PROPERTIES, Times, stated_times
@@ -57,9 +57,9 @@ def triples(reader: GraphReader) -> Iterator[ox.Triple]:
     for batch in batches:
         yield from _things(reader, batch, links)
     sources: dict[str, None] = {}
-    times = stated_times(reader)
+    times, ranks = stated_times(reader), dict(reader.select_provenance("ranks"))
     for batch in batches:
-        yield from _statements(reader, batch, times, sources)
+        yield from _statements(reader, batch, times, ranks, sources)
     titles = {iri(row[0]): row[2] for row in reader.select_provenance("source-states")}
     for source in sorted(sources):
         yield ox.Triple(ox.NamedNode(source), RDF.type, SARAG.Source)
@@ -89,9 +89,12 @@ def _statements(
     reader: GraphReader,
     batch: Sequence[str],
     times: Mapping[str, Times],
+    ranks: Mapping[ox.NamedNode, ox.NamedNode],
     sources: dict[str, None],
 ) -> Iterator[ox.Triple]:
-    rows = sorted(reader.select_provenance_for("typed-statements", batch), key=str)
+    rows = [*reader.select_provenance_for("typed-statements", batch)]
+    rows += reader.select_provenance_for("deprecated-statements", batch)
+    rows.sort(key=str)
     documents = {iri(row[-1]) for row in rows}
     source_of = {iri(row[0]): row[1] for row in reader.rows_for("documents", documents)}
     for relationship, subject, predicate, object_, *_, document in rows:
@@ -104,6 +107,8 @@ def _statements(
         for property_, time in zip(TIME_PROPERTIES, times.get(iri(relationship), ()), strict=False):
             if time is not None:
                 yield ox.Triple(relationship, property_, time)
+        if rank := ranks.get(relationship):
+            yield ox.Triple(relationship, WIKIBASE.rank, rank)
         yield ox.Triple(relationship, DCTERMS.source, source)
 
 

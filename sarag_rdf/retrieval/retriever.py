@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema import weights_text
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
+from sarag_rdf.graph.valid_time import timed
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network import DESCRIBES, SAME_AS
 from sarag_rdf.retrieval.view import GraphView
@@ -119,7 +121,7 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         `documents` (see `scored`) are in order of rank; those that are not in the graph any more
         are left out. `settings` are recorded beside the options, and so are activation weights.
         """
-        if explanation is not NOT_EXPLAINED and (absent := view.not_holding(query)):
+        if explanation is not NOT_EXPLAINED and (absent := view.absent(query)):
             explanation = explanation.without(absent)
         seeds, entities, links = explanation.seeds, explanation.entities, explanation.links
         chains = (*(e.chain for e in entities), *(ranked.chain for ranked in documents))
@@ -138,10 +140,12 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         shown |= {step.relationship for step in steps if step.kind == "related_to"}
         labels: dict[str, tuple[str, EntityType]] = {}
         stated: dict[str, tuple[str, str]] = {}
+        times: dict[str, dict[str, Any]] = {}
         readers = (view.reader,) if view.facts is view else (view.reader, view.facts.reader)
         for reader in readers:
             labels = entity_labels(reader, shown_entities) | labels
             stated = relationship_texts(reader, shown) | stated
+            times |= timed(reader, shown)
         origins = {
             link.relationship: stated[link.relationship][1]
             for link in explanation.relationships
@@ -157,7 +161,8 @@ class RetrieverStrategy(RetrieverOptions, ABC):
             names[SAME_AS.predicate] = "is the same as"
 
         def with_text(link: Link) -> Link:
-            return replace(link, text=stated.get(link.relationship, (link.text,))[0])
+            text = stated.get(link.relationship, (link.text,))[0]
+            return replace(link, text=text, **times.get(link.relationship, {}))
 
         starts = {seed.node for seed in seeds}
         named_entities = [

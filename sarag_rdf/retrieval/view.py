@@ -106,15 +106,18 @@ class GraphView:
         return with_weights(self._annotated, query.weights)
 
     def steering(self, query: Query) -> Steering | None:
-        """What steers activation; None without activation weights and without a time."""
+        """What steers activation; None without activation weights and absent relationships."""
         rules = self.rules(query)
-        if not (rules or query.at):
+        if not (rules or self.absent(query)):
             return None
         return self.derived(_steering, query.at, *rules.items())
 
-    def not_holding(self, query: Query) -> frozenset[str]:
-        """The relationships that did not hold at the time of the question; raises `UsageError`."""
-        return self.derived(_not_holding, query.at) if query.at else frozenset()
+    def absent(self, query: Query) -> frozenset[str]:
+        """The relationships that are deprecated, or did not hold at the time of the question.
+
+        Raises `UsageError` for what is no time.
+        """
+        return self.derived(_absent, query.at)
 
     @cached_property
     def words(self) -> WordIndex:
@@ -142,12 +145,14 @@ class GraphView:
 
 
 def _steering(view: GraphView, at: str, *rules: tuple[str, ActivationRule]) -> Steering:
-    absent = view.not_holding(Query("", at=at))
+    absent = view.absent(Query("", at=at))
     return Steering(view.reader, view.iris, dict(rules), absent)
 
 
-def _not_holding(view: GraphView, at: str) -> frozenset[str]:
-    return not_holding(view.reader, moment_of(at))
+def _absent(view: GraphView, at: str) -> frozenset[str]:
+    rows = view.reader.select_provenance("deprecated-relationships")
+    deprecated = frozenset(relationship.value for (relationship,) in rows)
+    return deprecated | not_holding(view.reader, moment_of(at)) if at else deprecated
 
 
 OWNERS = 4

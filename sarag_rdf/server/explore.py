@@ -24,6 +24,7 @@ from sarag_rdf.base.files import replacing
 from sarag_rdf.base.iris import local_name, sha256_hex
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, Term
+from sarag_rdf.graph.valid_time import TIMES
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
 from sarag_rdf.server.openapi import IRIS, Operation, operations
 from sarag_rdf.server.query_evaluation import QueryJob, evaluate, known_prefixes
@@ -152,12 +153,13 @@ class GraphPart:
     def _spoken(self, node: ox.NamedNode, most: int) -> list[_Json]:
         """Relationships as edges, with their sentences."""
         edges = []
-        for _, iri, other, outgoing, phrase, text, property_ in self._rows(
+        for _, iri, other, outgoing, phrase, text, property_, *times in self._rows(
             "sentences-of", [node], most
         ):
             ends = (node, other) if _is_true(outgoing) else (other, node)
             edge = _edge(ends[0].value, ends[1].value, property_.value if property_ else "")
             edge |= {"relationship": iri.value, "phrase": phrase.value, "text": text.value}
+            edge |= {name: time.value for (name, _), time in zip(TIMES, times, strict=True) if time}
             edges.append(edge)
         return sorted(edges, key=lambda e: (not e["property"], *_ends(e), e["text"]))
 

@@ -28,6 +28,7 @@ from sarag_rdf.base.vocab import (
     SSSOM,
 )
 from sarag_rdf.graph.metadata import Meta
+from sarag_rdf.graph.valid_time import TIME_PROPERTIES
 from sarag_rdf.server.picture.drawing import Neighbour, neighbourhood_svg, render
 from sarag_rdf.server.resource_reader import (
     MAX_NAME,
@@ -87,7 +88,7 @@ _IN_OTHER_PLACES: Mapping[str, tuple[str, ...]] = {
         SARAG.text, SARAG.phrase, SARAG.subject, SARAG.object, SARAG.subjectMention,
         SARAG.objectMention, SARAG.property, SARAG.inverseProperty, SARAG.statedProperty,
         SARAG.statedInverseProperty, SARAG.value, SARAG.valueText, SARAG.confidence,
-        PROV.wasDerivedFrom,
+        PROV.wasDerivedFrom, *TIME_PROPERTIES,
     ),
     "source": _iris(SARAG.source,),
 }  # fmt: skip
@@ -231,7 +232,8 @@ class _Page:
         for node in (node for end in ends for node in end):
             relationship = self._texts.relationship(node)
             self._note(relationship)
-            if not relationship.properties and not relationship.inverse:
+            is_typed = relationship.properties or relationship.inverse
+            if relationship.is_deprecated or not is_typed:
                 untyped[relationship.phrase, relationship.subject != iri][node] = relationship
         ordered = sorted(untyped, key=lambda key: (key[1], -len(untyped[key]), key[0]))
         describing = self._description.into.get(SARAG.describes.value)
@@ -427,6 +429,7 @@ class _Page:
         facts.append(("Object", texts.end(relationship.objects[0])))
         facts += [("Property", texts.property(property_)) for property_ in sorted(stated)]
         facts += [("Words", texts.end(t)) for t in read.values(iri, SARAG.valueText)]
+        facts += [("Time", Value(relationship.times))] if relationship.times else []
         facts.append(("Confidence", Value(relationship.confidence)))
         source = read.iri(relationship.document, SARAG.source)
         for activity in read.values(source, SARAG.extractedBy):

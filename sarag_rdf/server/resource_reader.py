@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 from sarag_rdf.base.iris import Minter, is_iri, local_name, namespace
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.types import Timed
 from sarag_rdf.base.vocab import (
     COMMON,
     DCTERMS,
@@ -34,10 +35,12 @@ from sarag_rdf.base.vocab import (
     SARAG,
     SCHEMA,
     SKOS,
+    WIKIBASE,
     WIKIBASE_SCHEMA,
     XSD,
 )
 from sarag_rdf.graph.texts import by_language
+from sarag_rdf.graph.valid_time import TIMES
 
 MAX_STATEMENTS = 50
 """Statements per property and direction, and on each page of instances."""
@@ -332,7 +335,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Relationship:
+class Relationship(Timed):
     """What a sentence states; the objects are an entity, a literal or both (of a date)."""
 
     iri: str
@@ -346,6 +349,7 @@ class Relationship:
     document: str
     properties: frozenset[str]
     inverse: frozenset[str]
+    is_deprecated: bool = False
 
     @property
     def ref(self) -> Ref:
@@ -417,6 +421,8 @@ class Texts:
             read.iri(iri, PROV.wasDerivedFrom),
             frozenset(t.value for t in read.values(iri, SARAG.property)),
             frozenset(t.value for t in read.values(iri, SARAG.inverseProperty)),
+            WIKIBASE.DeprecatedRank in read.values(iri, WIKIBASE.rank),
+            **{name: read.value(iri, property_) for name, property_ in TIMES},
         )
 
     def evidence(self, relationship: Relationship) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class StoreSnapshot:
         """The metadata of the graph, if it has any."""
         self.minter = Minter(self.meta.base if self.meta else DEFAULT_BASE)
         self.whole = QueriedStore(self.port.inner)
-        self._past: tuple[str, QueriedStore] | None = None
+        self._past: tuple[str, OxigraphStore, QueriedStore] | None = None
         self._cache: dict[Hashable, Any] = {}
 
     @property
@@ -109,13 +109,13 @@ class StoreSnapshot:
         return self.port.inner
 
     def at(self, moment: str) -> QueriedStore:
-        """The store without what did not hold at a moment; the copy for the last one is cached."""
+        """The store without what did not hold at a moment; that of the last one is cached."""
         if self._past is None or self._past[0] != moment:
-            self._past = None  # first, so that there is one copy at a time
+            self._past = None  # first, so that there is one at a time
             absent = absent_at(self.reader(), moment)
-            seen = QueriedStore(self.port.without(absent).inner) if absent else self.whole
-            self._past = moment, seen
-        return self._past[1]
+            port = self.port.without(absent) if absent else self.port
+            self._past = moment, port, QueriedStore(port.inner) if absent else self.whole
+        return self._past[2]
 
     def reader(self, readable: _Graphs = None) -> GraphReader:
         """Reads the `readable` graphs, by default all."""

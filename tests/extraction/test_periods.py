@@ -23,6 +23,7 @@ def extractor() -> SpacyExtractor:
         ("Between 1901 and 1910, Ida Brandt studied at the University of Oslo.",
          "educatedAt", "1901 1910 -"),
         ("Ida Brandt married Karl Holm in 1895.", "spouse", "1895 - -"),
+        ("The Cold Shore was written by Ida Brandt in 1962.", "author", "1962 - -"),
         ("Ida Brandt was born in Riga in 1867.", "birthPlace", "- - -"),
         ("Ida Brandt worked at the University of Oslo from 1937 to 1919.", "employer", "- - -"),
         ("Ida Brandt worked at the University of Oslo.", "employer", "- - -"),

@@ -165,3 +165,26 @@ def test_a_low_limit_of_open_files_is_raised(writer: ox.Store, folder: Path) -> 
     assert len(list(folder.glob("*.sst"))) > 25
     done = run(_FEW_FILES, folder)
     assert done.stdout.strip() == str(FLUSHES * QUADS), done.stderr
+
+
+def test_a_store_without_some_quads_has_the_same_tables(
+    writer: ox.Store, folder: Path, temporary: Path
+) -> None:
+    snapshot = OxigraphStore.open(folder)
+    absent = {quad("0-0"), quad("5-49"), quad("unknown")}
+    rest = snapshot.without(absent)
+    assert set(rest.quads()) == set(writer) - absent
+    assert len(set(snapshot.quads())) == len(writer) == FLUSHES * QUADS
+    tables = [path for path in temporary.rglob("*.sst") if path.is_symlink()]
+    assert len(tables) >= 2 * FLUSHES  # of the snapshot and of the rest, none of them copied
+    del snapshot, rest
+    gc.collect()
+    assert not [*temporary.iterdir()]
+    assert len(writer) == FLUSHES * QUADS
+
+
+def test_a_store_in_memory_is_copied_without_some_quads() -> None:
+    store = OxigraphStore.in_memory()
+    store.load([quad("a"), quad("b")])
+    assert set(store.without({quad("a")}).quads()) == {quad("b")}
+    assert len(list(store.quads())) == 2

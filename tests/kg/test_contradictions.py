@@ -83,12 +83,14 @@ def test_a_decision_takes_the_other_statement_out_and_can_be_undone(
             row["decision"] = "second" if row["property"] == DEATH else "first"
     review.write_text(write_table(list(rows[0]), rows))
     done = sarag("contradictions", "--kg", kg, "--accept", review)
-    assert (done.code, done.out) == (0, "2 statements put into quarantine\n")
+    assert (done.code, done.out) == (0, "0 statements preferred, 2 statements deprecated\n")
     assert found(kg) == []
     assert sarag("contradictions", "--kg", kg).out == "0 contradictions\n"
-    listed = sarag("quarantine", "statements", "--kg", kg)
-    assert "contradicts" in listed.out
-    assert sarag("quarantine", "statements", "--kg", kg, "--release-all").code == 0
+    listed = sarag("contradictions", "--list", "--kg", kg)
+    assert listed.out.count("  deprecated  [contradiction, ") == 2
+    assert listed.out.count("contradicts") == 2
+    assert sarag("quarantine", "statements", "--kg", kg).out == ""
+    assert sarag("contradictions", "--undo-all", "--kg", kg).out == "2 undone\n"
     assert len(found(kg)) == 4
 
 

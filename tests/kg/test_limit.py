@@ -9,7 +9,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.options import DEFAULT_LIMIT
 from sarag_rdf.base.types import Source
-from sarag_rdf.retrieval.baselines import Dense
+from sarag_rdf.plugins.papers.baselines import Dense
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 

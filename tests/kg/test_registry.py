@@ -15,7 +15,7 @@ from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_counter
-from sarag_rdf.retrieval.baselines import Rrf
+from sarag_rdf.plugins.papers.baselines import Rrf
 from sarag_rdf.retrieval.context import Whole
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
@@ -14,6 +15,7 @@ from sarag_rdf import Source
 from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, text_of
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
+from tests.timed_graph import IDA, KARL, MUSEUM, PRIZE, timed_graph
 
 TEXTS = (
     Source(
@@ -93,3 +95,24 @@ def test_each_statement_of_the_profile_leads_to_its_source(kg: KnowledgeGraph) -
 def test_the_profile_is_the_same_in_every_syntax(kg: KnowledgeGraph) -> None:
     assert set(things(kg)) == set(things(kg, syntax="ntriples"))
     assert things(kg) == things(kg)
+
+
+def test_statements_of_the_profile_have_their_times(tmp_path: Path) -> None:
+    with sarag_rdf.open(timed_graph(tmp_path / "kg"), embedder=HashEmbedder()) as graph:
+        triples = things(graph)
+    by_node: dict[Any, dict[Any, Any]] = {}
+    for triple in triples:
+        by_node.setdefault(triple.subject, {})[triple.predicate] = triple.object
+    properties = (SARAG.startTime, SARAG.endTime, SARAG.pointInTime)
+    times = {
+        (text_of(parts[RDF.subject]), text_of(parts[RDF.object])): tuple(
+            text_of(parts[p]) if p in parts else "" for p in properties
+        )
+        for parts in by_node.values()
+        if parts.get(RDF.type) == RDF.Statement
+    }
+    assert times == {
+        (MUSEUM, IDA): ("1919", "1937-05", ""),
+        (MUSEUM, KARL): ("1938", "", ""),
+        (KARL, PRIZE): ("", "", "1940"),
+    }

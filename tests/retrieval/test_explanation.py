@@ -24,7 +24,7 @@ from sarag_rdf.kg.registry import make_embedder, make_retriever
 from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.evaluation.datasets import read_corpus, read_questions
-from sarag_rdf.retrieval.baselines import Dense
+from sarag_rdf.plugins.papers.baselines import Dense
 from sarag_rdf.retrieval.retriever import scored
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder

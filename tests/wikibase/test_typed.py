@@ -20,6 +20,7 @@ from sarag_rdf.plugins.wikibase.snak_values import literal_datatype, literal_sna
 from sarag_rdf.plugins.wikibase.vocabulary import WIKIDATA, Vocabulary
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import BASE
+from tests.timed_graph import timed_graph
 from tests.wikibase.typed import CM, EUR, EX, GEO, StatementExtractor, typed_values_graph
 
 WKT = ox.NamedNode(f"{GEO}wktLiteral")
@@ -379,3 +380,27 @@ def test_texts_are_on_one_line() -> None:
     assert snak["datavalue"]["value"] == {"text": "one two", "language": "en"}
     assert snak["hash"] == content_hash({k: v for k, v in snak.items() if k != "hash"})
     assert CM.endswith("CentiM")
+
+
+def test_times_are_qualifiers(tmp_path: Path) -> None:
+    """Two directors are two statements of the museum; what has no times has no such property."""
+    documents = Documents(timed_graph(tmp_path / "kg"))
+
+    def qualifiers(claim: dict[str, Any]) -> dict[str, tuple[str, int]]:
+        return {
+            label: (snak["datavalue"]["value"]["time"], snak["datavalue"]["value"]["precision"])
+            for label in ("start time", "end time", "point in time")
+            for snak in claim["qualifiers"].get(documents.properties[label]["id"], ())
+        }
+
+    claims = documents.claims(documents.item("Thule Museum", "organization"), "head")
+    assert [qualifiers(claim) for claim in claims] == [
+        {"start time": ("+1919-00-00T00:00:00Z", 9), "end time": ("+1937-05-00T00:00:00Z", 10)},
+        {"start time": ("+1938-00-00T00:00:00Z", 9)},
+    ]
+    [claim] = documents.claims(documents.item("Karl Holm"), "award received")
+    assert qualifiers(claim) == {"point in time": ("+1940-00-00T00:00:00Z", 9)}
+
+
+def test_only_an_export_with_times_declares_their_properties(documents: Documents) -> None:
+    assert documents.properties.keys().isdisjoint(("start time", "end time", "point in time"))

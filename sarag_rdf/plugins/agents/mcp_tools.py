@@ -76,6 +76,9 @@ class RelationshipInWords(_Part):
     object_name: str
     text: str
     similarity: float = Field(description="Similarity to the question, from -1 to 1.")
+    start_time: str = Field(description="Year, month or date from which it holds, if known.")
+    end_time: str = Field(description="Year, month or date until which it holds, if known.")
+    point_in_time: str = Field(description="Year, month or date of an event, if known.")
 
 
 class SearchResult(_Part):

@@ -57,10 +57,10 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.baselines import in_turn
 from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line, text_reply
 from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
-from sarag_rdf.retrieval.baselines import in_turn
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import Explanation, RetrieverStrategy

@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter, local_name
 from sarag_rdf.base.types import VALUE_TYPES
-from sarag_rdf.base.vocab import OWL, RDFS, TYPE_CLASSES, iri
+from sarag_rdf.base.vocab import OWL, RDFS, TYPE_CLASSES, WIKIBASE, iri
 from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
@@ -33,6 +33,7 @@ from sarag_rdf.plugins.wikibase.typed_properties import (
 from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary
 
 SolutionRow = tuple[Any, ...]
+_RANKS = {WIKIBASE.PreferredRank: "preferred", WIKIBASE.DeprecatedRank: "deprecated"}
 _VALUE_CLASSES = frozenset(TYPE_CLASSES[type_] for type_ in VALUE_TYPES)
 
 
@@ -50,9 +51,9 @@ class ExportContents:
 
     `documents` maps documents to their sources, `properties` those of imported graphs to labels,
     and `phrases` canonical phrases to their most frequent spellings. `typed` are the properties of
-    typed statements by their keys, `units` the IRIs of their units, and `times` the times of the
-    relationships that state them, as far as they have any. `values`, such as dates and
-    adjectives, are not exported, nor are relationships to them.
+    typed statements by their keys, `units` the IRIs of their units, `times` the times of the
+    relationships that state them, as far as they have any, and `ranks` those that are not normal.
+    `values`, such as dates and adjectives, are not exported, nor are relationships to them.
     """
 
     entities: list[str] = field(default_factory=list)
@@ -65,6 +66,7 @@ class ExportContents:
     typed: dict[str, TypedProperty] = field(default_factory=dict)
     units: set[str] = field(default_factory=set)
     times: dict[str, Times] = field(default_factory=dict)
+    ranks: dict[str, str] = field(default_factory=dict)
     ontologies: Ontologies = field(default_factory=Ontologies)
 
     @property
@@ -118,7 +120,8 @@ def _add_typed(
     """Add the properties and units of typed statements, and what ontologies say about them."""
     stated: set[tuple[str, str]] = set()
     times = stated_times(reader)
-    for row in reader.select_provenance_for("typed-statements", entities):
+    contents.ranks = {iri(node): _RANKS[rank] for node, rank in reader.select_provenance("ranks")}
+    for row in typed_rows(reader, entities):
         relationship, _, property_, object_, unit, _, _, document = row
         if known := times.get(iri(relationship)):
             contents.times[iri(relationship)] = known
@@ -133,6 +136,13 @@ def _add_typed(
         contents.ontologies = ontologies
         contents.typed = {property_.key(reader.minter): property_ for property_ in typed}
         contents.classes.update(ontologies.classes_around(contents.classes, typed))
+
+
+def typed_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[SolutionRow]:
+    """The typed statements about entities, with the deprecated ones."""
+    entities = set(entities)
+    for name in ("typed-statements", "deprecated-statements"):
+        yield from reader.select_provenance_for(name, entities)
 
 
 def _frequent(rows: Iterable[SolutionRow], count: int) -> dict[str, Literal]:
@@ -228,7 +238,7 @@ class Export:
             if iri(row[2]) not in self.contents.values:
                 rows[iri(row[1])].statements.append(row)
         if self.contents.typed:
-            for row in self.reader.select_provenance_for("typed-statements", batch):
+            for row in typed_rows(self.reader, batch):
                 rows[iri(row[1])].typed.append(row)
         return rows
 
@@ -512,7 +522,8 @@ class EntityBuilder:
                 qualifiers.append(literal_snak(self._id(property_), time, property_.datatype))
         references = [self._reference(document) for document in {iri(row[7]) for row in rows}]
         seed = (name, *self._seed(rows))
-        return model.statement(self.numbers[name], seed, snak, qualifiers, references)
+        rank = self.contents.ranks.get(iri(rows[0][0]), "normal")
+        return model.statement(self.numbers[name], seed, snak, qualifiers, references, rank)
 
     def _reference(self, document: str) -> dict[str, Any]:
         source = self.numbers[self.contents.documents[document]]

@@ -158,13 +158,14 @@ def statement(
     main: Snak,
     qualifiers: Iterable[Snak] = (),
     references: Iterable[dict[str, Any]] = (),
+    rank: str = "normal",
 ) -> Statement:
     """A statement; its id is a function of `seed` and the property, equal in every export."""
     result: Statement = {
         "mainsnak": main,
         "type": "statement",
         "id": f"{entity}${_guid(*seed, main['property'])}",
-        "rank": "normal",
+        "rank": rank,
     }
     if groups := grouped(qualifiers):
         result["qualifiers"] = groups

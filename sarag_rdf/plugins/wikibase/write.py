@@ -78,6 +78,8 @@ def _statements(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
     subject = targets.get(data["id"], data["id"])
     for _, group in statements(data):
         for statement in group:
+            if statement["rank"] == "deprecated":  # the tool would make it a normal one
+                continue
             words = [subject, *_pair(statement["mainsnak"], targets)]
             for snak in grouped_snaks(statement, "qualifiers"):
                 words += _pair(snak, targets)
