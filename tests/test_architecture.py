@@ -35,9 +35,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.link_candidates": {"base", "graph", "building"},
     "plugins.tables": {"base", "graph", "building"},
     "plugins.typed_queries": {"base", "graph", "retrieval", "answering"},
+    "plugins.relation_paths": {"base", "graph", "retrieval", "answering"},
     "plugins.papers": {
         *("base", "graph", "extraction", "retrieval", "answering", "building"),
-        "plugins.typed_queries",
+        *("plugins.relation_paths", "plugins.typed_queries"),
     },
     "plugins.wikibase": {"base", "graph", "extraction", "building"},
     "plugins.things": {"base", "graph", "kg"},
@@ -49,7 +50,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
     "plugins.contradictions": {"base", "building", "graph", "kg", "cli"},
-    "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"},
+    "plugins.evaluation": {
+        *("base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"),
+        "plugins.relation_paths",
+    },
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 
@@ -91,7 +95,7 @@ ONLY_IN: dict[str, set[str]] = {
 
 BUDGETS: dict[str, int] = {
     "__main__": 6,
-    "answering": 950,
+    "answering": 846,
     "base": 4191,
     "building": 5001,
     "cli": 3232,
@@ -100,7 +104,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7158,
     "kg": 5604,
     "models": 1805,
-    "retrieval": 3097,
+    "retrieval": 2110,
     "server": 6378,
     "testing": 224,
     "sarag_rdf": 103,
@@ -112,7 +116,8 @@ BUDGETS: dict[str, int] = {
     "plugins.link_candidates": 329,
     "plugins.office": 83,
     "plugins.openie": 223,
-    "plugins.papers": 3845,
+    "plugins.relation_paths": 1094,
+    "plugins.papers": 3850,
     "plugins.spans": 491,
     "plugins.tables": 1824,
     "plugins.typed_queries": 935,

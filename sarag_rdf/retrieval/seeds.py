@@ -18,6 +18,8 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.retrieval.network import ABOUT
 from sarag_rdf.retrieval.view import GraphView, Names
 
+MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
+"""The topic of a question, in brackets."""
 _LOOKED_AT: Final = 1000
 """Descriptions that are looked at, if statements are needed."""
 

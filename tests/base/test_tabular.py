@@ -19,8 +19,8 @@ from sarag_rdf.kg.gate import read_shapes_files
 from sarag_rdf.plugins.evaluation.competency import read_answers
 from sarag_rdf.plugins.evaluation.gold import read_gold
 from sarag_rdf.plugins.openie import OpenIEExtractor
+from sarag_rdf.plugins.relation_paths.path_model import read_model
 from sarag_rdf.plugins.tables.mapping import MappingFile
-from sarag_rdf.retrieval.path_model import read_model
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=9)
 

@@ -22,8 +22,8 @@ from typing import Any, Final
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.types import Query, Source
 from sarag_rdf.plugins.evaluation.measures import normalize_answer
-from sarag_rdf.retrieval.paths import MARKED
 from sarag_rdf.retrieval.retriever import question_of
+from sarag_rdf.retrieval.seeds import MARKED
 
 # --------------------------------------------------------------------------------------------- JSON
 

@@ -36,8 +36,8 @@ from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
 from sarag_rdf.plugins.evaluation.datasets import DataFile
 from sarag_rdf.plugins.evaluation.grading import fenced_prompt
 from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
-from sarag_rdf.retrieval.path_model import Hop, HopSequence
-from sarag_rdf.retrieval.paths import PathSearch
+from sarag_rdf.plugins.relation_paths.path_model import Hop, HopSequence
+from sarag_rdf.plugins.relation_paths.paths import PathSearch
 
 TRIES: Final = 50
 """Maximum number of walks that are drawn per requested question."""

@@ -32,9 +32,9 @@ from sarag_rdf.kg.registry import GraphRetriever
 from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
+from sarag_rdf.plugins.relation_paths.path_model import FEATURES, PathModel
+from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
 from sarag_rdf.retrieval.network import RELATED_TO
-from sarag_rdf.retrieval.path_model import FEATURES, PathModel
-from sarag_rdf.retrieval.paths import Paths, PathSearch
 from sarag_rdf.retrieval.view import GraphView
 
 ACCOUNTINGS: Final[tuple[str, ...]] = ("terminals", "path nodes", "chunk-resolved")

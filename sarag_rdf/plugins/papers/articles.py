@@ -27,7 +27,12 @@ from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, Part, te
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.retrieval.path_model import Hop, packaged_model, read_schema, said_properties
+from sarag_rdf.plugins.relation_paths.path_model import (
+    Hop,
+    packaged_model,
+    read_schema,
+    said_properties,
+)
 
 NAMES: Final = 12
 """The most names in a sentence; of more, several sentences are made."""

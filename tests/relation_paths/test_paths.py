@@ -29,7 +29,7 @@ from sarag_rdf.plugins.evaluation.relation_paths import (
     read_files,
     relation_paths,
 )
-from sarag_rdf.retrieval.path_model import (
+from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     Hop,
     PathSchema,
@@ -37,7 +37,7 @@ from sarag_rdf.retrieval.path_model import (
     read_model,
     read_schema,
 )
-from sarag_rdf.retrieval.paths import PathSearch
+from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, view_of
 

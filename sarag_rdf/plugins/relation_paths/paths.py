@@ -4,13 +4,12 @@ From each topic of the question, the sequences of properties that the graph admi
 words, compared with the question, and ranked; the best one that leads anywhere is followed by one
 SPARQL query. Ranking relation paths before instances is the order of the semantic parsers for
 knowledge-base questions, such as Yih et al. (2015), "Semantic Parsing via Staged Query Graph
-Generation"; the score is a linear model over `sarag_rdf.retrieval.path_model.FEATURES`.
+Generation"; the score is a linear model over `FEATURES`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,9 +38,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.retrieval.activation import Chain, passed
-from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
-from sarag_rdf.retrieval.path_model import (
+from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     THING,
     Hop,
@@ -52,6 +49,8 @@ from sarag_rdf.retrieval.path_model import (
     read_model,
     read_schema,
 )
+from sarag_rdf.retrieval.activation import Chain, passed
+from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
@@ -59,7 +58,7 @@ from sarag_rdf.retrieval.retriever import (
     best_documents,
     document_cosines,
 )
-from sarag_rdf.retrieval.seeds import Topics, named_spans, nearest_entities
+from sarag_rdf.retrieval.seeds import MARKED, Topics, named_spans, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 MOST_HOPS: Final = 3
@@ -68,8 +67,6 @@ _MOST_VECTORS: Final = 20_000
 """Maximum number of vectors of texts in memory."""
 TRIED: Final = 20
 """The most paths that are followed until one leads somewhere."""
-MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
-"""The topic of a question, in brackets."""
 _NEAREST: Final = 3
 """Entities with the nearest descriptions that stand for a topic, if the question names none."""
 _ABOUT, _DESCRIBES = 1.0, 0.5

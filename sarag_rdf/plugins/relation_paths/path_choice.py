@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
-from sarag_rdf.base.prompts import object_of, one_of
+from sarag_rdf.base.prompts import Prompts, object_of, one_of
 from sarag_rdf.base.types import Answer, Evidence, Excerpt, RelationPath, Section
+from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
 from sarag_rdf.retrieval.context import measured
-from sarag_rdf.retrieval.paths import Paths, PathSearch
 
+PROMPTS: Final = Prompts(Path(__file__).with_name("prompts"))
 _SHOWN: Final = 4
 """Answers of a path that the model is shown."""
 
@@ -28,6 +30,7 @@ class PathChoice(ReasonerStrategy):
     """
 
     name = "path-choice"
+    prompts = PROMPTS
     paths: int = option(
         5, "Number of paths to choose from, the best ones that lead anywhere.", ge=1, le=20
     )
