@@ -47,12 +47,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
     "plugins.contradictions": {"base", "building", "graph", "kg", "cli"},
+    "plugins.duplicates": {"base", "building", "graph"},
     "plugins.evaluation": {"base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"},
+    "plugins.homonyms": {"base", "building", "graph", "kg", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 
 ONLY_IN: dict[str, set[str]] = {
-    "click": {"cli", "plugins.agents", "plugins.contradictions", "plugins.evaluation"},
+    "click": {
+        *("cli", "plugins.agents", "plugins.contradictions", "plugins.evaluation"),
+        "plugins.homonyms",
+    },
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
     "openai": {"models"},
@@ -90,12 +95,12 @@ BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 950,
     "base": 4168,
-    "building": 4942,
-    "cli": 3226,
+    "building": 4830,
+    "cli": 3183,
     "documents": 1293,
     "extraction": 5228,
     "graph": 7106,
-    "kg": 5389,
+    "kg": 5390,
     "models": 1805,
     "retrieval": 3221,
     "server": 6367,
@@ -111,9 +116,12 @@ BUDGETS: dict[str, int] = {
     "plugins.papers": 3711,
     "plugins.tables": 1824,
     "plugins.typed_queries": 935,
+    "plugins": 1,
+    "plugins.duplicates": 143,
+    "plugins.homonyms": 455,
     "plugins.vector_engine": 201,
     "plugins.void": 373,
-    "plugins.wikibase": 2445,
+    "plugins.wikibase": 2441,
     "plugins.things": 112,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
