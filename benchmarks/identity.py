@@ -18,7 +18,7 @@ import argparse
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -29,11 +29,15 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 import sarag_rdf
+from benchmarks.noise import misspell
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES, iri, text_of
+from sarag_rdf.building.merge_rules import MergeContext, MergeRule, propose
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.records import Match
 from sarag_rdf.kg.session import Snapshot
+from sarag_rdf.plugins.duplicates import Evidence, confidence_in, pairs_of
 from sarag_rdf.plugins.evaluation.datasets import read_corpus
 from sarag_rdf.plugins.homonyms import (
     LEAST,
@@ -234,6 +238,35 @@ def _regression(features: NDArray[np.float64], right: Sequence[bool], weights: A
     return LogisticRegression(C=10, max_iter=2000).fit(features, right, sample_weight=weights)
 
 
+KINDS = ("misspelt", "initial", "shorter")
+"""Forms of a name: one wrong letter, an initial in place of its first word, or a word less."""
+
+
+def variant_of(name: str, kind: str, draw: Random) -> str:
+    """Another form of a name, misspelt if it has too few words for the kind."""
+    words = name.split()
+    if kind == "initial" and len(words) > 1 and words[0].isalpha():
+        return " ".join([f"{words[0][0]}.", *words[1:]])
+    if kind == "shorter" and len(words) > 2:
+        return " ".join([words[0], *words[2:]])
+    return misspell(name, draw)
+
+
+def doubled(
+    sources: Mapping[str, Source], entities: Sequence[Named], draw: Random
+) -> tuple[dict[str, Source], dict[str, str]]:
+    """The sources with another form of each name in every second of its sources; name -> form."""
+    result, forms = dict(sources), {}
+    for number, each in enumerate(entities):
+        forms[each.name] = variant_of(each.name, KINDS[number % len(KINDS)], draw)
+        for key in sorted(each.sources)[::2]:
+            source, pattern = result[key], whole(each.name)
+            form = forms[each.name]
+            text, title = (pattern.sub(form, old) for old in (source.text, source.title))
+            result[key] = Source(text, title, key)
+    return result, forms
+
+
 def print_curve(found: Sequence[tuple[float, bool]], total: int) -> None:
     """Precision and recall of (confidence, whether right) at each threshold, as Markdown."""
     print("| least confidence | proposed | right | precision | recall |")
@@ -245,11 +278,16 @@ def print_curve(found: Sequence[tuple[float, bool]], total: int) -> None:
               f"| {precision:.2f} | {sum(chosen) / (total or 1):.2f} |")  # fmt: skip
 
 
-def measure_mix_ups(sources: Mapping[str, Source], arguments: argparse.Namespace) -> None:
-    with sarag_rdf.open(arguments.work / "plain", embedder=HashEmbedder(), endpoint=None) as kg:
+def plain_entities(sources: Mapping[str, Source], work: Path) -> list[Named]:
+    """The entities of the passages as they are."""
+    with sarag_rdf.open(work / "plain", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([*sources.values()])
         with kg.session.read() as snapshot:
-            entities = entities_of(snapshot.own)
+            return entities_of(snapshot.own)
+
+
+def measure_mix_ups(sources: Mapping[str, Source], arguments: argparse.Namespace) -> None:
+    entities = plain_entities(sources, arguments.work)
     pairs = drawn_pairs(separable(entities, sources), arguments.count, Random(0))
     with sarag_rdf.open(arguments.work / "mixed", endpoint=None) as kg:
         kg.index([*mixed_up(sources, pairs).values()])
@@ -268,6 +306,41 @@ def measure_mix_ups(sources: Mapping[str, Source], arguments: argparse.Namespace
         print("\nSAME_THING {}, APART {}".format(*mix_ups.fitted()))
 
 
+def measure_duplicates(sources: Mapping[str, Source], arguments: argparse.Namespace) -> None:
+    entities = plain_entities(sources, arguments.work)
+    several = [each for each in separable(entities, sources) if len(each.sources) > 1]
+    changed, forms = doubled(sources, several[: arguments.count], Random(0))
+    with sarag_rdf.open(arguments.work / "doubled", endpoint=None) as kg:
+        kg.index([*changed.values()])
+        started = time.perf_counter()
+        with kg.session.read() as snapshot:
+            minter = snapshot.own.minter
+            gold = {
+                frozenset(minter.entity(normalize_name(each)) for each in pair)
+                for pair in forms.items()
+            }
+            known = {iri(q.subject) for q in snapshot.own.store.quads(minter.kg_graph)}
+            gold = {pair for pair in gold if len(pair) > 1 and pair <= known}
+            evidence: list[Evidence] = []
+            rule = MergeRule(lambda context: noted(context, evidence), needs_review=True)
+            propose(snapshot.own, rule, lambda *_: [], snapshot.view.vectors.index, 0.9)
+    rows = [(confidence_in(each), frozenset(each.pair) in gold) for each in evidence]
+    seconds = time.perf_counter() - started
+    print(f"{len(sources)} passages, {len(gold)} names in two forms, {len(rows)} pairs compared, "
+          f"{seconds:.1f} s\n")  # fmt: skip
+    print_curve(rows, len(gold))
+    if arguments.fit:
+        features = np.array([each.features for each in evidence])
+        model = _regression(features, [right for _, right in rows], None)
+        print("\nWEIGHTS", [round(float(x), 2) for x in (*model.intercept_, *model.coef_[0])])
+
+
+def noted(context: MergeContext, evidence: list[Evidence]) -> Iterator[Match]:
+    """Note the evidence of all pairs, and propose none."""
+    evidence += pairs_of(context)
+    return iter(())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("mix-ups", "duplicates"))
@@ -280,7 +353,8 @@ def main() -> None:
     passages = read_corpus(arguments.corpus).passages[: arguments.limit]
     keys = {f"{number}.txt": passage for number, passage in enumerate(passages)}
     sources = {key: Source(passage.text, passage.title, key) for key, passage in keys.items()}
-    measure_mix_ups(sources, arguments)
+    measure = measure_mix_ups if arguments.what == "mix-ups" else measure_duplicates
+    measure(sources, arguments)
 
 
 if __name__ == "__main__":

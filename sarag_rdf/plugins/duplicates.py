@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import combinations, product
 
@@ -14,10 +15,15 @@ from sarag_rdf.base.arrays import find
 from sarag_rdf.base.vocab import SARAG, SEMAPV, TYPE_CLASSES
 from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRule, proposal
 from sarag_rdf.graph.records import Match
+from sarag_rdf.graph.vectors.search_indexes import VectorIndex
 
 MIN_NAME, MIN_CONFIDENCE = 0.6, 0.6
-"""The least similarity of two names, and the least confidence in a pair, of `DUPLICATES`."""
-_NAME_WEIGHT, _CONTEXT_WEIGHT, _CLASS_WEIGHT = 0.5, 0.3, 0.2
+"""The least similarity of two names, and the least confidence in a pair."""
+WEIGHTS = (-8.0, 5.0, 3.0, 4.0, 1.0, -1.0)
+"""Logistic regression on `Evidence.features`: whether two entities are one.
+
+Fitted on names that were written in two forms on purpose (see benchmarks/identity.md).
+"""
 _MIN_WORD = 0.8
 """The least similarity of two spellings of a word."""
 _PREFIX = 4
@@ -29,14 +35,69 @@ _SHOWN = 3
 _TYPES = frozenset(class_.value for class_ in TYPE_CLASSES.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for a pair of entities being one; shares and similarities are in [0, 1]."""
+
+    pair: tuple[str, str]
+    names: tuple[str, str]
+    """Their most similar names."""
+    name: float
+    """The similarity of these."""
+    shared: tuple[str, ...]
+    """Names of common neighbours."""
+    overlap: float
+    """Common neighbours, as a share of the neighbours of the entity that has fewer."""
+    cosine: float | None
+    """The cosine of what is told about each, or of the documents; None without vectors."""
+    of: str
+    """Of what the cosine is: descriptions or documents."""
+    classes: float
+    """1 with a common class of an ontology, else 0.5."""
+    is_together: bool
+    """Whether a document names both."""
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """What `WEIGHTS` are for."""
+        return self.name, self.overlap, self.cosine or 0.0, self.classes, float(self.is_together)
+
+    def __str__(self) -> str:
+        """The evidence for a reviewer."""
+        parts = ["names '{}' and '{}' ({:.2f})".format(*self.names, self.name)]
+        if self.shared:
+            rest = len(self.shared) - _SHOWN
+            more = f" and {rest} more" if rest > 0 else ""
+            parts.append(f"shared neighbours {', '.join(self.shared[:_SHOWN])}{more}")
+        if self.cosine is not None:
+            parts.append(f"{self.of} ({self.cosine:.2f})")
+        parts.append("a common class" if self.classes == 1.0 else "no common class")
+        return "; ".join(parts)
+
+
 def _propose_duplicates(context: MergeContext) -> Iterator[Match]:
     """Entities with similar names and compatible classes, by all that speaks for it.
 
-    The confidence is 0.5 times the similarity of the names, 0.3 times that of the contexts, which
-    is the greater of the overlap of neighbours and the cosine of descriptions, and 0.2 times that
-    of the classes: 1 with a common class of an ontology, else 0.5. The comment is the evidence.
+    The confidence is that of a logistic regression, and the comment the evidence.
     """
+    for evidence in pairs_of(context):
+        confidence = confidence_in(evidence)
+        if confidence >= MIN_CONFIDENCE:
+            target, duplicate = context.features.merge_order(*evidence.pair)
+            match = proposal(target, duplicate, SEMAPV.CompositeMatching, confidence)
+            yield replace(match, comment=str(evidence))
+
+
+def confidence_in(evidence: Evidence) -> float:
+    """The confidence that two entities are one, in [0, 1], to four decimal places."""
+    score = WEIGHTS[0] + sum(w * x for w, x in zip(WEIGHTS[1:], evidence.features, strict=True))
+    return round(1 / (1 + math.exp(-score)), 4)
+
+
+def pairs_of(context: MergeContext) -> Iterator[Evidence]:
+    """The evidence for each pair with similar names whose types and classes may be the same."""
     features = context.features
+    described = {row[0].value for row in context.reader.select_provenance("described-uses")}
     for one, other in sorted(_candidates(features)):
         classes = _class_similarity(features.classes[one], features.classes[other])
         name, names = _most_similar(features.every_name[one], features.every_name[other])
@@ -45,27 +106,19 @@ def _propose_duplicates(context: MergeContext) -> Iterator[Match]:
         ours, theirs = features.neighbours[one] - {other}, features.neighbours[other] - {one}
         shared = ours & theirs & features.names.keys()
         overlap = len(shared) / min(len(ours), len(theirs)) if shared else 0.0
-        cosine = _text_cosine(context, features.texts[one], features.texts[other])
-        similar = _CONTEXT_WEIGHT * max(overlap, cosine or 0.0)
-        confidence = round(_NAME_WEIGHT * name + similar + _CLASS_WEIGHT * classes, 4)
-        if confidence < MIN_CONFIDENCE:
-            continue
-        evidence = [f"names '{names[0]}' and '{names[1]}' ({name:.2f})"]
-        if shared:
-            labels = sorted(features.names[each] for each in shared)
-            more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
-            evidence.append(f"shared neighbours {', '.join(labels[:_SHOWN])}{more}")
-        if cosine is not None:
-            evidence.append(f"descriptions ({cosine:.2f})")
-        evidence.append("a common class" if classes == 1.0 else "no common class")
-        target, duplicate = features.merge_order(one, other)
-        match = proposal(target, duplicate, SEMAPV.CompositeMatching, min(1.0, confidence))
-        yield replace(match, comment="; ".join(evidence))
+        texts = features.texts[one], features.texts[other]
+        told = texts[0] & described, texts[1] & described
+        cosine = _cosine(context.index("description"), *told) if all(told) else None
+        of = "documents" if cosine is None else "descriptions"
+        if cosine is None:
+            cosine = _cosine(context.index("document"), *texts)
+        labels = tuple(sorted(features.names[each] for each in shared))
+        together = bool(texts[0] & texts[1])
+        yield Evidence((one, other), names, name, labels, overlap, cosine, of, classes, together)
 
 
-def _text_cosine(context: MergeContext, ours: Set[str], theirs: Set[str]) -> float | None:
-    """The cosine of the mean vectors of two sets of descriptions; None without one in each."""
-    index = context.index("description")
+def _cosine(index: VectorIndex, ours: Set[str], theirs: Set[str]) -> float | None:
+    """The cosine of the mean vectors of two sets of texts; None if one of them has no vector."""
     means = []
     for texts in (ours, theirs):
         rows = [row for iri in sorted(texts) if (row := find(index.iris, iri)) >= 0]
@@ -133,7 +186,9 @@ def _most_similar(ours: Set[str], theirs: Set[str]) -> tuple[float, tuple[str, s
 def _is_same_word(one: str, other: str) -> bool:
     if one == other:
         return True
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= _MIN_WORD
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)  # cheap bounds first
+    return all(ratio() >= _MIN_WORD for ratio in ratios)
 
 
 def _numbers(words: Iterable[str]) -> list[str]:
