@@ -19,7 +19,7 @@ from sarag_rdf.graph.vectors.search_indexes import VectorIndex
 
 MIN_NAME, MIN_CONFIDENCE = 0.6, 0.6
 """The least similarity of two names, and the least confidence in a pair."""
-WEIGHTS = (-8.0, 5.0, 3.0, 4.0, 1.0, -1.0)
+WEIGHTS = (-13.59, 10.74, 1.37, 5.57, 0.67, -6.38)
 """Logistic regression on `Evidence.features`: whether two entities are one.
 
 Fitted on names that were written in two forms on purpose (see benchmarks/identity.md).
