@@ -12,6 +12,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.homonyms import accept, find_homonyms, first_cut, split_uses, table
@@ -53,6 +54,7 @@ def reviewed(kg: KnowledgeGraph, path: Path, word: str = "accept") -> Path:
 def sources_of(kg: KnowledgeGraph, entity: str) -> set[str]:
     of = f"<{entity}> ^sarag:describes ?document . ?document sarag:source ?source"
     found = kg.query(f"SELECT ?source {{ {of} }}")
+    assert isinstance(found, Table)
     return {row[0].value.rpartition("/")[2] for row in found.rows}
 
 
