@@ -54,11 +54,16 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"),
         "plugins.relation_paths",
     },
+    "plugins.duplicates": {"base", "building", "graph"},
+    "plugins.homonyms": {"base", "building", "graph", "kg", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 
 ONLY_IN: dict[str, set[str]] = {
-    "click": {"cli", "plugins.agents", "plugins.contradictions", "plugins.evaluation"},
+    "click": {
+        *("cli", "plugins.agents", "plugins.contradictions", "plugins.evaluation"),
+        "plugins.homonyms",
+    },
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
     "openai": {"models"},
@@ -97,12 +102,12 @@ BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 846,
     "base": 4191,
-    "building": 5001,
-    "cli": 3232,
+    "building": 4889,
+    "cli": 3189,
     "documents": 1293,
     "extraction": 5230,
     "graph": 7158,
-    "kg": 5604,
+    "kg": 5605,
     "models": 1805,
     "retrieval": 2110,
     "server": 6378,
@@ -113,7 +118,7 @@ BUDGETS: dict[str, int] = {
     "plugins.contradictions": 352,
     "plugins.languages": 97,
     "plugins.learned": 874,
-    "plugins.link_candidates": 329,
+    "plugins.link_candidates": 383,
     "plugins.office": 83,
     "plugins.openie": 223,
     "plugins.relation_paths": 1094,
@@ -121,9 +126,12 @@ BUDGETS: dict[str, int] = {
     "plugins.spans": 491,
     "plugins.tables": 1824,
     "plugins.typed_queries": 935,
+    "plugins": 1,
+    "plugins.duplicates": 198,
+    "plugins.homonyms": 455,
     "plugins.vector_engine": 201,
     "plugins.void": 373,
-    "plugins.wikibase": 2459,
+    "plugins.wikibase": 2455,
     "plugins.things": 117,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""

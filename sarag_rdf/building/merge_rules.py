@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
-from itertools import combinations, product
+from itertools import combinations
 
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS, TYPE_CLASSES, iri, text_of
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS, iri, text_of
 from sarag_rdf.building.decision_records import Decisions
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.building.link_records import EXACT, Match
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader, Kind
+from sarag_rdf.graph.vectors.search_indexes import VectorIndex
 
 NEAR = 0.9
 """Minimum cosine of the names of two entities, by default."""
@@ -43,20 +43,21 @@ class EntityFeatures:
     referents: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def of(cls, quads: Iterable[Quad], mentions: Set[str]) -> EntityFeatures:
+    def of(cls, quads: Callable[[], Iterable[Quad]], mentions: Set[str]) -> EntityFeatures:
         """From the quads of a traversed graph; `referents` are read only for `mentions`."""
-        features, values = cls(), set[str]()
-        for quad in quads:
+        features = cls()
+        values = {iri(quad.subject) for quad in quads() if quad.object == SARAG.Value}
+        for quad in quads():
             subject, value = iri(quad.subject), quad.object
+            if quad.predicate in (SKOS.prefLabel, SKOS.altLabel) and subject in values:
+                continue
             if quad.predicate == SKOS.prefLabel:
                 name = normalize_name(text_of(value))
                 features.names[subject] = min(features.names.get(subject, name), name)
                 features.every_name[subject].add(name)
             elif quad.predicate == SKOS.altLabel:
                 features.every_name[subject].add(normalize_name(text_of(value)))
-            elif quad.predicate == RDF.type and value == SARAG.Value:
-                values.add(subject)
-            elif quad.predicate == RDF.type and value != SARAG.Entity:
+            elif quad.predicate == RDF.type and value not in (SARAG.Entity, SARAG.Value):
                 features.classes[subject].add(text_of(value))
                 if value == SARAG.Person:
                     features.persons.add(subject)
@@ -67,9 +68,6 @@ class EntityFeatures:
             elif quad.predicate == SARAG.relatedTo and subject != text_of(value):
                 features.neighbours[subject].add(text_of(value))
                 features.neighbours[text_of(value)].add(subject)
-        for each in values:
-            features.names.pop(each, None)
-            features.every_name.pop(each, None)
         return features
 
     def share_neighbour(self, one: str, other: str) -> bool:
@@ -94,19 +92,20 @@ def proposal(target: str, duplicate: str, justification: NamedNode, confidence: 
 
 Nearest = Callable[[str, float], list[tuple[str, float]]]
 """(entity, minimum cosine) -> the entities with at least that cosine, with their cosines."""
-TextCosine = Callable[[Set[str], Set[str]], float | None]
-"""The cosine of the mean vectors of two sets of descriptions, given by their IRIs among those of
-other texts; None if the graph has no description in one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeContext:
-    """What a rule may look at: `targets` and `merged` are the entities of earlier merges."""
+    """What a rule may look at; `index` gives the vectors of texts of one kind.
 
+    `targets` and `merged` are the entities of earlier merges.
+    """
+
+    reader: GraphReader
     features: EntityFeatures
     nearest: Nearest
+    index: Callable[[Kind], VectorIndex]
     minimum_cosine: float
-    text_cosine: TextCosine = lambda _, __: None
     targets: frozenset[str] = frozenset()
     merged: frozenset[str] = frozenset()
 
@@ -126,8 +125,8 @@ def propose(
     reader: GraphReader,
     rule: MergeRule,
     nearest: Nearest,
+    index: Callable[[Kind], VectorIndex],
     minimum_cosine: float,
-    text_cosine: TextCosine = lambda _, __: None,
 ) -> list[Match]:
     """The proposals of a rule, by descending confidence; no entity is both target and duplicate.
 
@@ -137,17 +136,19 @@ def propose(
     """
     minter = reader.minter
     decisions = Decisions.read(reader)
-    graph: Iterable[Quad] = reader.store.quads(minter.kg_graph)
+    unmerged: tuple[Quad, ...] = ()
     if decisions.merges:
-        graph = rebuild(reader, replace(decisions, merges=frozenset())).insert
-    features = EntityFeatures.of(graph, decisions.names)
+        unmerged = rebuild(reader, replace(decisions, merges=frozenset())).insert
+    features = EntityFeatures.of(
+        lambda: unmerged or reader.store.quads(minter.kg_graph), decisions.names
+    )
     for mention in decisions.names:
         features.referents[mention].add(minter.entity_of_mention(mention))
     merged = {entity for name, _ in decisions.merges for entity in features.referents[name]}
     targets = {entity for _, name in decisions.merges for entity in features.referents[name]}
     variants = {minter.entity_of_mention(variant) for variant in decisions.bases}
     context = MergeContext(
-        features, nearest, minimum_cosine, text_cosine, frozenset(targets), frozenset(merged)
+        reader, features, nearest, index, minimum_cosine, frozenset(targets), frozenset(merged)
     )
     accepted = []
     proposals = rule.propose(context)
@@ -230,119 +231,6 @@ def _propose_near(context: MergeContext) -> Iterator[Match]:
                 yield proposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
 
 
-# ------------------------------------------------------------------------- Combined evidence
-
-MIN_NAME, MIN_CONFIDENCE = 0.6, 0.6
-"""The least similarity of two names, and the least confidence in a pair, of `DUPLICATES`."""
-_NAME_WEIGHT, _CONTEXT_WEIGHT, _CLASS_WEIGHT = 0.5, 0.3, 0.2
-_MIN_WORD = 0.8
-"""The least similarity of two spellings of a word."""
-_PREFIX = 4
-"""Characters at the start of a word that names with a misspelling have in common."""
-_SHOWN = 3
-"""Shared neighbours that are named as evidence."""
-_TYPES = frozenset(class_.value for class_ in TYPE_CLASSES.values())
-
-
-def _propose_duplicates(context: MergeContext) -> Iterator[Match]:
-    """Entities with similar names and compatible classes, by all that speaks for it.
-
-    The confidence is 0.5 times the similarity of the names, 0.3 times that of the contexts, which
-    is the greater of the overlap of neighbours and the cosine of descriptions, and 0.2 times that
-    of the classes: 1 with a common class of an ontology, else 0.5. The comment is the evidence.
-    """
-    features = context.features
-    for one, other in sorted(_candidates(features)):
-        classes = _class_similarity(features.classes[one], features.classes[other])
-        name, names = _most_similar(features.every_name[one], features.every_name[other])
-        if classes is None or name < MIN_NAME:
-            continue
-        ours, theirs = features.neighbours[one] - {other}, features.neighbours[other] - {one}
-        shared = ours & theirs & features.names.keys()
-        overlap = len(shared) / min(len(ours), len(theirs)) if shared else 0.0
-        cosine = context.text_cosine(features.texts[one], features.texts[other])
-        similar = _CONTEXT_WEIGHT * max(overlap, cosine or 0.0)
-        confidence = round(_NAME_WEIGHT * name + similar + _CLASS_WEIGHT * classes, 4)
-        if confidence < MIN_CONFIDENCE:
-            continue
-        evidence = [f"names '{names[0]}' and '{names[1]}' ({name:.2f})"]
-        if shared:
-            labels = sorted(features.names[each] for each in shared)
-            more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
-            evidence.append(f"shared neighbours {', '.join(labels[:_SHOWN])}{more}")
-        if cosine is not None:
-            evidence.append(f"descriptions ({cosine:.2f})")
-        evidence.append("a common class" if classes == 1.0 else "no common class")
-        target, duplicate = features.merge_order(one, other)
-        match = proposal(target, duplicate, SEMAPV.CompositeMatching, min(1.0, confidence))
-        yield replace(match, comment="; ".join(evidence))
-
-
-def _candidates(features: EntityFeatures) -> set[tuple[str, str]]:
-    """Pairs of entities with names that have a word, or the start of one, in common.
-
-    Words that more than `_MAX_GROUP` entities have are too common to be compared by.
-    """
-    groups: defaultdict[str, set[str]] = defaultdict(set)
-    for entity in features.names:
-        for name in features.every_name[entity]:
-            for word in name.split():
-                groups[word].add(entity)
-                groups[f"{word[:_PREFIX]}*"].add(entity)
-    return {
-        pair
-        for entities in groups.values()
-        if len(entities) <= _MAX_GROUP
-        for pair in combinations(sorted(entities), 2)
-    }
-
-
-def _class_similarity(ours: Set[str], theirs: Set[str]) -> float | None:
-    """1 with a common class of an ontology, 0.5 if nothing speaks against one; else None.
-
-    Different entity types contradict each other, unless one is that of other things.
-    """
-    types = {*(ours & _TYPES), *(theirs & _TYPES)} - {SARAG.MiscEntity.value}
-    own, other = ours - _TYPES, theirs - _TYPES
-    if len(types) > 1 or (own and other and not own & other):
-        return None
-    return 1.0 if own & other else 0.5
-
-
-def _most_similar(ours: Set[str], theirs: Set[str]) -> tuple[float, tuple[str, str]]:
-    """The greatest similarity of two names, in [0, 1], and these names.
-
-    It is the share of characters in words that both have, as the Dice coefficient. Words are the
-    same from a `_MIN_WORD` share of matching characters (Ratcliff and Metzener, "Pattern Matching:
-    The Gestalt Approach", 1988); those with digits only if they are equal.
-    """
-    best = 0.0, ("", "")
-    for one, other in product(sorted(ours), sorted(theirs)):
-        words, others = one.split(), other.split()
-        if _numbers(words) != _numbers(others):
-            continue
-        size = sum(map(len, (*words, *others))) or 1
-        common = 0
-        for word in words:
-            same = next((each for each in others if _is_same_word(word, each)), None)
-            if same is not None:
-                others.remove(same)
-                common += len(word) + len(same)
-        best = max(best, (common / size, (one, other)))
-    return best
-
-
-def _is_same_word(one: str, other: str) -> bool:
-    if one == other:
-        return True
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= _MIN_WORD
-
-
-def _numbers(words: Iterable[str]) -> list[str]:
-    return sorted(word for word in words if any(map(str.isdigit, word)))
-
-
 SAME_WORDS = MergeRule(_propose_same_words)
 INITIALS = MergeRule(_propose_initials)
 NEAR_NAMES = MergeRule(_propose_near)
-DUPLICATES = MergeRule(_propose_duplicates, needs_review=True)

@@ -1,4 +1,4 @@
-"""``sarag merge``, ``split``, ``retype``, ``link`` and ``mappings``: decisions about entities."""
+"""``sarag merge``, ``retype``, ``link`` and ``mappings``: decisions about entities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 Options = dict[str, Any]
-_note_option = click.option("--note", default="", help="Reason for the decision, stored with it.")
+note_option = click.option("--note", default="", help="Reason for the decision, stored with it.")
 
 
 def undo_options(what: str) -> flags.Decorator:
@@ -35,7 +35,7 @@ def undo_options(what: str) -> flags.Decorator:
     )
 
 
-def _review_options(what: str, rules: str) -> flags.Decorator:
+def review_options(what: str, rules: str) -> flags.Decorator:
     """--rule and what is done with its proposals."""
     return flags.together(
         click.option("--rule", metavar="NAME", help=f"Find {what} by a rule: {rules}."),
@@ -69,7 +69,7 @@ def action_of(
     return actions[0]
 
 
-def _check_review(options: Options, action: str) -> None:
+def check_review(options: Options, action: str) -> None:
     """Raise `UsageError` for --dry-run or --review without --rule, and the other way round."""
     used = [name for name in ("dry_run", "review", "unreviewed", "curate") if options.get(name)]
     if used and action != "--rule":
@@ -109,7 +109,7 @@ def _write_review(
 @click.argument("entities", nargs=-1, metavar="[KEEP MERGED]")
 @flags.write_options
 @flags.model_options
-@_review_options("pairs", ", ".join(plugins("merge_rules")))
+@review_options("pairs", ", ".join(plugins("merge_rules")))
 @click.option(
     "--least",
     default=0.9,
@@ -118,7 +118,7 @@ def _write_review(
 )
 @flags.switch("--unreviewed", "With --rule: merge all pairs, without review.")
 @flags.switch("--curate", "With --review: let a language model comment on each pair in the table.")
-@_note_option
+@note_option
 @undo_options("merges and splits")
 def merge(entities: tuple[str, ...], **options: Any) -> int:
     """Declare two entities the same: MERGED becomes KEEP. Each is an IRI or a name.
@@ -134,7 +134,7 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
     action = action_of(
         options, "KEEP and MERGED", is_given=bool(entities), is_complete=len(entities) == 2
     )
-    _check_review(options, action)
+    check_review(options, action)
     if options["curate"] and not (options["review"] or options["dry_run"]):
         raise UsageError(
             "--curate only comments on the pairs: add --review FILE or --dry-run to see them"
@@ -179,54 +179,12 @@ def _show_pairs(pairs: Sequence[Any], options: Options) -> int:
     return emit(options, data, *lines, f"{len(pairs)} would be merged by {options['rule']}")
 
 
-@click.command(epilog="Example:  sarag split Mercury --in planets/mercury.md --as planet")
-@click.argument("name", required=False)
-@flags.write_options
-@click.option("--from", "other", metavar="NAME", help="A name that refers to another entity.")
-@click.option(
-    "--in",
-    "sources",
-    multiple=True,
-    metavar="SOURCE",
-    help="Source in which NAME refers to another entity: a file, a record or an IRI. May be "
-    "repeated.",
-)
-@click.option(
-    "--as", "qualifier", metavar="QUALIFIER", help="Qualifier of that entity, such as planet."
-)
-@_note_option
-@undo_options("merges and splits")
-def split(name: str | None, **options: Any) -> int:
-    """Declare that NAME and another name, or NAME in some sources, are different entities.
-
-    --from separates two names that an alias has joined. --in and --as give NAME an entity of its
-    own in these sources.
-    """
-    other, sources, qualifier = options["other"], options["sources"], options["qualifier"]
-    what = "NAME --from NAME, or NAME --in SOURCE --as QUALIFIER"
-    is_complete = bool(other) != bool(sources and qualifier) and bool(sources) == bool(qualifier)
-    action = action_of(
-        options,
-        what,
-        is_given=bool(name or other or sources or qualifier),
-        is_complete=bool(name) and is_complete,
-    )
-    with flags.open_graph(options) as kg:
-        if action in ("--list", "--undo"):
-            return list_or_undo(kg, "identity", action, options)
-        if other:
-            decision = kg.decisions.keep_apart(str(name), other, note=options["note"])
-        else:
-            decision = kg.decisions.split(str(name), sources, qualifier, note=options["note"])
-        return show_decisions(kg, [decision], options)
-
-
 @click.command(epilog='Example:  sarag retype "Lund University" university')
 @click.argument("names", nargs=-1, metavar="[NAME CLASS...]")
 @flags.write_options
 @flags.model_options
-@_review_options("entities", "class-in-name or by-model")
-@_note_option
+@review_options("entities", "class-in-name or by-model")
+@note_option
 @undo_options("decisions about classes")
 def retype(names: tuple[str, ...], **options: Any) -> int:
     """Decide the classes of the entity NAME: an IRI or a name.
@@ -243,7 +201,7 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
     --accept.
     """
     action = action_of(options, "NAME and CLASS", is_given=bool(names), is_complete=len(names) > 1)
-    _check_review(options, action)
+    check_review(options, action)
     with flags.open_graph(options) as kg:
         if action in ("--list", "--undo"):
             return list_or_undo(kg, "classes", action, options)

@@ -38,7 +38,6 @@ _COMMANDS = {
     "link": ("entity_commands", "link entities to items of an imported graph"),
     "mappings": ("entity_commands", "write the links as an SSSOM table"),
     "merge": ("entity_commands", "declare two entities the same, by hand or by rule"),
-    "split": ("entity_commands", "declare that names refer to different entities"),
     "retype": ("entity_commands", "decide the class of an entity"),
     "serve": ("server_commands", "serve a SPARQL endpoint, search and answers over HTTP"),
     "token": ("server_commands", "make a token for a server"),

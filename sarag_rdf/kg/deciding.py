@@ -113,31 +113,9 @@ class Decisions:
         Raises `UsageError` for a name that no document mentions, and for sources in which it has
         another qualifier.
         """
-        normalized = normalize_name(name)
-        if not normalized or not qualifier.strip() or not sources:
-            raise UsageError("a name, the sources and a qualifier are needed to split a name")
         with self._session.write(create=False) as reader:
-            if not entities_of_name(reader, name):
-                raise UsageError(f"no document mentions '{name}': see sarag stats")
-            iris = {
-                *IndexedSources(reader).resolve([sources] if isinstance(sources, str) else sources)
-            }
-            qualifier = qualifier.strip()
-            for earlier in read_decisions(reader):
-                if earlier.kind != "variant" or earlier.name != normalized:
-                    continue
-                if earlier.qualifier == qualifier:
-                    iris |= {*earlier.sources}
-                    note = note or earlier.note
-                elif not iris.isdisjoint(earlier.sources):
-                    raise UsageError(
-                        f"'{name}' is already '{earlier.qualifier}' in one of these sources: undo "
-                        "that split first"
-                    )
-            decision = Decision(
-                "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)),
-                date=today(), note=note,
-            )  # fmt: skip
+            several = [sources] if isinstance(sources, str) else sources
+            decision = variant_decision(reader, name, several, qualifier, note=note)
             record_decisions(reader, [decision])
         return decision
 
@@ -291,6 +269,42 @@ _COMMANDS: Mapping[Subject, str] = {
     "statements": "quarantine statements",
     "ranks": "contradictions --list",
 }
+
+
+def variant_decision(
+    reader: GraphReader,
+    name: str,
+    sources: Sequence[str],
+    qualifier: str,
+    *,
+    note: str = "",
+    rule: str = "",
+) -> Decision:
+    """The decision that a name refers to another entity in these sources and in those decided so.
+
+    Raises `UsageError`, as `Decisions.split` says.
+    """
+    normalized, qualifier = normalize_name(name), qualifier.strip()
+    if not normalized or not qualifier or not sources:
+        raise UsageError("a name, the sources and a qualifier are needed to split a name")
+    if not entities_of_name(reader, name):
+        raise UsageError(f"no document mentions '{name}': see sarag stats")
+    iris = {*IndexedSources(reader).resolve(sources)}
+    for earlier in read_decisions(reader):
+        if earlier.kind != "variant" or earlier.name != normalized:
+            continue
+        if earlier.qualifier == qualifier:
+            iris |= {*earlier.sources}
+            note = note or earlier.note
+        elif not iris.isdisjoint(earlier.sources):
+            raise UsageError(
+                f"'{name}' is already '{earlier.qualifier}' in one of these sources: undo that "
+                "split first"
+            )
+    return Decision(
+        "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)), rule=rule,
+        date=today(), note=note,
+    )  # fmt: skip
 
 
 def _stating(reader: GraphReader) -> int:

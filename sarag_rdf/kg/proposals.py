@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-
-import numpy as np
 
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
@@ -59,8 +57,10 @@ _NEAREST = 50
 def propose_merges(snapshot: Snapshot, rule: str, least: float) -> list[Match]:
     """Merges that a rule proposes: the subject of a row would be merged into its object."""
     chosen: MergeRule = load("merge_rules", rule)
-    nearest, text_cosine = partial(_nearest, snapshot), partial(_text_cosine, snapshot)
-    rows = propose(snapshot.own, chosen, nearest, least, text_cosine)
+    nearest = partial(_nearest, snapshot)
+    rows = propose(
+        snapshot.own, chosen, nearest, lambda kind: snapshot.view.vectors.index(kind), least
+    )
     labels = entity_labels(select_parts(snapshot.own), {iri for row in rows for iri in row.pair})
     return [
         replace(
@@ -103,19 +103,6 @@ def _nearest(snapshot: Snapshot, entity: str, least: float) -> list[tuple[str, f
     while len(nearest := index.nearest(vector, k)) == k and nearest[-1][1] >= least:
         k *= 4
     return [(other, cosine) for other, cosine in nearest if other != entity and cosine >= least]
-
-
-def _text_cosine(snapshot: Snapshot, ours: Set[str], theirs: Set[str]) -> float | None:
-    """The cosine of the mean vectors of two sets of descriptions; None without one in each."""
-    index = snapshot.view.vectors.index("description")
-    means = []
-    for texts in (ours, theirs):
-        rows = [row for iri in sorted(texts) if (row := find(index.iris, iri)) >= 0]
-        if not rows:
-            return None
-        mean = index.vectors(np.array(rows)).mean(axis=0)
-        means.append(mean / (np.linalg.norm(mean) or 1.0))
-    return float(means[0] @ means[1])
 
 
 def _members(

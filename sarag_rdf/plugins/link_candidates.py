@@ -1,12 +1,14 @@
 """The linker ``names``: items of another graph with the name of an entity, or a similar one.
 
-Each candidate has a score in [0, 1], of the names, the kinds and the descriptions of both.
+Each candidate has a score in [0, 1], of the names, the kinds, the descriptions and the neighbours
+of both.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -24,6 +26,8 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
 
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
+NEIGHBOUR_WEIGHT = 0.4
+"""That of the neighbours, if both have some; the others then share the rest."""
 ALIAS_SCORE, SIMILAR_FACTOR = 0.95, 0.9
 UNKNOWN_SCORE = 0.5
 TOOL = "sarag link"
@@ -110,7 +114,10 @@ class _Search:
         if self.options.near != "none" and not self.options.by_name:
             names |= self._similar_names(names)
         texts = self._text_cosines(list(names))
-        scored = (self._score(pair, names[pair], texts.get(pair)) for pair in names)
+        shares = self._neighbour_shares(list(names))
+        scored = (
+            self._score(pair, names[pair], texts.get(pair), shares.get(pair)) for pair in names
+        )
         selected = [m for m in scored if (m.confidence or 0) >= self.options.min_confidence]
         return _select_best(selected, self.options.per_entity)
 
@@ -163,26 +170,55 @@ class _Search:
         cosines = np.einsum("ij,ij->i", left, right)
         return {pair: max(0.0, min(1.0, float(c))) for pair, c in zip(both, cosines, strict=True)}
 
-    def _score(self, pair: IriPair, names: NameMatch, text: float | None) -> Match:
-        """The candidate of a pair; `text` is the cosine of the descriptions, if both have one."""
+    def _neighbour_shares(self, pairs: list[IriPair]) -> dict[IriPair, float]:
+        """How much of the neighbours of an entity the item has, for pairs where both have some.
+
+        Neighbours are compared by name. A name counts by its rarity among the neighbours of the
+        items: log(1 + items / items with it).
+        """
+        here = neighbour_names(self.own, {entity for entity, _ in pairs})
+        there = neighbour_names(self.target, {item for _, item in pairs}) if here else {}
+        counts = Counter(name for names in there.values() for name in names)
+
+        def weight(names: Iterable[str]) -> float:
+            return sum(math.log(1 + len(there) / (counts[name] or 1)) for name in sorted(names))
+
+        return {
+            (entity, item): weight(here[entity] & there[item]) / weight(here[entity])
+            for entity, item in pairs
+            if entity in here and item in there
+        }
+
+    def _score(
+        self, pair: IriPair, names: NameMatch, text: float | None, share: float | None
+    ) -> Match:
+        """The candidate of a pair.
+
+        `text` is the cosine of the descriptions, `share` that of common neighbours, if both sides
+        have some.
+        """
         entity, item = pair
         here, there = self.entities.kinds.get(entity), self.items.kinds.get(item)
         kinds = UNKNOWN_SCORE if not here or not there else float(bool(here & there))
         text_score = UNKNOWN_SCORE if text is None else text
         score = NAME_WEIGHT * names.score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text_score
+        if share is not None:
+            score += NEIGHBOUR_WEIGHT * (share - score)
         kind = "unknown" if kinds == UNKNOWN_SCORE else "same" if kinds else "different"
         texts = "unknown" if text is None else f"{text:.2f}"
+        neighbours = "" if share is None else f", neighbours {share:.2f}"
+        is_composite = text is not None or share is not None
         return Match(
             entity,
             EXACT,
             item,
-            _JUSTIFICATIONS[names.how] if text is None else SEMAPV.CompositeMatching.value,
+            SEMAPV.CompositeMatching.value if is_composite else _JUSTIFICATIONS[names.how],
             round(score, 4),
             self.entities.labels[entity],
             self.items.labels[item],
             TOOL,
             self.options.date,
-            f"names {names.score:.2f}, kinds {kind}, texts {texts}",
+            f"names {names.score:.2f}, kinds {kind}, texts {texts}{neighbours}",
             similarity=round(names.similarity, 4),
             measure=_MEASURES[names.how],
         )
@@ -284,24 +320,26 @@ def index_entities_named(
     return _build_index(reader, labels)
 
 
-def _build_index(reader: GraphReader, labels: dict[str, str]) -> EntityIndex:
-    by_name: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-    for entity, name, *_ in reader.rows_for("entity-names", labels):
-        by_name[normalize_name(name.value)].setdefault(entity.value, False)
+def _build_index(reader: GraphReader, labels: Mapping[str, str]) -> EntityIndex:
+    """The index of these entities and their labels, without values such as dates."""
+    preferred = [*reader.rows_for("entity-labels", labels)]
     classes: defaultdict[str, set[str]] = defaultdict(set)
-    for entity, name, class_ in reader.rows_for("entity-labels", labels):
-        by_name[normalize_name(name.value)][entity.value] = True
+    for entity, _, class_ in preferred:
         if class_ is not None:
             classes[entity.value].add(class_.value)
-    for iri, label in labels.items():
-        by_name[normalize_name(label)][iri] = True
     known = _kinds()
-    kinds = {
-        iri: frozenset(known[c] for c in result if c in known) for iri, result in classes.items()
+    kinds = {iri: frozenset(known[c] for c in own if c in known) for iri, own in classes.items()}
+    things = {
+        iri: label for iri, label in labels.items() if not kinds.get(iri, frozenset()) & VALUE_TYPES
     }
-    for iri in [iri for iri, kind in kinds.items() if kind & VALUE_TYPES]:
-        labels.pop(iri, None)
-    return EntityIndex(labels, dict(by_name), kinds)
+    by_name: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for entity, name, *_ in reader.rows_for("entity-names", things):
+        by_name[normalize_name(name.value)].setdefault(entity.value, False)
+    named = [*((row[0].value, row[1].value) for row in preferred), *things.items()]
+    for iri, label in named:
+        if iri in things:
+            by_name[normalize_name(label)][iri] = True
+    return EntityIndex(things, dict(by_name), kinds)
 
 
 @cache
@@ -327,3 +365,19 @@ def descriptions(
         if normalize_name(text.value) not in name_set:
             result[entity.value].add(text.value)
     return {iri: " ".join(sorted(several)[:MAX_DESCRIPTIONS]) for iri, several in result.items()}
+
+
+def neighbour_names(reader: GraphReader, entities: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Entity -> the normalised names of its neighbours, and its literals that are numbers."""
+    requested = sorted(set(entities))
+    pairs = [(e.value, other.value) for e, other in reader.rows_for("neighbours", requested)]
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for neighbour, name, *_ in reader.rows_for("entity-names", {other for _, other in pairs}):
+        names[neighbour.value].add(normalize_name(name.value))
+    result: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, neighbour in pairs:
+        result[entity] |= names[neighbour]
+    for entity, text in reader.imported.rows_for("document-values", requested):
+        last = text.value.rstrip(".").rpartition(" ")[2]
+        result[entity.value] |= {last} if last.isdecimal() else set()
+    return {entity: frozenset(several) for entity, several in result.items() if several}

@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.base.types import Source
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.base.vocab import OWL, PROV, SEMAPV, SKOS
 from sarag_rdf.building.link_records import EXACT, SAME_AS, read_table, review_table, write_table
 from sarag_rdf.graph.graph_reader import GraphReader
@@ -558,3 +558,43 @@ def test_items_of_an_endpoint(folder: Path, tmp_path: Path, sarag: Sarag, server
         assert kg.links.accept(review, elsewhere=True).added == 1
         assert "exactMatch" in kg.links.mappings()
         assert kg.search("Where is Ulm?").documents
+
+
+def test_neighbours_tell_apart_items_of_one_name_and_values_are_no_entities(
+    tmp_path: Path,
+) -> None:
+    films = tmp_path / "films.ttl"
+    films.write_text(
+        """@prefix f: <https://films.example.org/> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        f:old rdfs:label "Orbis" ; f:year "1941" ; f:directedBy f:ada .
+        f:new rdfs:label "Orbis" ; f:year "1999" ; f:directedBy f:boris .
+        f:other rdfs:label "1941" ; f:year "1979" .
+        f:ada rdfs:label "Ada" . f:boris rdfs:label "Boris" .""",
+        "utf-8",
+    )
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source("Orbis opened.", "", "a.txt")], extractor=Directed())
+        kg.import_graph(films, "rdf", name="films")
+        found = {match.object: match for match in kg.links.candidates("films", min_confidence=0.4)}
+    old, new = (found[f"https://films.example.org/{name}"] for name in ("old", "new"))
+    assert (old.predicate, new.predicate) == (EXACT, NO_MAPPING)
+    assert old.comment.endswith("neighbours 1.00")
+    assert "another item fits better" in new.comment
+    assert new.comment.endswith("neighbours 0.00")
+    assert (old.confidence, new.confidence) == (0.88, 0.48)
+    assert "https://films.example.org/other" not in found
+
+
+class Directed:
+    """A film with its director, and its year, which is also the name of a film."""
+
+    method = Method("directed", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        for document in documents:
+            mentions = Mention("Orbis", "misc"), Mention("Ada", "person"), Mention("1941", "time")
+            ends = (("directed by", "Ada"), ("of", "1941"))
+            yield Extraction(
+                mentions, tuple(Relation("Orbis", p, o, document.text) for p, o in ends)
+            )

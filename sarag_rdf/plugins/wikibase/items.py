@@ -12,8 +12,7 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter, local_name
-from sarag_rdf.base.types import VALUE_TYPES
-from sarag_rdf.base.vocab import OWL, RDFS, TYPE_CLASSES, WIKIBASE, iri
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG, WIKIBASE, iri
 from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
@@ -34,7 +33,6 @@ from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabula
 
 SolutionRow = tuple[Any, ...]
 _RANKS = {WIKIBASE.PreferredRank: "preferred", WIKIBASE.DeprecatedRank: "deprecated"}
-_VALUE_CLASSES = frozenset(TYPE_CLASSES[type_] for type_ in VALUE_TYPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +80,12 @@ class ExportContents:
 def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     """Collect the contents of an export, with phrases of at least `typed` statements (0: none)."""
     contents = ExportContents()
-    entities = {iri(row[0]) for row in reader.rows("entity-texts")}
-    values = set()
-    for entity, _, class_ in reader.rows_for("entity-labels", entities):
-        if class_ in _VALUE_CLASSES:
-            values.add(iri(entity))
-        elif class_ is not None:
+    rows = reader.select_provenance_for("instances", [SARAG.Value.value])
+    values = {iri(row[1]) for row in rows}
+    entities = {iri(row[0]) for row in reader.rows("entity-texts")} - values
+    for _, _, class_ in reader.rows_for("entity-labels", entities):
+        if class_ is not None:
             contents.classes.add(iri(class_))
-    entities -= values
     cited, objects, in_words = set(), set(), []
     for row in reader.rows_for("statements", entities):
         _, entity, object_, property_, phrase, _, _, document = row
