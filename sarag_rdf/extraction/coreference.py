@@ -133,9 +133,8 @@ def resolve_coreference(
     type_ = clusters[topic].type if types[topic_key] == "misc" else types[topic_key]
     is_thing = type_ == "person" and _is_neuter(doc)
     clusters[topic] = replace(clusters[topic], type="misc" if is_thing else type_)
-    pronouns = dict.fromkeys(_pronouns(doc, resolved, clusters[topic]), topic)
+    pronouns = dict.fromkeys(_pronouns(doc, resolved, clusters[topic], clusters), topic)
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
-    pronouns |= dict.fromkeys(_objects(doc, named | pronouns, clusters[topic], pronouns), topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
     nouns = _definite_nouns(doc, named | pronouns, clusters[topic], words)
     return CoreferenceResult(topic, clusters, resolved, pronouns | dict.fromkeys(nouns, topic))
@@ -292,54 +291,45 @@ def _is_neuter(doc: Doc) -> bool:
 
 
 def _pronouns(
-    doc: Doc, mention_spans: tuple[MentionSpan, ...], topic: CoreferenceCluster
+    doc: Doc,
+    mention_spans: tuple[MentionSpan, ...],
+    topic: CoreferenceCluster,
+    clusters: Mapping[str, CoreferenceCluster],
 ) -> Iterator[int]:
     """Yield the pronouns that refer to the topic.
 
     "He" and "she" refer only to a person, whose gender is that of the first such pronoun; "it" and
-    "they" refer to other entities. A pronoun is not resolved if the last subject before it is
-    another entity that it could refer to.
+    "they" refer to other entities. A subject or possessive is not resolved if after the last
+    mention of the topic another entity that it could refer to is a subject. "Him", "her" and "it"
+    as objects refer to the topic if it is the last subject before their clause, and the subject of
+    the clause is another one.
     """
     is_person = topic.type == "person"
-    subjects = {
-        s.root(doc).i: s.name
-        for s in mention_spans
-        if s.root(doc).dep_ in SUBJECTS and (s.type == "person") == is_person
-    }
-    gender = ""
+    gender = "" if is_person else "it"
+    named = {i: s.name for s in mention_spans for i in range(s.begin, s.end)}
+    roots = {s.root(doc).i for s in mention_spans}
+    subjects: dict[int, str] = {}
     last = topic.name
     for token in doc:
-        last = subjects.get(token.i, last)
         word = token.lower_
-        if token.dep_ not in (*SUBJECTS, "poss") or word not in _GENDER.keys() | _NEUTER:
-            continue
-        if is_person and word in _GENDER:
-            gender = gender or _GENDER[word]
-        fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
-        if fits and last == topic.name:
-            yield token.i
-
-
-def _objects(
-    doc: Doc, names: Mapping[int, str], topic: CoreferenceCluster, pronouns: Iterable[int]
-) -> Iterator[int]:
-    """Yield "him", "her" and "it" as objects that refer to the topic.
-
-    The topic must be the last subject before the clause, and the subject of the clause another one.
-    """
-    genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
-    gender = "".join(genders) if topic.type == "person" else "it"
-    form = {"he": "him", "she": "her", "it": "it"}.get(gender)
-    for token in doc:
-        if token.lower_ != form or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
-            continue
-        own = [child for child in token.head.children if child.dep_ in SUBJECTS]
-        before = [
-            other
-            for other in doc[: own[0].left_edge.i if own else 0]
-            if other.dep_ in SUBJECTS and other.tag_ not in ("WDT", "WP")
-        ]
-        if own and before and names.get(own[0].i) != topic.name == names.get(before[-1].i):
+        name = named.get(token.i, "")
+        is_other = name and token.i in roots and token.dep_ in SUBJECTS
+        if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
+            last = name
+        elif token.dep_ in (*SUBJECTS, "poss") and word in _GENDER.keys() | _NEUTER:
+            if is_person and word in _GENDER:
+                gender = gender or _GENDER[word]
+            fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
+            name = topic.name if fits and last == topic.name else ""
+        elif token.dep_ in _OBJECTS and word == _OBJECT_FORMS.get(gender):
+            own = next((c for c in token.head.children if c.dep_ in SUBJECTS), None)
+            begin = own.left_edge.i if own and token.head.pos_ == "VERB" else 0
+            before = next((n for i, n in reversed(subjects.items()) if i < begin), "")
+            if own and before == topic.name != subjects.get(own.i):
+                name = last = topic.name
+        if token.dep_ in SUBJECTS and token.tag_ not in ("WDT", "WP"):
+            subjects[token.i] = name
+        if name == topic.name and token.i not in named:
             yield token.i
 
 
@@ -369,6 +359,7 @@ def _definite_nouns(
 
 
 _OBJECTS = ("dobj", "dative")
+_OBJECT_FORMS = {"he": "him", "she": "her", "it": "it"}
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
 _KNOWN_AS = re.compile(
     r"\s*(?:\([^()]*\))?[\s,(]*(?:(?:is|was|are|were) )?(?:"

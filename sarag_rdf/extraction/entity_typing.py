@@ -68,6 +68,8 @@ def type_evidence(
             return TypeEvidence("geopolitical", PLACED)
         if label_type == "person" and _before(span).lower_ == "the":  # persons have no article
             return TypeEvidence("misc")
+    if label_type == "adjective" and _is_noun(span):
+        return TypeEvidence("misc")
     is_institution = label_type == "geopolitical" or (label_type == "organization" and is_single)
     if is_institution and _before(span).tag_ == "PRP$":
         return TypeEvidence("misc", WORDS)  # "his Principia"
@@ -181,6 +183,13 @@ def _follows_rank(span: Span) -> bool:
 def _before(span: Span) -> Token:
     """The token before a span, or its first."""
     return span.doc[max(span.start - 1, 0)]
+
+
+def _is_noun(span: Span) -> bool:
+    """Whether a word is a singular proper noun without an article, and modifies none."""
+    root = span.root
+    is_modifier = root.dep_ in ("amod", "compound", "nmod", "poss")
+    return root.tag_ == "NNP" and not is_modifier and not any(c.dep_ == "det" for c in root.lefts)
 
 
 def _is_placed(span: Span, type_: EntityType) -> bool:
