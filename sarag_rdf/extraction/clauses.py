@@ -370,7 +370,7 @@ class _Walk:
         for token in (noun, *noun.conjuncts) if noun.dep_ != "conj" else (noun,):
             span = self._span(token)
             if token.i in self._coreference.pronouns:
-                names.append(self._coreference.pronouns[token.i])
+                names.extend(self._coreference.pronouns[token.i])
             elif span is not None:
                 names.extend((span.name, *self._larger_places(token)))
             else:

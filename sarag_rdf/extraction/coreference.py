@@ -43,13 +43,13 @@ class CoreferenceResult:
 
     `topic` is the name of the entity that the document is about: its title, else the first name,
     else empty. `mention_spans` have the names of their clusters; `pronouns` maps token indices to
-    such names.
+    one or two such names.
     """
 
     topic: str
     clusters: dict[str, CoreferenceCluster]
     mention_spans: tuple[MentionSpan, ...]
-    pronouns: dict[int, str] = field(default_factory=dict)
+    pronouns: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 class _NameLinks:
@@ -133,11 +133,15 @@ def resolve_coreference(
     type_ = clusters[topic].type if types[topic_key] == "misc" else types[topic_key]
     is_thing = type_ == "person" and _is_neuter(doc)
     clusters[topic] = replace(clusters[topic], type="misc" if is_thing else type_)
-    pronouns = dict.fromkeys(_pronouns(doc, resolved, clusters[topic], clusters), topic)
+    pronouns = [*_pronouns(doc, resolved, clusters[topic], clusters)]
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
+    named |= dict.fromkeys(pronouns, topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
-    nouns = _definite_nouns(doc, named | pronouns, clusters[topic], words)
-    return CoreferenceResult(topic, clusters, resolved, pronouns | dict.fromkeys(nouns, topic))
+    pronouns += _definite_nouns(doc, named, clusters[topic], words)
+    pairs = _pairs(doc, named, clusters[topic], clusters)
+    return CoreferenceResult(
+        topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | dict(pairs)
+    )
 
 
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
@@ -305,7 +309,9 @@ def _pronouns(
     the clause is another one.
     """
     is_person = topic.type == "person"
-    gender = "" if is_person else "it"
+    places = (*SUBJECTS, "poss")
+    genders = (_GENDER[t.lower_] for t in doc if t.lower_ in _GENDER and t.dep_ in places)
+    gender = next(genders, "") if is_person else "it"
     named = {i: s.name for s in mention_spans for i in range(s.begin, s.end)}
     roots = {s.root(doc).i for s in mention_spans}
     subjects: dict[int, str] = {}
@@ -316,9 +322,7 @@ def _pronouns(
         is_other = name and token.i in roots and token.dep_ in SUBJECTS
         if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
             last = name
-        elif token.dep_ in (*SUBJECTS, "poss") and word in _GENDER.keys() | _NEUTER:
-            if is_person and word in _GENDER:
-                gender = gender or _GENDER[word]
+        elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:
             fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
             name = topic.name if fits and last == topic.name else ""
         elif token.dep_ in _OBJECTS and word == _OBJECT_FORMS.get(gender):
@@ -356,6 +360,26 @@ def _definite_nouns(
         is_definite = is_alone and [child.lower_ for child in token.lefts] == ["the"]
         if is_definite and token.lower_ in kinds and token.lower_ not in others:
             yield token.i
+
+
+def _pairs(
+    doc: Doc,
+    names: Mapping[int, str],
+    topic: CoreferenceCluster,
+    clusters: Mapping[str, CoreferenceCluster],
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield "they" and "the couple" with the topic and another person: "He met X. They shared"."""
+    other = ""
+    for token in doc:
+        name = names.get(token.i, "")
+        if token.dep_ in SUBJECTS and token.lower_ in ("they", "couple"):
+            if other and topic.type == "person":
+                yield token.i, (topic.name, other)
+        elif token.dep_ in SUBJECTS and token.tag_ in ("NNS", "NNPS"):
+            other = ""
+        elif token.dep_ == "dobj" and name != topic.name and clusters.get(name, topic).type == "person":
+            subjects = (names.get(c.i) for c in token.head.children if c.dep_ in SUBJECTS)
+            other = name if name and topic.name in subjects else other
 
 
 _OBJECTS = ("dobj", "dative")
