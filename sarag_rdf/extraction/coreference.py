@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc
@@ -15,7 +15,6 @@ from sarag_rdf.extraction.entity_typing import WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.names import english, strip_disambiguation, type_of_noun
 
-_LIFE = re.compile(r"[^().]{0,20}\([^()]*(?:\bborn\b|\d{4} ?[-\u2013\u2014] ?[^()]*\d{4})[^()]*\)")
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LEGAL_FORMS = frozenset(
     {"inc", "corp", "corporation", "ltd", "limited", "company", "co", "plc", "llc", "gmbh", "ag"}
@@ -81,7 +80,7 @@ def resolve_coreference(
     """Cluster the names of one document by entity, and resolve pronouns for its topic."""
     topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
-    types = _types(doc, mention_spans)
+    types = _types(mention_spans)
     types.setdefault(topic_key, "misc")
     aliases = list(find_aliases(doc, mention_spans, types))
     aliases += (
@@ -89,8 +88,6 @@ def resolve_coreference(
         for s in mention_spans
         if _is_other_name(doc, s)
     )
-    if _is_topic_gendered(doc, mention_spans, types, topic_key, aliases):
-        types[topic_key] = "person"
 
     links = _NameLinks(topic_key)
     for alias in aliases:
@@ -182,33 +179,12 @@ def _global_aliases(
     }
 
 
-def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
-    """The majority type of each name; a first name followed by dates of life is a person."""
+def _types(mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
+    """The majority type of each name."""
     votes: dict[str, Counter[EntityType]] = {}
     for mention_span in mention_spans:
         _vote(votes.setdefault(mention_span.key, Counter()), mention_span)
-    types = {key: _majority_type(counter) for key, counter in votes.items()}
-    first = next((s for s in mention_spans if not s.is_date), None)
-    if first and _LIFE.match(text_after(doc, first)):
-        types[first.key] = "person"
-    return types
-
-
-def _is_topic_gendered(
-    doc: Doc,
-    mention_spans: list[MentionSpan],
-    types: dict[str, EntityType],
-    topic_key: str,
-    aliases: list[DefinedAlias],
-) -> bool:
-    """Whether the topic is a subject before the first "he" or "she", and the only person."""
-    pairs = [{normalize_name(alias.name), normalize_name(alias.alias)} for alias in aliases]
-    keys = {topic_key}.union(*(pair for pair in pairs if topic_key in pair))
-    pronoun = next((t.i for t in doc if t.lower_ in _GENDER and t.dep_ in SUBJECTS), 0)
-    before = [s for s in mention_spans if s.end <= pronoun]
-    return any(s.key in keys and s.root(doc).dep_ in SUBJECTS for s in before) and all(
-        s.key in keys or types[s.key] != "person" for s in before
-    )
+    return {key: _majority_type(counter) for key, counter in votes.items()}
 
 
 def _vote(votes: Counter[EntityType], mention_span: MentionSpan) -> None:
@@ -344,8 +320,6 @@ def _definite_nouns(
 
     The noun must have no other modifier, and must not be among the words of `others` names.
     """
-    if topic.type == "person":
-        return
     kinds = {strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
     for token in doc:
         is_subject = token.dep_ in SUBJECTS and names.get(token.i) == topic.name
@@ -369,6 +343,7 @@ def _pairs(
     clusters: Mapping[str, CoreferenceCluster],
 ) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield "they" and "the couple" with the topic and another person: "He met X. They shared"."""
+    people = {name for name, c in clusters.items() if c.type == "person"} - {topic.name}
     other = ""
     for token in doc:
         name = names.get(token.i, "")
@@ -377,9 +352,9 @@ def _pairs(
                 yield token.i, (topic.name, other)
         elif token.dep_ in SUBJECTS and token.tag_ in ("NNS", "NNPS"):
             other = ""
-        elif token.dep_ == "dobj" and name != topic.name and clusters.get(name, topic).type == "person":
+        elif token.dep_ == "dobj" and name in people:
             subjects = (names.get(c.i) for c in token.head.children if c.dep_ in SUBJECTS)
-            other = name if name and topic.name in subjects else other
+            other = name if topic.name in subjects else other
 
 
 _OBJECTS = ("dobj", "dative")
@@ -415,8 +390,6 @@ def find_aliases(
     """Yield acronyms in brackets, names after "also known as", and birth names."""
     by_begin = {s.begin: s for s in mention_spans}
     for left in mention_spans:
-        if left.is_date:
-            continue
         type_ = types[left.key]
         following = text_after(doc, left)
         if (match := _ACRONYM.match(following)) and _abbreviates(match[1], left.name, type_):

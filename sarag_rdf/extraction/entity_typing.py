@@ -19,14 +19,11 @@ from sarag_rdf.extraction.names import FIRST_NAMES, english, strip_disambiguatio
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
 
-_BE = frozenset({"is", "was", "are", "were"})
 _SUBJECTS = ("nsubj", "nsubjpass")
 _RANKS = english("mentions", "ranks")
 _PLACED = english("mentions", "placed")
 _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
-_NOT_PLACING = english("mentions", "not_placing")
-_NOT_APPOSED = english("mentions", "not_apposed")
 _NOT_KINDS = english("mentions", "not_kinds")
 _BODIES = english("mentions", "bodies")
 _DEMONYMS = english("mentions", "demonyms")
@@ -58,8 +55,6 @@ def type_evidence(
         type_ = type_of_noun(noun) or "misc"
         is_owner = type_ == "organization" and words == "person"  # "the publisher Anna Reed"
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
-    if _before(span).is_quote:
-        return TypeEvidence("misc", WORDS)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
     is_single = len(span) == 1
@@ -124,7 +119,7 @@ def _noun_before(span: Span) -> str:
     noun, root = span.doc[span.start - 1], span.root
     is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
     is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
-    return noun.text if is_kind(noun, _NOT_APPOSED) and not is_clause else ""
+    return noun.text if is_kind(noun) and not is_clause else ""
 
 
 def _noun_of(span: Span) -> str:
@@ -160,8 +155,6 @@ def _predicate(span: Span) -> str:
     """The noun after or before "is": "X is a film", "his first film was X"."""
     root = span.root
     verb = root.head
-    if verb.lower_ not in _BE:
-        return ""
     if root.dep_ in _SUBJECTS:
         nouns = (child for child in verb.children if child.dep_ == "attr")
     elif root.dep_ == "attr" and root.i > verb.i:
@@ -203,7 +196,7 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
     word, head = preposition.lower_, preposition.head
     heads = {head.lower_, *(ancestor.lower_ for ancestor in head.ancestors)}
     if word in _PLACING or (word == "from" and type_ == "adjective"):
-        return heads.isdisjoint(_NOT_PLACING)
+        return True
     if word == ",":  # "King's College, Oxford"
         return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
     return word == "at" and (type_ == "person" or not heads.isdisjoint(_LOCATED))
