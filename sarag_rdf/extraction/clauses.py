@@ -247,9 +247,6 @@ class _Walk:
         else:
             kinds.append(noun)
             names = [inner.name for _, inner in self._appositions(noun)]
-            if not names and noun.dep_ in SUBJECTS:
-                predicates = [child for child in noun.head.children if child.dep_ == "attr"]
-                names = [name for predicate in predicates for name in self._names(predicate)]
         kind = " ".join(token.text for token in kinds)
         words: Words = (Word("has"),)
         if kinds:

@@ -38,13 +38,11 @@ class TypeEvidence:
     noun: str = ""
 
 
-def type_evidence(
-    span: Span, label_type: EntityType, *, is_label: bool, is_technical: bool
-) -> TypeEvidence:
+def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> TypeEvidence:
     """The strongest evidence where a name stands.
 
-    `label_type` is the type of its label; without `is_label` the span has none. In a technical
-    text, labels of single words count only after prepositions: they are mostly software.
+    `label_type` is the type of its label, "misc" without one. In a technical text, labels of single
+    words count only after prepositions: they are mostly software.
     """
     if len(span) == 1 and span.text in _DEMONYMS:
         return TypeEvidence("adjective", STATED)
@@ -65,16 +63,13 @@ def type_evidence(
             return TypeEvidence("misc")
     if label_type == "adjective" and _is_noun(span):
         return TypeEvidence("misc")
-    is_institution = label_type == "geopolitical" or (label_type == "organization" and is_single)
-    if is_institution and _before(span).tag_ == "PRP$":
+    if label_type == "geopolitical" and _before(span).tag_ == "PRP$":
         return TypeEvidence("misc", WORDS)  # "his Principia"
     if is_technical and is_single and not _is_supported(span, label_type):
         return TypeEvidence("misc")
-    is_full_name = label_type == "person" and len(span) > 1
-    if words and not (is_full_name and words != "misc" and span[0].text in FIRST_NAMES):
+    if words:
         return TypeEvidence(words, WORDS)
-    weight = NAMED if is_label and label_type != "misc" else 0
-    return TypeEvidence(label_type, weight)
+    return TypeEvidence(label_type, NAMED if label_type != "misc" else 0)
 
 
 def type_of_title(title: str) -> TypeEvidence | None:

@@ -158,7 +158,7 @@ def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidenc
     """The evidence for the type where the span stands."""
     type_ = TYPES.get(ner_label, "misc")
     is_technical = has_other_text(span.doc)
-    evidence = type_evidence(span, type_, is_label=ner_label in TYPES, is_technical=is_technical)
+    evidence = type_evidence(span, type_, is_technical=is_technical)
     if label == _TITLE:
         if stated := type_of_title(title):
             return stated

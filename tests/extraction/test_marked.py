@@ -26,7 +26,8 @@ COMMON = "https://w3id.org/sarag/common#"
 class Score:
     """Shares in [0, 1]: of the names, and of the types and classes of the names that are right.
 
-    `statements` is the share of the marked typed statements that are found.
+    `statements` is the share of the marked typed statements that are found; one that the text does
+    not say ("unstated") counts as a marked one that is missing.
     """
 
     precision: float
@@ -107,8 +108,10 @@ def measured(extractor: SpacyExtractor, kind: str) -> tuple[Score, list[str]]:
                     wrong.append(f"{item['title']}: {name}: {mention.classes}, not {class_[0]}")
         statements = {statement_of(r) for r in extraction.relations if r.predicate}
         missing = set(item.get("statements", ())) - statements
+        beyond = set(item.get("unstated", ())) & statements
         wrong += [f"{item['title']}: not stated: {line}" for line in sorted(missing)]
-        to_state += len(item.get("statements", ()))
+        wrong += [f"{item['title']}: stated: {line}" for line in sorted(beyond)]
+        to_state += len(item.get("statements", ())) + len(beyond)
         stated += len(item.get("statements", ())) - len(missing)
     score = Score(
         right / found,
