@@ -170,10 +170,6 @@ class _Walk:
                 for noun in (child, *child.conjuncts) if not names else ():
                     yield from self._noun_arguments(noun, words)
                 yield from self._below(child, words + direct)
-            elif child.dep_ == "acomp":
-                complement = (*words, Word(child.lower_))
-                yield from self._values(child, complement)
-                yield from self._below(child, complement)
             elif child.dep_ in ("npadvmod", "pobj"):
                 for name in self._names(child):
                     yield words + direct, Argument(name), child.i
@@ -194,8 +190,6 @@ class _Walk:
                         yield from self._noun_arguments(noun, words)
                     if depth < _MAX_NOUNS:
                         yield from self._below(child, words + _noun(child), depth + 1)
-                elif child.pos_ == "VERB" and depth < _MAX_NOUNS:
-                    yield from self._arguments(child, (*words, Word(child.lower_)))
 
     def _below(self, noun: Token, words: Words, depth: int = 0) -> Iterator[Located]:
         """The arguments of the prepositions and possessives of a noun."""
@@ -233,24 +227,12 @@ class _Walk:
                     begin -= 1
 
     def _values(self, head: Token, words: Words) -> Iterator[Located]:
-        """Numbers with their units: "atomic number 72", "161 metres high"."""
+        """Numbers: "atomic number 72"."""
         for token in (head, *head.children):
-            if self._span(token):
-                continue
-            if token.dep_ == "npadvmod" and head.dep_ == "acomp":
-                span = head.doc[token.left_edge.i : token.i + 1]
-                first = next((other.i for other in span if other.like_num), token.i)
-                text = head.doc[first : token.i + 1].text
-                value, named = parse_value(text, "quantity"), words
-            elif token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
-                text = token.text
-                value, named = parse_value(text, "number"), words
-                if token is not head:
-                    named = words + _noun(head)
-            else:
-                continue
-            if value is not None:
-                yield named, Argument(text, "value", value=value), token.i
+            if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
+                named = words if token is head else words + _noun(head)
+                if value := parse_value(token.text, "number"):
+                    yield named, Argument(token.text, "value", value=value), token.i
 
     def _possessive(self, owner: Token) -> Iterator[Clause]:
         """As in "Poland's capital Warsaw" and "his wife, Mary": has the capital, has the wife."""
@@ -265,9 +247,6 @@ class _Walk:
         else:
             kinds.append(noun)
             names = [inner.name for _, inner in self._appositions(noun)]
-            if not names and noun.dep_ in SUBJECTS:
-                predicates = [child for child in noun.head.children if child.dep_ == "attr"]
-                names = [name for predicate in predicates for name in self._names(predicate)]
         kind = " ".join(token.text for token in kinds)
         words: Words = (Word("has"),)
         if kinds:
@@ -289,9 +268,6 @@ class _Walk:
         is_ = Word("is")
         if inner is None:
             for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
-                following = noun.doc[each.i + 1 : each.i + 2]
-                if each.pos_ != "NOUN" or any(self._span(token) for token in following):
-                    continue
                 arguments = [*self._noun_arguments(each, (is_,))]
                 arguments += self._below(each, (is_, *_noun(each)))
                 for words, argument, token in arguments:
@@ -370,7 +346,7 @@ class _Walk:
         for token in (noun, *noun.conjuncts) if noun.dep_ != "conj" else (noun,):
             span = self._span(token)
             if token.i in self._coreference.pronouns:
-                names.append(self._coreference.pronouns[token.i])
+                names.extend(self._coreference.pronouns[token.i])
             elif span is not None:
                 names.extend((span.name, *self._larger_places(token)))
             else:
@@ -416,9 +392,6 @@ class _Walk:
         if verb.dep_ not in ("acl", "relcl"):
             return False
         head = verb.head
-        names = [self._span(token) for token in verb.doc[head.i + 1 : verb.left_edge.i]]
-        if verb.dep_ == "acl" and any(n and n is not self._span(head) for n in names):
-            return True
         if head.dep_ != "pobj":
             return False
         between = verb.doc[head.i + 1 : verb.i]

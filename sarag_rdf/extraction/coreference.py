@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc
@@ -15,7 +15,6 @@ from sarag_rdf.extraction.entity_typing import WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.names import english, strip_disambiguation, type_of_noun
 
-_LIFE = re.compile(r"[^().]{0,20}\([^()]*(?:\bborn\b|\d{4} ?[-\u2013\u2014] ?[^()]*\d{4})[^()]*\)")
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LEGAL_FORMS = frozenset(
     {"inc", "corp", "corporation", "ltd", "limited", "company", "co", "plc", "llc", "gmbh", "ag"}
@@ -43,13 +42,13 @@ class CoreferenceResult:
 
     `topic` is the name of the entity that the document is about: its title, else the first name,
     else empty. `mention_spans` have the names of their clusters; `pronouns` maps token indices to
-    such names.
+    one or two such names.
     """
 
     topic: str
     clusters: dict[str, CoreferenceCluster]
     mention_spans: tuple[MentionSpan, ...]
-    pronouns: dict[int, str] = field(default_factory=dict)
+    pronouns: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 class _NameLinks:
@@ -81,7 +80,7 @@ def resolve_coreference(
     """Cluster the names of one document by entity, and resolve pronouns for its topic."""
     topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
-    types = _types(doc, mention_spans)
+    types = _types(mention_spans)
     types.setdefault(topic_key, "misc")
     aliases = list(find_aliases(doc, mention_spans, types))
     aliases += (
@@ -89,8 +88,6 @@ def resolve_coreference(
         for s in mention_spans
         if _is_other_name(doc, s)
     )
-    if _is_topic_gendered(doc, mention_spans, types, topic_key, aliases):
-        types[topic_key] = "person"
 
     links = _NameLinks(topic_key)
     for alias in aliases:
@@ -133,12 +130,15 @@ def resolve_coreference(
     type_ = clusters[topic].type if types[topic_key] == "misc" else types[topic_key]
     is_thing = type_ == "person" and _is_neuter(doc)
     clusters[topic] = replace(clusters[topic], type="misc" if is_thing else type_)
-    pronouns = dict.fromkeys(_pronouns(doc, resolved, clusters[topic]), topic)
+    pronouns = [*_pronouns(doc, resolved, clusters[topic], clusters)]
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
-    pronouns |= dict.fromkeys(_objects(doc, named | pronouns, clusters[topic], pronouns), topic)
+    named |= dict.fromkeys(pronouns, topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
-    nouns = _definite_nouns(doc, named | pronouns, clusters[topic], words)
-    return CoreferenceResult(topic, clusters, resolved, pronouns | dict.fromkeys(nouns, topic))
+    pronouns += _definite_nouns(doc, named, clusters[topic], words)
+    pairs = _pairs(doc, named, clusters[topic], clusters)
+    return CoreferenceResult(
+        topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | dict(pairs)
+    )
 
 
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
@@ -179,33 +179,12 @@ def _global_aliases(
     }
 
 
-def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
-    """The majority type of each name; a first name followed by dates of life is a person."""
+def _types(mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
+    """The majority type of each name."""
     votes: dict[str, Counter[EntityType]] = {}
     for mention_span in mention_spans:
         _vote(votes.setdefault(mention_span.key, Counter()), mention_span)
-    types = {key: _majority_type(counter) for key, counter in votes.items()}
-    first = next((s for s in mention_spans if not s.is_date), None)
-    if first and _LIFE.match(text_after(doc, first)):
-        types[first.key] = "person"
-    return types
-
-
-def _is_topic_gendered(
-    doc: Doc,
-    mention_spans: list[MentionSpan],
-    types: dict[str, EntityType],
-    topic_key: str,
-    aliases: list[DefinedAlias],
-) -> bool:
-    """Whether the topic is a subject before the first "he" or "she", and the only person."""
-    pairs = [{normalize_name(alias.name), normalize_name(alias.alias)} for alias in aliases]
-    keys = {topic_key}.union(*(pair for pair in pairs if topic_key in pair))
-    pronoun = next((t.i for t in doc if t.lower_ in _GENDER and t.dep_ in SUBJECTS), 0)
-    before = [s for s in mention_spans if s.end <= pronoun]
-    return any(s.key in keys and s.root(doc).dep_ in SUBJECTS for s in before) and all(
-        s.key in keys or types[s.key] != "person" for s in before
-    )
+    return {key: _majority_type(counter) for key, counter in votes.items()}
 
 
 def _vote(votes: Counter[EntityType], mention_span: MentionSpan) -> None:
@@ -292,54 +271,45 @@ def _is_neuter(doc: Doc) -> bool:
 
 
 def _pronouns(
-    doc: Doc, mention_spans: tuple[MentionSpan, ...], topic: CoreferenceCluster
+    doc: Doc,
+    mention_spans: tuple[MentionSpan, ...],
+    topic: CoreferenceCluster,
+    clusters: Mapping[str, CoreferenceCluster],
 ) -> Iterator[int]:
     """Yield the pronouns that refer to the topic.
 
     "He" and "she" refer only to a person, whose gender is that of the first such pronoun; "it" and
-    "they" refer to other entities. A pronoun is not resolved if the last subject before it is
-    another entity that it could refer to.
+    "they" refer to other entities. A subject or possessive is not resolved if after the last
+    mention of the topic another entity that it could refer to is a subject. "Him", "her" and "it"
+    as objects refer to the topic if it is the last subject before their clause, and the subject of
+    the clause is another one.
     """
     is_person = topic.type == "person"
-    subjects = {
-        s.root(doc).i: s.name
-        for s in mention_spans
-        if s.root(doc).dep_ in SUBJECTS and (s.type == "person") == is_person
-    }
-    gender = ""
+    places = (*SUBJECTS, "poss")
+    genders = (_GENDER[t.lower_] for t in doc if t.lower_ in _GENDER and t.dep_ in places)
+    gender = next(genders, "") if is_person else "it"
+    named = {i: s.name for s in mention_spans for i in range(s.begin, s.end)}
+    roots = {s.root(doc).i for s in mention_spans}
+    subjects: dict[int, str] = {}
     last = topic.name
     for token in doc:
-        last = subjects.get(token.i, last)
         word = token.lower_
-        if token.dep_ not in (*SUBJECTS, "poss") or word not in _GENDER.keys() | _NEUTER:
-            continue
-        if is_person and word in _GENDER:
-            gender = gender or _GENDER[word]
-        fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
-        if fits and last == topic.name:
-            yield token.i
-
-
-def _objects(
-    doc: Doc, names: Mapping[int, str], topic: CoreferenceCluster, pronouns: Iterable[int]
-) -> Iterator[int]:
-    """Yield "him", "her" and "it" as objects that refer to the topic.
-
-    The topic must be the last subject before the clause, and the subject of the clause another one.
-    """
-    genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
-    gender = "".join(genders) if topic.type == "person" else "it"
-    form = {"he": "him", "she": "her", "it": "it"}.get(gender)
-    for token in doc:
-        if token.lower_ != form or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
-            continue
-        own = [child for child in token.head.children if child.dep_ in SUBJECTS]
-        before = [
-            other
-            for other in doc[: own[0].left_edge.i if own else 0]
-            if other.dep_ in SUBJECTS and other.tag_ not in ("WDT", "WP")
-        ]
-        if own and before and names.get(own[0].i) != topic.name == names.get(before[-1].i):
+        name = named.get(token.i, "")
+        is_other = name and token.i in roots and token.dep_ in SUBJECTS
+        if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
+            last = name
+        elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:
+            fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
+            name = topic.name if fits and last == topic.name else ""
+        elif token.dep_ in _OBJECTS and word == _OBJECT_FORMS.get(gender):
+            own = next((c for c in token.head.children if c.dep_ in SUBJECTS), None)
+            begin = own.left_edge.i if own and token.head.pos_ == "VERB" else 0
+            before = next((n for i, n in reversed(subjects.items()) if i < begin), "")
+            if own and before == topic.name != subjects.get(own.i):
+                name = last = topic.name
+        if token.dep_ in SUBJECTS and token.tag_ not in ("WDT", "WP"):
+            subjects[token.i] = name
+        if name == topic.name and token.i not in named:
             yield token.i
 
 
@@ -350,8 +320,6 @@ def _definite_nouns(
 
     The noun must have no other modifier, and must not be among the words of `others` names.
     """
-    if topic.type == "person":
-        return
     kinds = {strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
     for token in doc:
         is_subject = token.dep_ in SUBJECTS and names.get(token.i) == topic.name
@@ -368,7 +336,29 @@ def _definite_nouns(
             yield token.i
 
 
+def _pairs(
+    doc: Doc,
+    names: Mapping[int, str],
+    topic: CoreferenceCluster,
+    clusters: Mapping[str, CoreferenceCluster],
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield "they" and "the couple" with the topic and another person: "He met X. They shared"."""
+    people = {name for name, c in clusters.items() if c.type == "person"} - {topic.name}
+    other = ""
+    for token in doc:
+        name = names.get(token.i, "")
+        if token.dep_ in SUBJECTS and token.lower_ in ("they", "couple"):
+            if other and topic.type == "person":
+                yield token.i, (topic.name, other)
+        elif token.dep_ in SUBJECTS and token.tag_ in ("NNS", "NNPS"):
+            other = ""
+        elif token.dep_ == "dobj" and name in people:
+            subjects = (names.get(c.i) for c in token.head.children if c.dep_ in SUBJECTS)
+            other = name if topic.name in subjects else other
+
+
 _OBJECTS = ("dobj", "dative")
+_OBJECT_FORMS = {"he": "him", "she": "her", "it": "it"}
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
 _KNOWN_AS = re.compile(
     r"\s*(?:\([^()]*\))?[\s,(]*(?:(?:is|was|are|were) )?(?:"
@@ -400,8 +390,6 @@ def find_aliases(
     """Yield acronyms in brackets, names after "also known as", and birth names."""
     by_begin = {s.begin: s for s in mention_spans}
     for left in mention_spans:
-        if left.is_date:
-            continue
         type_ = types[left.key]
         following = text_after(doc, left)
         if (match := _ACRONYM.match(following)) and _abbreviates(match[1], left.name, type_):

@@ -19,14 +19,11 @@ from sarag_rdf.extraction.names import FIRST_NAMES, english, strip_disambiguatio
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
 
-_BE = frozenset({"is", "was", "are", "were"})
 _SUBJECTS = ("nsubj", "nsubjpass")
 _RANKS = english("mentions", "ranks")
 _PLACED = english("mentions", "placed")
 _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
-_NOT_PLACING = english("mentions", "not_placing")
-_NOT_APPOSED = english("mentions", "not_apposed")
 _NOT_KINDS = english("mentions", "not_kinds")
 _BODIES = english("mentions", "bodies")
 _DEMONYMS = english("mentions", "demonyms")
@@ -41,13 +38,11 @@ class TypeEvidence:
     noun: str = ""
 
 
-def type_evidence(
-    span: Span, label_type: EntityType, *, is_label: bool, is_technical: bool
-) -> TypeEvidence:
+def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> TypeEvidence:
     """The strongest evidence where a name stands.
 
-    `label_type` is the type of its label; without `is_label` the span has none. In a technical
-    text, labels of single words count only after prepositions: they are mostly software.
+    `label_type` is the type of its label, "misc" without one. In a technical text, labels of single
+    words count only after prepositions: they are mostly software.
     """
     if len(span) == 1 and span.text in _DEMONYMS:
         return TypeEvidence("adjective", STATED)
@@ -58,8 +53,6 @@ def type_evidence(
         type_ = type_of_noun(noun) or "misc"
         is_owner = type_ == "organization" and words == "person"  # "the publisher Anna Reed"
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
-    if _before(span).is_quote:
-        return TypeEvidence("misc", WORDS)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
     is_single = len(span) == 1
@@ -68,16 +61,15 @@ def type_evidence(
             return TypeEvidence("geopolitical", PLACED)
         if label_type == "person" and _before(span).lower_ == "the":  # persons have no article
             return TypeEvidence("misc")
-    is_institution = label_type == "geopolitical" or (label_type == "organization" and is_single)
-    if is_institution and _before(span).tag_ == "PRP$":
+    if label_type == "adjective" and _is_noun(span):
+        return TypeEvidence("misc")
+    if label_type == "geopolitical" and _before(span).tag_ == "PRP$":
         return TypeEvidence("misc", WORDS)  # "his Principia"
     if is_technical and is_single and not _is_supported(span, label_type):
         return TypeEvidence("misc")
-    is_full_name = label_type == "person" and len(span) > 1
-    if words and not (is_full_name and words != "misc" and span[0].text in FIRST_NAMES):
+    if words:
         return TypeEvidence(words, WORDS)
-    weight = NAMED if is_label and label_type != "misc" else 0
-    return TypeEvidence(label_type, weight)
+    return TypeEvidence(label_type, NAMED if label_type != "misc" else 0)
 
 
 def type_of_title(title: str) -> TypeEvidence | None:
@@ -122,7 +114,7 @@ def _noun_before(span: Span) -> str:
     noun, root = span.doc[span.start - 1], span.root
     is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
     is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
-    return noun.text if is_kind(noun, _NOT_APPOSED) and not is_clause else ""
+    return noun.text if is_kind(noun) and not is_clause else ""
 
 
 def _noun_of(span: Span) -> str:
@@ -158,8 +150,6 @@ def _predicate(span: Span) -> str:
     """The noun after or before "is": "X is a film", "his first film was X"."""
     root = span.root
     verb = root.head
-    if verb.lower_ not in _BE:
-        return ""
     if root.dep_ in _SUBJECTS:
         nouns = (child for child in verb.children if child.dep_ == "attr")
     elif root.dep_ == "attr" and root.i > verb.i:
@@ -183,6 +173,13 @@ def _before(span: Span) -> Token:
     return span.doc[max(span.start - 1, 0)]
 
 
+def _is_noun(span: Span) -> bool:
+    """Whether a word is a singular proper noun without an article, and modifies none."""
+    root = span.root
+    is_modifier = root.dep_ in ("amod", "compound", "nmod", "poss")
+    return root.tag_ == "NNP" and not is_modifier and not any(c.dep_ == "det" for c in root.lefts)
+
+
 def _is_placed(span: Span, type_: EntityType) -> bool:
     """Whether a preposition before a single word says that it is a place.
 
@@ -194,7 +191,7 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
     word, head = preposition.lower_, preposition.head
     heads = {head.lower_, *(ancestor.lower_ for ancestor in head.ancestors)}
     if word in _PLACING or (word == "from" and type_ == "adjective"):
-        return heads.isdisjoint(_NOT_PLACING)
+        return True
     if word == ",":  # "King's College, Oxford"
         return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
     return word == "at" and (type_ == "person" or not heads.isdisjoint(_LOCATED))

@@ -158,12 +158,8 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
 def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidence:
     """The evidence for the type where the span stands."""
     type_ = TYPES.get(ner_label, "misc")
-    if label == _DATED:
-        return TypeEvidence(type_)
-    if label == _TITLE and type_ in VALUE_TYPES:  # a text about a language or people
-        type_ = "misc"
     is_technical = has_other_text(span.doc)
-    evidence = type_evidence(span, type_, is_label=ner_label in TYPES, is_technical=is_technical)
+    evidence = type_evidence(span, type_, is_technical=is_technical)
     if label == _TITLE:
         if stated := type_of_title(title):
             return stated
@@ -242,8 +238,6 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     if TYPES.get(label, "adjective") != "adjective" and TYPES.get(right_label):
         # two entities of the pipeline, except the first name in Paris Hilton
         return len(left) == 1 and right_label == "PERSON"
-    if label == _RUN and left[-1].text.rstrip(".") in _RANKS:
-        return True
     role = "nummod" if label == _DATED else "compound"
     return left.root.dep_ == role and right.start <= left.root.head.i < right.end
 

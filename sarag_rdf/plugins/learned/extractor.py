@@ -52,7 +52,7 @@ from sarag_rdf.plugins.learned.features import (
     sentences_of,
 )
 
-RULES = "2"
+RULES = "3"
 """Version of the features and rules: part of the method, so that sources are extracted again."""
 THRESHOLD = 0.02
 """Least confidence of a statement. The classifiers are not sure of what few examples show."""
@@ -197,8 +197,10 @@ class LearnedExtractor:
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """One extraction per document, in order; documents are read one batch ahead."""
-        ahead, parsed = tee(self._spacy.parsed(documents))
-        statements = self.find((p.doc, p.topic) for p in ahead)
+        named, titled = tee(documents)
+        ahead, parsed = tee(self._spacy.parsed(named))
+        docs = ((p.doc, d.title, p.topic) for p, d in zip(ahead, titled, strict=True))
+        statements = self.find(docs)
         for document, own in zip(parsed, statements, strict=True):
             yield self._joined(document, own)
 
@@ -230,16 +232,21 @@ class LearnedExtractor:
             known |= zip(new, self._embedder.embed(new), strict=True)
         return np.stack([known[text] for text in texts])
 
-    def find(self, docs: Iterable[tuple[Doc, str]]) -> Iterator[list[Statement]]:
-        """The accepted statements of each document and its topic, by sentence, best first.
+    def find(self, docs: Iterable[tuple[Doc, str, str]]) -> Iterator[list[Statement]]:
+        """The accepted statements of each document, by sentence, best first.
 
-        Documents are embedded in batches. The topic may be a subject of every sentence.
+        Documents come with a title and a topic, and are embedded in batches. The title may be a
+        subject of every sentence. Without one the topic may, except in the first sentence, which
+        has the name itself: taken for a title, a name that was cut off there would be preferred.
         """
         remaining = iter(docs)
         while batch := list(islice(remaining, _BATCH)):
             statements: list[list[Statement]] = [[] for _ in batch]
-            for place, sentence in self._sentences([doc for doc, _ in batch]):
-                statements[place] += self._accepted(sentence, batch[place][1])
+            for place, sentence in self._sentences([doc for doc, _, _ in batch]):
+                _, title, topic = batch[place]
+                is_first = not sentence.sentence.doc[: sentence.sentence.start].text.strip()
+                own = title or ("" if is_first else topic)
+                statements[place] += self._accepted(sentence, own)
             yield from statements
 
     def _sentences(self, docs: Sequence[Doc]) -> list[tuple[int, Arguments]]:
