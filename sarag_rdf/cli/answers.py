@@ -33,10 +33,7 @@ def _values(retrieved: Retrieved) -> dict[str, Any]:
         "retrieved": retrieved,
         "named": lambda iri: names.get(iri, iri),
         "evidence": [evidence.text for evidence in evidence_of(retrieved)],
-        "chain_of_evidence": [
-            f"{rank}. {printable(evidence.document.title or names.get(evidence.document.iri, ''))}"
-            for rank, evidence in evidence_chain(retrieved)
-        ],
+        "chain_of_evidence": evidence_chain(retrieved),
         "why": lambda ranked: path_in_words(ranked, retrieved, names),
         "most": _MOST,
         "entities": _ENTITIES,

@@ -40,6 +40,20 @@ Span = tuple[int, int]
 Words = frozenset[str]
 
 _WORD = re.compile(r"\w+")
+_FAMILIES = (
+    "birth born",
+    "death die died dead",
+    "burial bury buried interred",
+    "marriage marry married spouse wife husband widow",
+    "parent father mother son daughter child",
+    "grandparent grandfather grandmother grandson granddaughter",
+    "sibling brother sister",
+    "direct director",
+    "compose composer",
+    "perform performer",
+    "write wrote written writer author",
+)
+"""English words that ask for one thing and that a stemmer keeps apart."""
 _YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
 _NUMBER = re.compile(
     r"\b(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|"
@@ -63,7 +77,8 @@ def evidence_of(retrieved: Retrieved) -> tuple[Excerpt, ...]:
     or a number as the question asks for, and `OPENING` if the first one of the document is among
     them. The sentence of the highest value is chosen, of equal ones the first, and the one that
     adds most to it, if that is at least `MORE`. Inflected forms are one word (Snowball's stemmer of
-    the document's language); stop words do not count. An empty document has no spans.
+    the document's language), and so are "birth" and "born"; stop words do not count. An empty
+    document has no spans.
     """
     return _Evidence(retrieved).excerpts
 
@@ -222,10 +237,27 @@ class Chain(ContextStrategy):
 
 
 def _words(text: str, language: str) -> Words:
-    """The stems of a text's words without stop words; the words, where no stemmer is known."""
+    """The stems of a text's words without stop words; the words, where no stemmer is known.
+
+    The stem of an English word of `_FAMILIES` is that of the first of its family.
+    """
     words = [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
-    stemmer = _stemmer(language.partition("-")[0])
-    return frozenset(words if stemmer is None else stemmer.stemWords(words))
+    short = language.partition("-")[0]
+    stemmer = _stemmer(short)
+    if stemmer is None:
+        return frozenset(words)
+    stems = stemmer.stemWords(words)
+    return (
+        frozenset(_families().get(stem, stem) for stem in stems)
+        if short == "en"
+        else frozenset(stems)
+    )
+
+
+@cache
+def _families() -> dict[str, str]:
+    families = [_stemmer("en").stemWords(family.split()) for family in _FAMILIES]
+    return {stem: stems[0] for stems in families for stem in stems}
 
 
 @cache

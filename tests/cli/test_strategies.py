@@ -43,7 +43,7 @@ def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
             assert options.keys() == {option.name for option in declared_options(class_)}
             for option in declared_options(class_):
                 assert f"\n  {option.name}" in shown
-                assert options[option.name]["default"] == option.default
+                assert options[option.name]["default"] == json.loads(json.dumps(option.default))
 
 
 def test_an_unknown_strategy_is_one_line(sarag: Sarag) -> None:
@@ -130,6 +130,7 @@ MODEL_COMMANDS = {
     "mcp",
     "qa",
     "retrieval",
+    "evidence",
     "sweep",
     "table",
     "compare",

@@ -285,7 +285,7 @@ def test_sources_are_extracted_again_with_another_ontology(
 
 
 def test_the_vocabulary_of_this_project_can_be_an_ontology(kg: KnowledgeGraph) -> None:
-    assert kg.ontologies.add(ontology_path("sarag.ttl")).classes == 45
+    assert kg.ontologies.add(ontology_path("sarag.ttl")).classes == 46
     result = kg.query(
         "CONSTRUCT { ?s ?p ?o } { ?s a <https://w3id.org/sarag/ontology#Entity> ; ?p ?o }"
     )

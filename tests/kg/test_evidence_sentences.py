@@ -139,6 +139,21 @@ def test_inflected_forms_are_one_word_in_their_language() -> None:
     assert "Die Häuser sind alt." in shown(retrieved)[0]
 
 
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("What is his place of death?", "He died at home."),
+        ("Who was his wife?", "He married Ada."),
+        ("What is the date of birth of the composer?", "He was born in May."),
+        ("Whose brother was he?", "Bea was his sister."),
+    ],
+)
+def test_words_of_one_family_are_one_word(question: str, sentence: str) -> None:
+    rest = ["He was tall.", "It snowed.", "He died at home.", "He married Ada."]
+    rest += ["He was born in May.", "Bea was his sister."]
+    assert sentence in shown(found(question, ("", " ".join(rest))))[0]
+
+
 def test_an_empty_document_and_an_empty_result_have_no_evidence() -> None:
     assert shown(found("Who?", ("", ""))) == [""]
     assert evidence_of(found("Who?")) == ()

@@ -47,7 +47,7 @@ def test_unknown_names_are_reported_with_the_known_ones(kg: KnowledgeGraph) -> N
         f"unknown reasoner 'oracle': choose from {', '.join(REASONERS)}"
     )
     assert problem(kg, context="short") == (
-        "unknown context 'short': choose from graph-walk, selected, whole"
+        "unknown context 'short': choose from chain, graph-walk, selected, whole"
     )
     assert problem(kg, retriever="sorag") == (
         f"unknown retriever 'sorag': choose from {', '.join(RETRIEVERS)}"

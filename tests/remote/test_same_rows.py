@@ -110,6 +110,11 @@ def test_rows_are_the_same(
         "graphs-with-value",
         "quads-around",
         "relationship-times",
+        "times-of-relationships",
+        "reified-statements",
+        "ranks",
+        "deprecated-relationships",
+        "deprecated-statements",
     )
     assert wanted or name.startswith("quarantine") or name in without
     assert rows_of(served, kind, name, values) == wanted

@@ -265,7 +265,7 @@ def test_what_is_shown_has_no_empty_parts(
 ) -> None:
     show_retrieved(search(name)[0], explain=explain)
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{QUESTION}\n{name}" if explain else f"{QUESTION}\n\n")
+    assert shown.startswith(f"{QUESTION}\n{name}" if explain else f"{QUESTION}\nevidence: ")
     assert not re.search(r"\(\)|: 0$|[Aa]ctivated|alone|via", shown, re.MULTILINE)
     is_khop = explain and name == "khop"
     assert ("Seeds: 5" in shown) == ("Entities in the subgraph: 5" in shown) == is_khop

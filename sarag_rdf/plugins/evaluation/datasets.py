@@ -361,21 +361,31 @@ def _facts(record: dict[str, Any]) -> Iterator[Fact]:
     for title, sentences in _rows(record, "context", ("title", "sentences")):
         context.setdefault(title, sentences)
     marked: dict[str, list[str]] = {}
-    for title, number in _rows(record, "supporting_facts", ("title", "sent_id")):
+    for title, number in _complete(record, "supporting_facts", ("title", "sent_id")):
         sentences = context.get(title)
-        if isinstance(sentences, list) and 0 <= number < len(sentences):
+        if isinstance(sentences, list) and isinstance(number, int) and number < len(sentences):
             marked.setdefault(title, []).append(sentences[number])
     for title, sentences in marked.items():
         yield Fact(*_paragraph(title, context[title]), tuple(sentences))
     columns = ("idx", "title", "paragraph_text")
     paragraphs = {
         number: _paragraph(title or "", text)
-        for number, title, text in _rows(record, "paragraphs", columns)
+        for number, title, text in _complete(record, "paragraphs", columns)
     }
-    steps = _rows(record, "question_decomposition", ("answer", "paragraph_support_idx"))
+    steps = _complete(record, "question_decomposition", ("answer", "paragraph_support_idx"))
     for answer, number in steps:
         if number in paragraphs and isinstance(answer, str):
             yield Fact(*paragraphs[number], (answer,))
+
+
+def _complete(
+    record: dict[str, Any], key: str, columns: tuple[str, ...]
+) -> Iterator[tuple[Any, ...]]:
+    """`_rows` of a record in which every row has all columns; none otherwise."""
+    try:
+        yield from list(_rows(record, key, columns))
+    except (KeyError, IndexError):
+        return
 
 
 def _paragraph(title: Any, text: Any) -> tuple[str, str]:
