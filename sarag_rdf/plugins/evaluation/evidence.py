@@ -21,21 +21,25 @@ from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, pr
 from sarag_rdf.plugins.evaluation.measures import matches, normalize_answer
 from sarag_rdf.retrieval.context import approximate_tokens
 
+SHOWN: Final = 10
+"""The documents of a search by default: the evidence of each depends on the others."""
 SHARES: Final = {"facts": "facts", "answer": "answer", "chain": "in chain"}
 SIZES: Final = {"text": "text|.0f", "evidence": "evidence|.0f", "chain_tokens": "chain|.0f"}
 
 
-def row_of(corpus: Corpus, question: Question, retrieved: Retrieved) -> dict[str, float]:
-    """The measures of the evidence for one question; undefined ones are absent.
+def row_of(
+    corpus: Corpus, question: Question, retrieved: Retrieved, k: int = 5
+) -> dict[str, float]:
+    """The measures of the evidence of the first k documents; undefined ones are absent.
 
     facts: of the supporting passages that were found, the share whose evidence holds a supporting
     sentence, or the answer of its sub-question. answer: whether the evidence holds an answer that
     the texts hold, unless it is yes or no. chain: the same for the chain of evidence. text,
     evidence, chain_tokens: approximate sizes in tokens.
     """
-    evidence = evidence_of(retrieved)
+    evidence = evidence_of(retrieved)[:k]
     chain = [excerpt for _, excerpt in evidence_chain(retrieved)]
-    texts = [Excerpt.whole(ranked.document) for ranked in retrieved.documents]
+    texts = [Excerpt.whole(ranked.document) for ranked in retrieved.documents[:k]]
     row = {
         name: float(sum(approximate_tokens(excerpt.text) for excerpt in excerpts))
         for name, excerpts in (("text", texts), ("evidence", evidence), ("chain_tokens", chain))
@@ -69,13 +73,14 @@ def rows(
     corpus: Corpus,
     questions: Sequence[Question],
     options: RetrieverOptions,
+    k: int,
     progress: Progress,
 ) -> Iterator[dict[str, float]]:
-    """The measures for each question, in their order."""
+    """The measures for each question, in their order; more documents than k may be retrieved."""
     retriever = kg.retriever(options)
     advance = progress(f"retrieving with {options.name}", len(questions))
     for question in questions:
-        yield row_of(corpus, question, retriever.retrieve(question.query))
+        yield row_of(corpus, question, retriever.retrieve(question.query), k)
         advance(1)
 
 
@@ -106,7 +111,8 @@ def command(**options: Any) -> None:
     methods: dict[str, RetrieverOptions] = {}
     for label in options["methods"]:
         with commands.naming(f"method {label}"):
-            methods[label] = replace(ranking_options(label), limit=options["k"])
+            own = ranking_options(label)
+        methods[label] = own if own.limit else replace(own, limit=max(options["k"], SHOWN))
     default = options["methods"][0]
     baseline = commands.check_baseline(options["baseline"] or default, [*methods], "--methods")
     commands.check_outputs(options["output"])
@@ -114,7 +120,7 @@ def command(**options: Any) -> None:
         corpus, questions = inputs.corpus, inputs.questions
         assert corpus is not None  # noqa: S101 - --corpus is required
         found = {
-            label: list(rows(inputs.kg, corpus, questions, own, progress))
+            label: list(rows(inputs.kg, corpus, questions, own, options["k"], progress))
             for label, own in methods.items()
         }
         setting = inputs.setting(
