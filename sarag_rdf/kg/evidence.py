@@ -87,7 +87,7 @@ def evidence_chain(retrieved: Retrieved) -> tuple[tuple[int, Excerpt], ...]:
     """The evidence that answers the question hop by hop, each with the rank of its document.
 
     Of the `FIRST` best documents those that answer at least `CARRIES` of the question, by the
-    weights of its words, or that the evidence of a better one names. First come those that the
+    weights of its words, or that their evidence names. First come those that the
     question names, then those that the evidence of the ones before names, then others, each by
     rank.
     """
@@ -183,28 +183,29 @@ class _Evidence:
 
     def chain(self) -> tuple[tuple[int, Excerpt], ...]:
         """See `evidence_chain`."""
+        shown = [self._shown(place) for place in range(min(FIRST, len(self._documents)))]
+        asked = [self._asked[document.language] for document in self._documents]
+
+        def named_by(place: int, among: Iterable[int]) -> list[int]:
+            names = ((at, self._names[at]) for at in among)
+            return [at for at, name in names if name and name <= shown[place]]
+
         places: list[int] = []
         answered: set[str] = set()
-        shown = [self._shown(place) for place in range(min(FIRST, len(self._documents)))]
         for place, words in enumerate(shown):
-            if not words:
-                continue
-            question, name = self._asked[self._documents[place].language], self._names[place]
-            held = (words | name) & question
-            share = self._weight(held - answered) / (self._weight(question) or 1.0)
-            is_named = any(name and name <= shown[before] for before in places)
-            if not places or share >= CARRIES or is_named:
+            held = (words | self._names[place]) & asked[place]
+            share = self._weight(held - answered) / (self._weight(asked[place]) or 1.0)
+            if words and (not places or share >= CARRIES):
                 places.append(place)
                 answered |= held
-        asked = [self._asked[document.language] for document in self._documents]
+        for place in places:  # grows
+            others = [at for at, words in enumerate(shown) if words and at not in places]
+            places += named_by(place, others)
+        places.sort()
         order = [at for at in places if self._names[at] and self._names[at] <= asked[at]]
         order = order or places[:1]
-        for at in order:  # grows
-            order += [
-                to
-                for to in places
-                if to not in order and self._names[to] and self._names[to] <= shown[at]
-            ]
+        for place in order:  # grows
+            order += named_by(place, [at for at in places if at not in order])
         order += [at for at in places if at not in order]
         return tuple((at + 1, self.excerpts[at]) for at in order)
 
