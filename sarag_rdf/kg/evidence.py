@@ -112,16 +112,16 @@ class _Evidence:
     def __init__(self, retrieved: Retrieved) -> None:
         self._question = retrieved.query.text
         self._documents = [ranked.document for ranked in retrieved.documents]
-        found = {entity.iri: entity for entity in retrieved.entities}
+        entities = {entity.iri: entity for entity in retrieved.entities}
         self._things = [e.name for e in retrieved.entities if e.type not in VALUE_TYPES]
         self._spans = [sentence_spans(document.text) for document in self._documents]
-        self._held = [
+        self._sentences = [
             [_words(document.text[slice(*span)], document.language) for span in spans]
             for document, spans in zip(self._documents, self._spans, strict=True)
         ]
         self._names = []
         for ranked in retrieved.documents:
-            entity = found.get(ranked.entity)
+            entity = entities.get(ranked.entity)
             name = strip_disambiguation(ranked.document.title)
             if not name and entity is not None and entity.type not in VALUE_TYPES:
                 name = entity.name
@@ -129,8 +129,10 @@ class _Evidence:
         languages = {document.language for document in self._documents}
         self._asked = {language: _words(self._question, language) for language in languages}
         every = frozenset[str]().union(*self._asked.values())
-        counts = Counter(word for held in self._held for words in held for word in words & every)
-        total = sum(map(len, self._held))
+        counts = Counter(
+            word for several in self._sentences for words in several for word in words & every
+        )
+        total = sum(map(len, self._sentences))
         self._weights = {word: math.log(1 + total / count) for word, count in counts.items()}
         self._answered: set[str] = set()
         self.excerpts = tuple(map(self._excerpt, range(len(self._documents))))
@@ -140,7 +142,11 @@ class _Evidence:
 
     def _excerpt(self, place: int) -> Excerpt:
         """The evidence of the document at this place; the words that it holds are answered."""
-        document, own, held = self._documents[place], self._names[place], self._held[place]
+        document, own, sentences = (
+            self._documents[place],
+            self._names[place],
+            self._sentences[place],
+        )
         question = self._asked[document.language]
         asked = question - own
         left, most = asked - self._answered, self._weight(asked) or 1.0
@@ -149,8 +155,8 @@ class _Evidence:
             for other, name in enumerate(self._names)
             if other != place and name and not name <= question and not name <= own
         ]
-        answers = [words & left for words in held]
-        bonus = [LINK * any(name <= words for name in names) for words in held]
+        answers = [words & left for words in sentences]
+        bonus = [LINK * any(name <= words for name in names) for words in sentences]
         texts = [document.text[slice(*span)] for span in self._spans[place]]
         fits = [KIND * is_fit for is_fit in self._fits(document, texts)]
 
@@ -160,16 +166,17 @@ class _Evidence:
             return self._weight(words) / most + sum(parts) + OPENING * (0 in chosen)
 
         chosen: list[int] = []
-        if held:
-            values = [value(at) for at in range(len(held))]
+        if sentences:
+            values = [value(at) for at in range(len(sentences))]
             best = values.index(max(values))
             chosen = [best]
             more = [
-                value(best, at) - values[best] if at != best else 0.0 for at in range(len(held))
+                value(best, at) - values[best] if at != best else 0.0
+                for at in range(len(sentences))
             ]
             if max(more) >= MORE:
                 chosen.append(more.index(max(more)))
-        self._answered.update(*(held[at] & asked for at in chosen))
+        self._answered.update(*(sentences[at] & asked for at in chosen))
         return Excerpt(document, tuple(self._spans[place][at] for at in sorted(chosen)))
 
     def _fits(self, document: Document, sentences: Sequence[str]) -> list[bool]:
@@ -193,11 +200,11 @@ class _Evidence:
         places: list[int] = []
         answered: set[str] = set()
         for place, words in enumerate(shown):
-            held = (words | self._names[place]) & asked[place]
-            share = self._weight(held - answered) / (self._weight(asked[place]) or 1.0)
+            covered = (words | self._names[place]) & asked[place]
+            share = self._weight(covered - answered) / (self._weight(asked[place]) or 1.0)
             if words and (not places or share >= CARRIES):
                 places.append(place)
-                answered |= held
+                answered |= covered
         for place in places:  # grows
             others = [at for at, words in enumerate(shown) if words and at not in places]
             places += named_by(place, others)

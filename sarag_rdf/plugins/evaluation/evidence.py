@@ -48,13 +48,13 @@ def row_of(
         corpus.index_of_part(excerpt.document.title, excerpt.document.text): excerpt
         for excerpt in reversed(evidence)
     }
-    found = [
+    pairs = [
         (shown[passage], fact)
         for fact in question.facts
         if (passage := corpus.index_of(fact.title, fact.text)) in shown and passage is not None
     ]
-    if found:
-        row["facts"] = sum(_holds(excerpt, fact.texts) for excerpt, fact in found) / len(found)
+    if pairs:
+        row["facts"] = sum(_holds(excerpt, fact.texts) for excerpt, fact in pairs) / len(pairs)
     answers = [a for a in question.answers if normalize_answer(a) not in ("", "yes", "no")]
     if any(_holds(text, answers) for text in texts):
         row["answer"] = float(any(_holds(excerpt, answers) for excerpt in evidence))
@@ -119,7 +119,7 @@ def command(**options: Any) -> None:
     with commands.open_inputs(options) as inputs, progress_bars() as progress:
         corpus, questions = inputs.corpus, inputs.questions
         assert corpus is not None  # noqa: S101 - --corpus is required
-        found = {
+        measured = {
             label: list(rows(inputs.kg, corpus, questions, own, options["k"], progress))
             for label, own in methods.items()
         }
@@ -130,12 +130,12 @@ def command(**options: Any) -> None:
     names = [*SHARES, *SIZES]
     data = {
         "setting": setting,
-        "results": reporting.results("method", found, names, [*SHARES], {"hops": hops}, setting),
+        "results": reporting.results("method", measured, names, [*SHARES], {"hops": hops}, setting),
         "questions": [
             {
                 "id": question.id,
                 "question": question.query.text,
-                "methods": {label: own[number] for label, own in found.items()},
+                "methods": {label: own[number] for label, own in measured.items()},
             }
             for number, question in enumerate(questions)
         ],
