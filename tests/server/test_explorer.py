@@ -115,6 +115,8 @@ def test_a_question_leads_to_an_entity_a_sentence_and_a_document(
     page.until("document.querySelectorAll('#passages li').length === 5")
     assert page.run("location.search") == "?q=Who+founded+Orbis%3F"
     assert text(page, "#passages h3")
+    assert text(page, "#passages .evidence")
+    assert page.run("document.querySelectorAll('#passages mark').length") > 0
     press(page, "#passages .why button.step:not(.document)")
     page.until("!document.getElementById('inspector').hidden")
     entity = text(page, "#inspector h2")

@@ -85,7 +85,7 @@ async function search(question, c = null) {
     address(c === null ? { q: question } : { q: question, c });
     if (!isSame) byId("answer-panel").hidden = true;
     open("Activation");
-    showPassages(found.documents);
+    showPassages(found.documents, found.evidence_chain);
     showTrace(found, isSame);
     done(`${counted(found.documents.length, "passage")}, ${counted(found.trace.nodes.length, "node")}`);
   } catch (error) { fail(error); }
@@ -160,9 +160,12 @@ function showTable() {
 
 // ---------------------------------------------------------------------------- Passages
 
-function showPassages(documents) {
+function showPassages(documents, chain) {
   byId("results").hidden = false;
   byId("results-title").textContent = documents.length ? "Passages" : "No passages were found";
+  const places = chain.map((e) => element("a", { href: `#passage-${e.rank}` }, e.title || `passage ${e.rank}`));
+  byId("evidence-chain").replaceChildren(...(places.length > 1
+    ? ["Evidence, hop by hop: ", ...places.flatMap((place, n) => (n ? [" → ", place] : [place]))] : []));
   byId("passages").replaceChildren(...documents.map((d) => element("li", { id: `passage-${d.rank}` },
     element("h3", {}, element("a", { href: api.resource(d.iri) }, d.title || "Untitled passage")),
     element("p", { class: "evidence" }, d.sentences.map((s) => s.text).join(" … ")),
