@@ -12,7 +12,7 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Answer, Citation, Retrieved
 from sarag_rdf.cli.output import counted, line_width, printable, text_lines
 from sarag_rdf.graph.store.results import plain_text
-from sarag_rdf.kg.evidence import evidence_chain, evidence_of
+from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.results import names_of, path_in_words
 
 _LABEL = re.compile(r"\bD\d+\b")
@@ -29,12 +29,13 @@ def _show(template: str, **values: Any) -> None:
 def _values(retrieved: Retrieved) -> dict[str, Any]:
     """What the template of a retrieval shows."""
     names = {iri: printable(name) for iri, name in names_of(retrieved).items()}
+    evidence = RetrievedEvidence(retrieved)
     return {
         "retrieved": retrieved,
         "named": lambda iri: names.get(iri, iri),
-        "evidence": [evidence.text for evidence in evidence_of(retrieved)],
-        "chain_of_evidence": evidence_chain(retrieved),
-        "why": lambda ranked: path_in_words(ranked, retrieved, names),
+        "evidence": [excerpt.text for excerpt in evidence.excerpts],
+        "chain_of_evidence": evidence.chain,
+        "why": lambda ranked: path_in_words(ranked, retrieved, names, evidence),
         "most": _MOST,
         "entities": _ENTITIES,
         "width": line_width(),

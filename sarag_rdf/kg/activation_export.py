@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.types import Activation, Answer, Excerpt, Retrieved, Seed, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
-from sarag_rdf.kg.evidence import evidence_chain, evidence_of
+from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.kg.registry import prompts_with
 
@@ -106,8 +106,8 @@ class _Writer:
                 if before is not None:
                     self._add(resources[_key(step)], (PROV.wasDerivedFrom, before))
                 before = resources[_key(step)]
-        evidence = evidence_of(retrieved)
-        places = {rank: n for n, (rank, _) in enumerate(evidence_chain(retrieved), start=1)}
+        evidence = RetrievedEvidence(retrieved)
+        places = {rank: n for n, (rank, _) in enumerate(evidence.chain, start=1)}
         for ranked in retrieved.documents:
             resource = NamedNode(f"{iri}#result-{ranked.rank}")
             document = NamedNode(ranked.document.iri)
@@ -123,7 +123,7 @@ class _Writer:
                 (PROV.wasGeneratedBy, node),
                 *([(PROV.wasDerivedFrom, last)] if last is not None else ()),
             )
-            self._evidence(resource, evidence[ranked.rank - 1], places.get(ranked.rank))
+            self._evidence(resource, evidence.excerpts[ranked.rank - 1], places.get(ranked.rank))
             title = ranked.document.title or " ".join(ranked.document.text[:60].split())
             self._label({ranked.document.iri: title}, [ranked.document.iri])
         names = {entity.iri: entity.name for entity in retrieved.entities}

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from Stemmer import Stemmer
@@ -67,7 +67,10 @@ _ASKS_HOW_MANY = re.compile(
 )
 
 
-def evidence_of(retrieved: Retrieved) -> tuple[Excerpt, ...]:
+class RetrievedEvidence:
+    """The evidence in what a question retrieved; the sentences are read once."""
+
+    excerpts: tuple[Excerpt, ...]
     """One sentence of each document, by rank, or two where the second adds to the first.
 
     Of the words of the question, weighted by ``log(1 + N / df)`` where df of the N sentences of all
@@ -80,34 +83,6 @@ def evidence_of(retrieved: Retrieved) -> tuple[Excerpt, ...]:
     the document's language), and so are "birth" and "born"; stop words do not count. An empty
     document has no spans.
     """
-    return _Evidence(retrieved).excerpts
-
-
-def evidence_chain(retrieved: Retrieved) -> tuple[tuple[int, Excerpt], ...]:
-    """The evidence that answers the question hop by hop, each with the rank of its document.
-
-    Of the `FIRST` best documents those that answer at least `CARRIES` of the question, by the
-    weights of its words, or that their evidence names. First come those that the
-    question names, then those that the evidence of the ones before names, then others, each by
-    rank.
-    """
-    return _Evidence(retrieved).chain()
-
-
-def sentence_naming(document: Document, name: str) -> str:
-    """The first sentence of a document with most of the words of a name; "" if it has none.
-
-    The words of the document's own name do not count.
-    """
-    wanted = _words(strip_disambiguation(name), document.language)
-    wanted -= _words(strip_disambiguation(document.title), document.language)
-    texts = [document.text[slice(*span)] for span in sentence_spans(document.text)]
-    best = max(texts, key=lambda text: len(_words(text, document.language) & wanted), default="")
-    return best if _words(best, document.language) & wanted else ""
-
-
-class _Evidence:
-    """The choice of sentences for one question."""
 
     def __init__(self, retrieved: Retrieved) -> None:
         self._question = retrieved.query.text
@@ -142,12 +117,8 @@ class _Evidence:
 
     def _excerpt(self, place: int) -> Excerpt:
         """The evidence of the document at this place; the words that it holds are answered."""
-        document, own, sentences = (
-            self._documents[place],
-            self._names[place],
-            self._sentences[place],
-        )
-        question = self._asked[document.language]
+        document, own = self._documents[place], self._names[place]
+        sentences, question = self._sentences[place], self._asked[document.language]
         asked = question - own
         left, most = asked - self._answered, self._weight(asked) or 1.0
         names = [
@@ -188,8 +159,14 @@ class _Evidence:
         things = [name for name in self._things if name in document.text and name not in known]
         return [any(name in sentence for name in things) for sentence in sentences]
 
+    @cached_property
     def chain(self) -> tuple[tuple[int, Excerpt], ...]:
-        """See `evidence_chain`."""
+        """The evidence that answers the question hop by hop, each with the rank of its document.
+
+        Of the `FIRST` best documents those that answer at least `CARRIES` of the question, by the
+        weights of its words, or that their evidence names. First come those that the question
+        names, then those that the evidence of the ones before names, then others, each by rank.
+        """
         shown = [self._shown(place) for place in range(min(FIRST, len(self._documents)))]
         asked = [self._asked[document.language] for document in self._documents]
 
@@ -216,6 +193,22 @@ class _Evidence:
         order += [at for at in places if at not in order]
         return tuple((at + 1, self.excerpts[at]) for at in order)
 
+    def sentence_naming(self, document: str, name: str) -> str:
+        """The first sentence of a document (its IRI) with most of the words of a name.
+
+        The words of the document's own name do not count. "" if it has none, or was not retrieved.
+        """
+        for each, spans, sentences in zip(
+            self._documents, self._spans, self._sentences, strict=True
+        ):
+            if each.iri == document:
+                wanted = _words(strip_disambiguation(name), each.language)
+                wanted -= _words(strip_disambiguation(each.title), each.language)
+                counts = [len(words & wanted) for words in sentences]
+                most = max(counts, default=0)
+                return each.text[slice(*spans[counts.index(most)])] if most else ""
+        return ""
+
     def _shown(self, place: int) -> Words:
         excerpt = self.excerpts[place]
         texts = [excerpt.document.text[slice(*span)] for span in excerpt.spans]
@@ -234,11 +227,11 @@ class Chain(ContextStrategy):
     documents: int = option(FIRST, "Maximum number of documents with evidence.", ge=1, le=MAX_COUNT)
 
     def build(self, view: GraphView, retrieved: Retrieved, count: CountTokens) -> Context:  # noqa: ARG002
-        evidence = evidence_of(retrieved)
-        ranks = [rank for rank, _ in evidence_chain(retrieved)]
-        ranks += [rank for rank in range(1, len(evidence) + 1) if rank not in ranks]
+        evidence = RetrievedEvidence(retrieved)
+        ranks = [rank for rank, _ in evidence.chain]
+        ranks += [rank for rank in range(1, len(evidence.excerpts) + 1) if rank not in ranks]
         budget = Budget(count, self.budget)
-        taken = [evidence[rank - 1] for rank in ranks if evidence[rank - 1].spans]
+        taken = [excerpt for rank in ranks if (excerpt := evidence.excerpts[rank - 1]).spans]
         taken = [e for e in taken[: self.documents] if budget.take(e.titled_text)]
         excerpts = {f"D{number}": excerpt for number, excerpt in enumerate(taken, start=1)}
         return Context((Section("", excerpts),) if excerpts else (), budget.used, "chain")

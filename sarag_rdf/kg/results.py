@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from sarag_rdf.base.types import VALUE_TYPES, Answer, Context, Excerpt, RankedDocument, Retrieved
 from sarag_rdf.extraction.names import strip_disambiguation
-from sarag_rdf.kg.evidence import evidence_chain, evidence_of, sentence_naming
+from sarag_rdf.kg.evidence import RetrievedEvidence
 
 
 def names_of(retrieved: Retrieved) -> dict[str, str]:
@@ -25,7 +25,12 @@ def source_name(iri: str) -> str:
     return unquote(iri.partition("/source/")[2]) or iri
 
 
-def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[str, str]) -> str:
+def path_in_words(
+    ranked: RankedDocument,
+    retrieved: Retrieved,
+    names: Mapping[str, str],
+    evidence: RetrievedEvidence,
+) -> str:
     """The path of activation in words, or else what the document has in common with the question.
 
     A relationship is given as its sentence, which names the entity that it leads to, and so is the
@@ -38,11 +43,11 @@ def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[s
         if retrieved.entities:
             return f"{similarity}, no activation"
         return "words in common with the question" if retrieved.retriever == "bm25" else similarity
-    values = {entity.iri for entity in retrieved.entities if entity.type in VALUE_TYPES}
-    if ranked.entity in values:
+    entity = next((e for e in retrieved.entities if e.iri == ranked.entity), None)
+    if entity is not None and entity.type in VALUE_TYPES:
         title = strip_disambiguation(ranked.document.title)
         for other in (each.document for each in retrieved.documents if title and each != ranked):
-            if title in (sentence := sentence_naming(other, title)):
+            if title in (sentence := evidence.sentence_naming(other.iri, title)):
                 return f'document {names.get(other.iri, other.title)} -> "{sentence}"'
         before = [step.origin for step in ranked.chain if step.target == ranked.entity]
         also = f" as in {names[before[-1]]}" if before and before[-1] in names else ""
@@ -58,14 +63,12 @@ def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[s
         places = [f"{name} (its description is similar to the question)"]
     else:
         places = [f"{name} (named in the question)"]
-    documents = {each.document.iri: each.document for each in retrieved.documents}
     for step in ranked.chain:
         target = names.get(step.target, step.target)
         if step.kind == "related_to":
             places.append(f'"{names.get(step.relationship, step.relationship)}"')
         elif step.target_type == "entity":
-            origin = documents.get(step.origin)
-            sentence = sentence_naming(origin, target) if origin else ""
+            sentence = evidence.sentence_naming(step.origin, target)
             places += [f'"{sentence}"'] if sentence else []
             places.append(target)
         elif step.target != ranked.document.iri:
@@ -82,7 +85,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
     Each document has its evidence, `sentences` with offsets in the source, and `why`: the chain of
     activation to it in words. `evidence_chain` has the evidence in the order of the hops.
     """
-    names = names_of(retrieved)
+    names, evidence = names_of(retrieved), RetrievedEvidence(retrieved)
 
     def with_names(value: Any, *ends: str) -> dict[str, Any]:
         named = {f"{end}_name": names.get(getattr(value, end), "") for end in ends}
@@ -94,8 +97,8 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
             **_fields(ranked.document, "iri title text begin end language"),
             "source": ranked.document.source_iri,
             "entity_name": names.get(ranked.entity, ""),
-            "sentences": _sentences(evidence),
-            "why": path_in_words(ranked, retrieved, names),
+            "sentences": _sentences(excerpt),
+            "why": path_in_words(ranked, retrieved, names, evidence),
             "measures": dict(ranked.measures),
             "parts": dict(ranked.parts),
             "arrivals": [with_names(arrival, "entity") for arrival in ranked.arrivals],
@@ -104,7 +107,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
                 for step in ranked.chain
             ],
         }
-        for ranked, evidence in zip(retrieved.documents, evidence_of(retrieved), strict=True)
+        for ranked, excerpt in zip(retrieved.documents, evidence.excerpts, strict=True)
     ]
     relationships = []
     for link in retrieved.relationships:
@@ -124,9 +127,9 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
         "documents": documents,
         "evidence_chain": [
             {"rank": rank}
-            | _fields(evidence.document, "iri title")
-            | {"source": evidence.document.source_iri, "sentences": _sentences(evidence)}
-            for rank, evidence in evidence_chain(retrieved)
+            | _fields(excerpt.document, "iri title")
+            | {"source": excerpt.document.source_iri, "sentences": _sentences(excerpt)}
+            for rank, excerpt in evidence.chain
         ],
         "relationships": relationships,
         "paths": [
@@ -169,15 +172,15 @@ def _context(context: Context) -> dict[str, Any]:
     return {"builder": context.builder, "tokens": context.tokens, "sections": sections}
 
 
-def _sentences(evidence: Excerpt) -> list[dict[str, Any]]:
-    document = evidence.document
+def _sentences(excerpt: Excerpt) -> list[dict[str, Any]]:
+    document = excerpt.document
     return [
         {
             "text": document.text[begin:end],
             "begin": document.begin + begin,
             "end": document.begin + end,
         }
-        for begin, end in evidence.spans
+        for begin, end in excerpt.spans
     ]
 
 

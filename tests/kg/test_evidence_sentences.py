@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from sarag_rdf.base.types import (
@@ -15,12 +13,7 @@ from sarag_rdf.base.types import (
     Retrieved,
     Subgraph,
 )
-from sarag_rdf.kg.evidence import (
-    Chain,
-    evidence_chain,
-    evidence_of,
-    sentence_naming,
-)
+from sarag_rdf.kg.evidence import Chain, RetrievedEvidence
 from sarag_rdf.retrieval.context import approximate_tokens
 
 STEFAN = (
@@ -55,7 +48,7 @@ def found(
 
 
 def shown(retrieved: Retrieved) -> list[str]:
-    return [evidence.text for evidence in evidence_of(retrieved)]
+    return [evidence.text for evidence in RetrievedEvidence(retrieved).excerpts]
 
 
 def test_words_of_the_question_choose() -> None:
@@ -123,7 +116,7 @@ def test_a_value_is_not_a_named_thing() -> None:
 def test_a_second_sentence_is_shown_only_if_it_adds() -> None:
     text = "Nothing is here. Snow fell in May. Snow fell in May."
     retrieved = found("Snow in May?", ("", text))
-    assert [len(evidence.spans) for evidence in evidence_of(retrieved)] == [2]
+    assert [len(evidence.spans) for evidence in RetrievedEvidence(retrieved).excerpts] == [2]
     assert shown(retrieved) == ["Nothing is here. Snow fell in May."]
     one = found("Snow in May?", ("", "Snow fell in May. Nothing is here. Snow fell in May."))
     assert shown(one) == ["Snow fell in May."]
@@ -156,8 +149,8 @@ def test_words_of_one_family_are_one_word(question: str, sentence: str) -> None:
 
 def test_an_empty_document_and_an_empty_result_have_no_evidence() -> None:
     assert shown(found("Who?", ("", ""))) == [""]
-    assert evidence_of(found("Who?")) == ()
-    assert evidence_chain(found("Who?", ("", ""))) == ()
+    assert RetrievedEvidence(found("Who?")).excerpts == ()
+    assert RetrievedEvidence(found("Who?", ("", ""))).chain == ()
 
 
 def test_the_chain_is_in_the_order_of_the_hops() -> None:
@@ -168,7 +161,7 @@ def test_the_chain_is_in_the_order_of_the_hops() -> None:
         ("Josef Stefan", STEFAN),
         ("Ludwig Boltzmann", BOLTZMANN),
     )
-    chain = evidence_chain(found(question, *texts))
+    chain = RetrievedEvidence(found(question, *texts)).chain
     assert [rank for rank, _ in chain][:2] == [3, 2]
     assert "supervision of Josef Stefan" in chain[0][1].text
 
@@ -176,18 +169,21 @@ def test_the_chain_is_in_the_order_of_the_hops() -> None:
 def test_a_document_that_answers_nothing_is_not_in_the_chain() -> None:
     question = "On which river does Warsaw lie?"
     texts = (("Warsaw", WARSAW), ("Vistula", VISTULA), ("Snow", "Snow is cold. It melts."))
-    assert [rank for rank, _ in evidence_chain(found(question, *texts))] == [1, 2]
+    assert [rank for rank, _ in RetrievedEvidence(found(question, *texts)).chain] == [1, 2]
+
+
+def naming(title: str, name: str) -> str:
+    return RetrievedEvidence(found("Who?", (title, BOLTZMANN))).sentence_naming("d:1", name)
 
 
 def test_the_sentence_that_names_something() -> None:
-    document = Document("d", "s", "", BOLTZMANN, 0, len(BOLTZMANN), "en")
     expected = "He took his degree under the supervision of Josef Stefan."
-    assert sentence_naming(document, "Josef Stefan") == expected
-    assert sentence_naming(document, "Stefan (physicist)") == expected
-    assert sentence_naming(document, "Ada") == ""
-    brother = replace(document, title="Ludwig Stefan")
-    assert sentence_naming(brother, "Josef Stefan") == expected
-    assert sentence_naming(brother, "Ada Stefan") == ""
+    assert naming("", "Josef Stefan") == expected
+    assert naming("", "Stefan (physicist)") == expected
+    assert naming("", "Ada") == ""
+    assert naming("Ludwig Stefan", "Josef Stefan") == expected
+    assert naming("Ludwig Stefan", "Ada Stefan") == ""
+    assert RetrievedEvidence(found("Who?")).sentence_naming("d:1", "Josef Stefan") == ""
 
 
 def test_the_context_is_the_chain_within_its_budget() -> None:

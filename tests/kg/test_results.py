@@ -14,6 +14,7 @@ from sarag_rdf.base.types import (
     Step,
     Subgraph,
 )
+from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.results import names_of, path_in_words, retrieved_to_dict
 
 WARSAW = Document(
@@ -25,10 +26,10 @@ NAMES = {"e:v": "Vistula", "e:1816": "1816", "d:w": "Warsaw", "d:v": "Vistula"}
 
 def found(entity: str, entity_type: str = "geopolitical") -> Retrieved:
     """Warsaw, and the Vistula as found over an entity that Warsaw describes."""
-    kind = ("document", "entity")
+    amounts = (1.0, 1.0, 1.0)
     steps = (
-        Step(1, "d:w", entity, "p:d", 1.0, 1.0, 1.0, "describes", *kind),
-        Step(3, entity, "d:v", "p:d", 1.0, 1.0, 1.0, "describes", *reversed(kind)),
+        Step(1, "d:w", entity, "p:d", *amounts, "describes", "document", "entity"),
+        Step(3, entity, "d:v", "p:d", *amounts, "describes", "entity", "document"),
     )
     ranked = (
         RankedDocument(WARSAW, 2.0, 0.7, 1.0, "e:w", 1),
@@ -42,9 +43,17 @@ def found(entity: str, entity_type: str = "geopolitical") -> Retrieved:
     )
 
 
+def why(retrieved: Retrieved) -> str:
+    """Why the second document was found."""
+    names, evidence = names_of(retrieved), RetrievedEvidence(retrieved)
+    return path_in_words(retrieved.documents[1], retrieved, names, evidence)
+
+
 def test_a_name_that_leads_on_is_shown_in_its_sentence() -> None:
     retrieved = found("e:v")
-    assert path_in_words(retrieved.documents[1], retrieved, names_of(retrieved)) == (
+    assert path_in_words(
+        retrieved.documents[1], retrieved, names_of(retrieved), RetrievedEvidence(retrieved)
+    ) == (
         "document Warsaw (similar to the question) -> "
         '"It lies on the Vistula since 1816." -> Vistula'
     )
@@ -55,8 +64,7 @@ def test_a_shared_value_explains_nothing() -> None:
     first, second = retrieved.documents
     unlinked = replace(WARSAW, text="Warsaw is a capital since 1816.")
     retrieved = replace(retrieved, documents=(replace(first, document=unlinked), second))
-    why = path_in_words(second, retrieved, names_of(retrieved))
-    assert why == "similarity 0.40 to the question, and 1816 as in Warsaw"
+    assert why(retrieved) == "similarity 0.40 to the question, and 1816 as in Warsaw"
 
 
 def test_a_document_that_names_another_is_the_reason_rather_than_a_value() -> None:
@@ -64,8 +72,7 @@ def test_a_document_that_names_another_is_the_reason_rather_than_a_value() -> No
     linked = replace(WARSAW, text="Warsaw is a capital. It lies on the Vistula.")
     first, second = retrieved.documents
     retrieved = replace(retrieved, documents=(replace(first, document=linked), second))
-    why = path_in_words(second, retrieved, names_of(retrieved))
-    assert why == 'document Warsaw -> "It lies on the Vistula."'
+    assert why(retrieved) == 'document Warsaw -> "It lies on the Vistula."'
 
 
 def test_sentences_have_their_offsets_in_the_source() -> None:

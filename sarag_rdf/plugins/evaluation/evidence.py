@@ -13,7 +13,7 @@ from sarag_rdf.base.ports import Progress
 from sarag_rdf.base.types import Excerpt, Retrieved
 from sarag_rdf.cli.flags import endpoint_options
 from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.kg.evidence import evidence_chain, evidence_of
+from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation import commands, reporting
@@ -37,8 +37,9 @@ def row_of(
     the texts hold, unless it is yes or no. chain: the same for the chain of evidence. text,
     evidence, chain_tokens: approximate sizes in tokens.
     """
-    evidence = evidence_of(retrieved)[:k]
-    chain = [excerpt for _, excerpt in evidence_chain(retrieved)]
+    retrieved_evidence = RetrievedEvidence(retrieved)
+    evidence = retrieved_evidence.excerpts[:k]
+    chain = [excerpt for _, excerpt in retrieved_evidence.chain]
     texts = [Excerpt.whole(ranked.document) for ranked in retrieved.documents[:k]]
     row = {
         name: float(sum(approximate_tokens(excerpt.text) for excerpt in excerpts))
