@@ -102,7 +102,7 @@ BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 846,
     "base": 4191,
-    "building": 4889,
+    "building": 4867,
     "cli": 3187,
     "documents": 1293,
     "extraction": 5179,

@@ -74,7 +74,7 @@ class Decision:
     property``: the phrase `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`)
     states the property `other` (an IRI, or `NO_PROPERTY`). ``quarantined``: the statement with
     subject `name`, property `other` (IRIs) and object `qualifier` (in N-Triples) is not derived.
-    ``preferred`` and ``deprecated``: it has this rank (`sarag_rdf.building.ranks`).
+    ``preferred`` and ``deprecated``: it has this rank (`sarag_rdf.building.derive`).
     `justification` is an IRI of SEMAPV; `rule` is empty for manual decisions.
     """
 

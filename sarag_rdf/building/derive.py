@@ -26,12 +26,13 @@ from sarag_rdf.base.vocab import (
     SARAG,
     SKOS,
     TYPE_CLASSES,
+    WIKIBASE,
     XSD,
     Term,
     iri,
     iri_or_literal,
 )
-from sarag_rdf.building.decision_records import NO_PROPERTY, VALUE_TYPE, Decisions
+from sarag_rdf.building.decision_records import NO_PROPERTY, RANKS, VALUE_TYPE, Decisions
 from sarag_rdf.graph.graph_reader import GraphReader
 
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value
@@ -176,26 +177,42 @@ class ClassRules:
 def statement_triples(
     statements: Iterable[Statement], refers_to: Mapping[str, str], decisions: Decisions
 ) -> set[Triple]:
-    """The statements of entities, and the properties of the relationships that state them."""
+    """The statements of entities, with the properties and ranks of their relationships.
+
+    Every relationship that states a ranked statement has its rank. A deprecated statement is left
+    out, as one in quarantine is, but its relationships keep their property, as a full statement of
+    Wikibase does that is not truthy.
+    """
     triples: set[Triple] = set()
-    for statement, subject, object_ in _resolved(statements, refers_to, decisions):
-        property_ = NamedNode(statement.property)
-        triples.add(Triple(subject, property_, object_))
+    for statement, subject, object_ in _resolved(statements, refers_to):
+        property_, key = NamedNode(statement.property), _key(statement, subject, object_)
+        rank = decisions.ranks.get(key)
+        if key not in decisions.quarantined:
+            triples.add(Triple(subject, property_, object_))
+        elif rank is None:
+            continue
         direction = SARAG.inverseProperty if statement.is_inverse else SARAG.property
         relationship = NamedNode(statement.relationship)
         triples.add(Triple(relationship, direction, property_))
         if isinstance(object_, Literal):
             triples.add(Triple(relationship, SARAG.subject, subject))
+        if rank is not None:
+            triples.add(Triple(relationship, WIKIBASE.rank, RANKS[rank]))
     return triples
 
 
+def _key(statement: Statement, subject: NamedNode, object_: Term) -> tuple[str, str, str]:
+    """A statement as decisions have it: subject, property, and object in N-Triples."""
+    return subject.value, statement.property, str(object_)
+
+
 def _resolved(
-    statements: Iterable[Statement], refers_to: Mapping[str, str], decisions: Decisions
+    statements: Iterable[Statement], refers_to: Mapping[str, str]
 ) -> Iterator[tuple[Statement, NamedNode, Term]]:
     """Statements with their subjects and objects.
 
-    Omitted are those with an unknown end, those in quarantine, and those of one entity: two names
-    of one entity, as in "Paris, France" after a merge, state nothing about it.
+    Omitted are those with an unknown end, and those of one entity: two names of one entity, as in
+    "Paris, France" after a merge, state nothing about it.
     """
     for statement in statements:
         subject = refers_to.get(statement.subject)
@@ -208,8 +225,7 @@ def _resolved(
             object_ = NamedNode(refers_to[statement.object])
         else:
             continue
-        if (subject, statement.property, str(object_)) not in decisions.quarantined:
-            yield statement, NamedNode(subject), object_
+        yield statement, NamedNode(subject), object_
 
 
 def implied_classes(
@@ -220,7 +236,9 @@ def implied_classes(
 ) -> set[tuple[str, str]]:
     """(entity, class) pairs that follow from domains and ranges."""
     pairs: set[tuple[str, str]] = set()
-    for statement, subject, object_ in _resolved(statements, refers_to, decisions):
+    for statement, subject, object_ in _resolved(statements, refers_to):
+        if _key(statement, subject, object_) in decisions.quarantined:
+            continue
         property_ = statement.property
         pairs |= {(subject.value, class_) for class_ in rules.domains.get(property_, ())}
         if isinstance(object_, NamedNode):

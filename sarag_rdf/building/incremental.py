@@ -31,7 +31,6 @@ from sarag_rdf.building.derive import (
     Statement,
     Vote,
 )
-from sarag_rdf.building.ranks import rank_triples
 from sarag_rdf.building.retained import (
     NotIncrementalError,
     RetainedEvidence,
@@ -239,8 +238,7 @@ def _derive_all(
         if variant in targets and name not in roots:
             targets[name] = targets[variant]
     rules = ClassRules.read(reader, derive.properties_of(evidence.statements), without, quads)
-    triples = derive.derive(evidence, targets, rules, decisions)
-    return triples | rank_triples(evidence.statements, targets, decisions)
+    return derive.derive(evidence, targets, rules, decisions)
 
 
 @dataclass(slots=True)
@@ -418,9 +416,9 @@ class _ViewChange:
         ) -> set[Triple]:
             claims = derive.claimed_classes(votes, refers_to)
             claims |= derive.implied_classes(statements, refers_to, rules, decisions)
-            stated = derive.statement_triples(statements, refers_to, decisions)
-            stated |= rank_triples(statements, refers_to, decisions)
-            return stated | derive.class_triples(claims, refers_to, decisions)
+            return derive.statement_triples(
+                statements, refers_to, decisions
+            ) | derive.class_triples(claims, refers_to, decisions)
 
         removed = derived(before, old_votes, targets.before)
         added = derived(after, new_votes, targets.after)

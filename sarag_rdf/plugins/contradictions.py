@@ -6,7 +6,7 @@ most one value (``owl:FunctionalProperty``, ``sh:maxCount 1``), values in order
 ``owl:AllDisjointClasses``). Statements that hold at different times do not contradict each other,
 nor do dates of which one contains the other, nor a preferred statement and others. Nothing is
 removed: a reviewer decides in a table which of two statements holds or is preferred, and ranks are
-set accordingly (`sarag_rdf.building.ranks`).
+set accordingly (`sarag_rdf.building.derive`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf import Source
-from sarag_rdf.base.vocab import COMMON, RDF, SARAG, WIKIBASE
+from sarag_rdf.base.vocab import COMMON, RDF, SARAG, WIKIBASE, iri
 from sarag_rdf.building.decision_records import Decision
 from sarag_rdf.kg.deciding import record_decisions
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -128,7 +128,7 @@ def test_wikibase_exports_have_ranks_which_imports_keep(kg: KnowledgeGraph, tmp_
     """The truthy triples are those of best rank, in the export and in the imported graph."""
 
     def ranks(triples: set[ox.Triple]) -> list[str]:
-        return sorted(text.object.value for text in triples if text.predicate == WIKIBASE.rank)
+        return sorted(iri(text.object) for text in triples if text.predicate == WIKIBASE.rank)
 
     before = exported(kg, "wikibase")
     decide(kg, head("deprecated", IDA))
@@ -179,7 +179,7 @@ def test_ranks_of_values(tmp_path: Path) -> None:
         [node] = {t.subject for t in exported(kg, "things") if t.object == WIKIBASE.DeprecatedRank}
         stated = {t.predicate: t.object for t in exported(kg, "things") if t.subject == node}
         assert (stated[RDF.subject], stated[RDF.object]) == (entity, value)
-        assert rows(kg, f"SELECT ?s {{ <{node.value}> sarag:subject ?s }}") == [entity.value]
+        assert rows(kg, f"SELECT ?s {{ <{iri(node)}> sarag:subject ?s }}") == [entity.value]
         kg.decisions.undo(None, "ranks")
         assert traversed(kg) == before
         assert SARAG.property in {quad.predicate for quad in before}
