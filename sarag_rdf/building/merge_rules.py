@@ -43,11 +43,13 @@ class EntityFeatures:
     referents: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def of(cls, quads: Callable[[], Iterable[Quad]], mentions: Set[str]) -> EntityFeatures:
-        """From the quads of a traversed graph; `referents` are read only for `mentions`."""
+    def of(cls, quads: Iterable[Quad], mentions: Set[str], values: Set[str]) -> EntityFeatures:
+        """From the quads of a traversed graph, without the names of `values`.
+
+        `referents` are read only for `mentions`.
+        """
         features = cls()
-        values = {iri(quad.subject) for quad in quads() if quad.object == SARAG.Value}
-        for quad in quads():
+        for quad in quads:
             subject, value = iri(quad.subject), quad.object
             if quad.predicate in (SKOS.prefLabel, SKOS.altLabel) and subject in values:
                 continue
@@ -136,12 +138,11 @@ def propose(
     """
     minter = reader.minter
     decisions = Decisions.read(reader)
-    unmerged: tuple[Quad, ...] = ()
+    graph: Iterable[Quad] = reader.store.quads(minter.kg_graph)
     if decisions.merges:
-        unmerged = rebuild(reader, replace(decisions, merges=frozenset())).insert
-    features = EntityFeatures.of(
-        lambda: unmerged or reader.store.quads(minter.kg_graph), decisions.names
-    )
+        graph = rebuild(reader, replace(decisions, merges=frozenset())).insert
+    rows = reader.select_provenance_for("instances", [SARAG.Value.value])
+    features = EntityFeatures.of(graph, decisions.names, {iri(row[1]) for row in rows})
     for mention in decisions.names:
         features.referents[mention].add(minter.entity_of_mention(mention))
     merged = {entity for name, _ in decisions.merges for entity in features.referents[name]}

@@ -330,9 +330,9 @@ def _sentence(use: Use, texts: Mapping[str, str]) -> str:
     return next(naming, sentences[0] if sentences else "")
 
 
-def table(reader: GraphReader, found: Iterable[Homonym], delimiter: str = "\t") -> str:
-    """Homonyms as a table for review, with a row for each source."""
-    return write_table(_COLUMNS, review_rows(reader, found), delimiter)
+def table(rows: Iterable[Mapping[str, object]], delimiter: str = "\t") -> str:
+    """The table of `review_rows`."""
+    return write_table(_COLUMNS, rows, delimiter)
 
 
 def accept(kg: KnowledgeGraph, path: Path) -> tuple[list[Decision], int]:
@@ -444,10 +444,9 @@ def _propose(kg: KnowledgeGraph, options: Mapping[str, Any]) -> int:
         raise UsageError(f"unknown rule '{options['rule']}': choose from {RULE}")
     with kg.session.read() as snapshot:
         found = find_homonyms(snapshot, options["least"])
-        if options["review"] is not None:
-            text = table(snapshot.own, found, tabular.delimiter_for(options["review"]))
-            write_output(options["review"], text)
         rows = [*review_rows(snapshot.own, found)]
+    if options["review"] is not None:
+        write_output(options["review"], table(rows, tabular.delimiter_for(options["review"])))
     shown = rows if options["dry_run"] else ()
     lines = (
         f"{row['name']}  [{row['qualifier']}]  {row['source']}: {row['sentence']}" for row in shown

@@ -68,6 +68,13 @@ def test_the_facts_of_found_passages_are_counted(tmp_path: Path, record: dict[st
     assert "facts" not in measured(tmp_path, record, Mur=PASSAGES["Mur"])
 
 
+@pytest.mark.parametrize("number", [-1, 9, None, "0"])
+def test_a_number_of_no_sentence_marks_no_fact(tmp_path: Path, number: object) -> None:
+    """Some files mark passages only, with a number that says nothing."""
+    record = dict(MARKED, supporting_facts=[["Ulm", number]])
+    assert "facts" not in measured(tmp_path, record, Ulm=PASSAGES["Ulm"])
+
+
 def test_a_fact_that_is_not_shown_does_not_count(tmp_path: Path) -> None:
     hidden = dict(IN_PARTS, question="Who founded it? Who founded Orbis?")
     row = measured(tmp_path, hidden, Ada_Brandt=PASSAGES["Ada Brandt"])

@@ -15,7 +15,14 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.homonyms import accept, find_homonyms, first_cut, split_uses, table
+from sarag_rdf.plugins.homonyms import (
+    accept,
+    find_homonyms,
+    first_cut,
+    review_rows,
+    split_uses,
+    table,
+)
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.kg.test_identity import stored
@@ -43,7 +50,7 @@ def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
 def reviewed(kg: KnowledgeGraph, path: Path, word: str = "accept") -> Path:
     """The table of proposals, with a word in the rows that have a qualifier."""
     with kg.session.read() as snapshot:
-        text = table(snapshot.own, find_homonyms(snapshot, 0.5)).removeprefix("\ufeff")
+        text = table(review_rows(snapshot.own, find_homonyms(snapshot, 0.5))).removeprefix("\ufeff")
     rows = [*csv.reader(text.splitlines(), delimiter="\t")]
     for row in rows[1:]:
         row[0] = word if row[2] else ""
@@ -63,7 +70,7 @@ def test_groups_of_sources_that_are_apart_are_proposed_with_their_sentences(
 ) -> None:
     with kg.session.read() as snapshot:
         [homonym] = find_homonyms(snapshot, 0.5)
-        text = table(snapshot.own, [homonym])
+        text = table(review_rows(snapshot.own, [homonym]))
     assert homonym.label == "Mercury"
     assert 0.5 <= homonym.confidence <= 1
     first, second = homonym.parts

@@ -363,7 +363,7 @@ def _facts(record: dict[str, Any]) -> Iterator[Fact]:
     marked: dict[str, list[str]] = {}
     for title, number in _complete(record, "supporting_facts", ("title", "sent_id")):
         sentences = context.get(title)
-        if isinstance(sentences, list) and isinstance(number, int) and number < len(sentences):
+        if isinstance(sentences, list) and number in range(len(sentences)):
             marked.setdefault(title, []).append(sentences[number])
     for title, sentences in marked.items():
         yield Fact(*_paragraph(title, context[title]), tuple(sentences))

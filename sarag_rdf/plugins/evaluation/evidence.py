@@ -8,21 +8,19 @@ from typing import Any, Final
 
 import click
 
-from sarag_rdf.base.options import RetrieverOptions
+from sarag_rdf.base.options import DEFAULT_LIMIT, RetrieverOptions
 from sarag_rdf.base.ports import Progress
 from sarag_rdf.base.types import Excerpt, Retrieved
 from sarag_rdf.cli.flags import endpoint_options
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation import commands, reporting
 from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import matches, normalize_answer
+from sarag_rdf.plugins.evaluation.retrieval import methods_of, methods_option
 from sarag_rdf.retrieval.context import approximate_tokens
 
-SHOWN: Final = 10
-"""The documents of a search by default: the evidence of each depends on the others."""
 SHARES: Final = {"facts": "facts", "answer": "answer", "chain": "in chain"}
 SIZES: Final = {"text": "text|.0f", "evidence": "evidence|.0f", "chain_tokens": "chain|.0f"}
 
@@ -91,10 +89,7 @@ def rows(
     "--kg kg-of-corpus",
 )
 @commands.data_options()
-@click.option(
-    "--methods", default="sarag", show_default=True, callback=commands.parse_names,
-    help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
-)  # fmt: skip
+@methods_option
 @click.option(
     "--k", default=5, show_default=True, type=click.IntRange(1),
     help="Number of documents whose evidence is measured.",
@@ -109,11 +104,11 @@ def command(**options: Any) -> None:
     The questions are those of MuSiQue, whose sub-questions have answers, or of HotpotQA, which
     marks supporting sentences. The measures are defined in docs/reference/evaluation.md.
     """
-    methods: dict[str, RetrieverOptions] = {}
-    for label in options["methods"]:
-        with commands.naming(f"method {label}"):
-            own = ranking_options(label)
-        methods[label] = own if own.limit else replace(own, limit=max(options["k"], SHOWN))
+    limit = max(options["k"], DEFAULT_LIMIT)  # the evidence of each depends on the others
+    methods = {
+        label: own if own.limit else replace(own, limit=limit)
+        for label, own in methods_of(options["methods"]).items()
+    }
     default = options["methods"][0]
     baseline = commands.check_baseline(options["baseline"] or default, [*methods], "--methods")
     commands.check_outputs(options["output"])

@@ -264,6 +264,20 @@ def with_times(
 
 # ---------------------------------------------------------------------------------------- Command
 
+methods_option = click.option(
+    "--methods", default="sarag", show_default=True, callback=commands.parse_names,
+    help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
+)  # fmt: skip
+
+
+def methods_of(labels: Sequence[str]) -> dict[str, RetrieverOptions]:
+    """The options of the retrievers of `methods_option`, by label; raises `UsageError`."""
+    methods = {}
+    for label in labels:
+        with commands.naming(f"method {label}"):
+            methods[label] = ranking_options(label)
+    return methods
+
 
 def cutoff_options(tokens: str) -> Decorator:
     return together(
@@ -316,10 +330,7 @@ def measure(
     "--methods sarag,sarag-paper --kg kg-of-corpus --output results.json",
 )
 @commands.data_options()
-@click.option(
-    "--methods", default="sarag", show_default=True, callback=commands.parse_names,
-    help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
-)  # fmt: skip
+@methods_option
 @cutoff_options("1000,4000,10000")
 @commands.selection_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
@@ -332,10 +343,8 @@ def command(**options: Any) -> None:
     The measures are defined in docs/reference/evaluation.md. The same input gives the same
     JSON; timings are written with --timings.
     """
-    methods, labels = {}, options["methods"]
-    for label in labels:
-        with commands.naming(f"method {label}"):
-            methods[label] = ranking_options(label)
+    labels = options["methods"]
+    methods = methods_of(labels)
     default = "dense" if "dense" in labels else labels[0]
     baseline = commands.check_baseline(options["baseline"] or default, labels, "--methods")
     cutoffs = Cutoffs(options["ks"], options["tokens"])
