@@ -21,7 +21,9 @@ from PIL import Image
 from tests.server.chromium import Page, open_browser
 
 BASE = "https://example.org/kg/"
-QUESTION = "Who+built+the+separate+condenser"
+QUESTION = quote(
+    "Who was the brother of the physicist whose pupil taught Georges Charpak's doctoral supervisor?"
+)
 ENTITY = f"{BASE}entity/marie_curie"
 CLASS = "https://w3id.org/sarag/common#Physicist"
 CALM = {"name": "prefers-reduced-motion", "value": "reduce"}
@@ -45,7 +47,7 @@ def main(url: str, folder: str) -> None:
         page.until("document.querySelectorAll('#rows tr').length")
         save(page, "explorer-search")
         page.run(
-            "(r => { r.value = '3'; r.dispatchEvent(new Event('input')); })"
+            "(r => { r.value = r.max; r.dispatchEvent(new Event('input')); })"
             "(document.getElementById('round'))"
         )
         page.run("document.querySelector('#passages .why button.step:not(.document)').click()")
