@@ -35,10 +35,16 @@ def row_of(
     the texts hold, unless it is yes or no. chain: the same for the chain of evidence. text,
     evidence, chain_tokens: approximate sizes in tokens.
     """
-    retrieved_evidence = RetrievedEvidence(retrieved)
-    evidence = retrieved_evidence.excerpts[:k]
-    chain = [excerpt for _, excerpt in retrieved_evidence.chain]
-    texts = [Excerpt.whole(ranked.document) for ranked in retrieved.documents[:k]]
+    evidence = RetrievedEvidence(retrieved)
+    chain = [excerpt for _, excerpt in evidence.chain]
+    return measures_of(corpus, question, evidence.excerpts[:k], chain)
+
+
+def measures_of(
+    corpus: Corpus, question: Question, evidence: Sequence[Excerpt], chain: Sequence[Excerpt]
+) -> dict[str, float]:
+    """The measures of `row_of` for an excerpt of each document, by rank, and a chain of some."""
+    texts = [Excerpt.whole(excerpt.document) for excerpt in evidence]
     row = {
         name: float(sum(approximate_tokens(excerpt.text) for excerpt in excerpts))
         for name, excerpts in (("text", texts), ("evidence", evidence), ("chain_tokens", chain))
