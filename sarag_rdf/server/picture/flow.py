@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Final, Literal
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.types import Retrieved
+from sarag_rdf.base.types import VALUE_TYPES, Retrieved
 from sarag_rdf.server.picture.lettering import clean, text_width, wrap
 from sarag_rdf.server.picture.trace import Edge, Node, Trace, trace_of
 
@@ -138,7 +138,8 @@ def flow_of(retrieved: Retrieved, max_rows: int = 18, max_documents: int = 12) -
     """The drawing of a search; the same search gives the same drawing.
 
     A column holds at most `max_rows` nodes: those on paths to the best `max_documents` first, then
-    seeds, then the most activated. Raises `UsageError` for a limit below 1.
+    seeds, then the most activated things, then values such as years. Raises `UsageError` for a
+    limit below 1.
     """
     if min(max_rows, max_documents) < 1:
         raise UsageError("max_rows and max_documents must be at least 1")
@@ -194,8 +195,10 @@ def flow_of(retrieved: Retrieved, max_rows: int = 18, max_documents: int = 12) -
 def _columns(trace: Trace, most: int) -> tuple[list[list[Node]], dict[str, int]]:
     """The nodes of each column, and how many of each kind have no room in it."""
 
-    def order(node: Node) -> tuple[bool, bool, bool, float, str]:
-        return not node.on_path, not node.ranked, not node.is_seed, -node.activation, node.iri
+    def order(node: Node) -> tuple[bool, bool, bool, bool, float, str]:
+        is_value = node.entity is not None and node.entity.type in VALUE_TYPES
+        is_seed, activation = node.is_seed, node.activation
+        return not node.on_path, not node.ranked, not is_seed, is_value, -activation, node.iri
 
     by_depth: dict[float, list[Node]] = {}
     left_out = {"entity": 0, "document": 0}
