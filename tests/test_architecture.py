@@ -105,7 +105,7 @@ BUDGETS: dict[str, int] = {
     "building": 4868,
     "cli": 3187,
     "documents": 1293,
-    "extraction": 5179,
+    "extraction": 5440,
     "graph": 7158,
     "kg": 5643,
     "models": 1808,

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import WORDS
+from sarag_rdf.extraction.entity_typing import NAMED, WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.names import english, strip_disambiguation, type_of_noun
 
@@ -80,8 +80,12 @@ def resolve_coreference(
     """Cluster the names of one document by entity, and resolve pronouns for its topic."""
     topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
+    mention_spans = _surnames_of_people(mention_spans)
     types = _types(mention_spans)
     types.setdefault(topic_key, "misc")
+    full = _full_name_of_topic(mention_spans, types, topic_key) if title else ""
+    if full and types[topic_key] == "misc":
+        types[topic_key] = types[full]
     aliases = list(find_aliases(doc, mention_spans, types))
     aliases += (
         DefinedAlias(topic, s.name, " " in s.name or s.type != "person")
@@ -99,7 +103,7 @@ def resolve_coreference(
         # "Irène Joliot-Curie" is also "Joliot"
         if types.get(key := normalize_name(part), "geopolitical") != "geopolitical":
             links.link(key, topic_key)
-    if title and (full := _full_name_of_topic(mention_spans, types, topic_key)):
+    if full:
         links.link(full, topic_key)
 
     names = {s.key: s.name for s in reversed(mention_spans)} | {topic_key: topic}
@@ -127,7 +131,7 @@ def resolve_coreference(
         )
         for key, counter in votes.items()
     }
-    type_ = clusters[topic].type if types[topic_key] == "misc" else types[topic_key]
+    type_ = clusters[topic].type
     is_thing = type_ == "person" and _is_neuter(doc)
     clusters[topic] = replace(clusters[topic], type="misc" if is_thing else type_)
     pronouns = [*_pronouns(doc, resolved, clusters[topic], clusters)]
@@ -139,6 +143,19 @@ def resolve_coreference(
     return CoreferenceResult(
         topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | dict(pairs)
     )
+
+
+def _surnames_of_people(mention_spans: list[MentionSpan]) -> list[MentionSpan]:
+    """The mentions, where a surname of a person in the text is one, whatever its label."""
+    people = {
+        s.key.split()[-1]
+        for s in mention_spans
+        if s.type == "person" and s.weight >= WORDS and " " in s.key and " of " not in s.key
+    }
+    return [
+        replace(s, type="person") if s.key in people and s.weight <= NAMED and not s.is_date else s
+        for s in mention_spans
+    ]
 
 
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
@@ -237,7 +254,7 @@ def _short_forms(
             )
             is_inner = len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1])
             unranked = words[1:] if words[0] in _RANKS and len(words) > 1 else words
-            is_last = unranked == parts[-len(unranked) :]
+            is_last = unranked == parts[-len(unranked) :] and "of" not in parts
             if long != key and len(parts) > len(unranked) and (is_first or is_inner or is_last):
                 longer.append(long)
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
@@ -255,13 +272,19 @@ def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:
 def _full_name_of_topic(
     mention_spans: list[MentionSpan], types: dict[str, EntityType], topic_key: str
 ) -> str:
-    """The key of the person at the start of the text who has the surname of the title, or empty."""
+    """The key of the name at the start of the text that is another form of the title, or empty.
+
+    It is a person with the same surname ("Grant Henry Hill"), or the title without a place ("Anna"
+    of "Anna of Holstein").
+    """
     if not mention_spans or mention_spans[0].begin > 2:
         return ""
     key = mention_spans[0].key
     words, title = _strip_endings(key, _NAME_SUFFIXES), topic_key.split()
-    is_full = types[key] == "person" and len(words) > 1 and len(title) > 1
-    return key if is_full and words[-1] == title[-1] else ""
+    if types[key] == "person" and topic_key.startswith(f"{key} of "):
+        return key
+    is_full = len(words) > 1 and len(title) > 1 and words[-1] == title[-1]
+    return key if is_full and (types[key] == "person" or words[0] == title[0]) else ""
 
 
 def _is_neuter(doc: Doc) -> bool:
@@ -362,10 +385,23 @@ _OBJECT_FORMS = {"he": "him", "she": "her", "it": "it"}
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
 _KNOWN_AS = re.compile(
     r"\s*(?:\([^()]*\))?[\s,(]*(?:(?:is|was|are|were) )?(?:"
-    r"(?:also|better|best|commonly|popularly|sometimes|often|formerly|previously|originally) "
-    r"(?:known|called|referred to)(?: simply| professionally| commonly)?(?: as)?"
+    r"(?:also|better|best|commonly|popularly|sometimes|often|formerly|previously|originally|now|later"
+    r"|alternatively) "
+    r"(?:known|called|named|referred to|spelled|spelt|written|romani[sz]ed|transliterated|credited)"
+    r"(?: simply| professionally| commonly)?(?: as)?"
+    r"|(?:spelled|spelt|romani[sz]ed as)"
     r"|known(?: professionally| simply| commonly)? as|a\.?k\.?a\.?)[\s\"'`\u201c]*(?:the )?",
+    re.IGNORECASE,
 )
+_FORMER = re.compile(
+    r"\s*\(\s*(?:formerly|previously|originally|"
+    r"(?:[A-Z][a-z]+|original|native)(?: title| name)?\s*:|"
+    r"(?:birth|real|original|full) name)\s*:?[\s\"'`\u201c]*(?:the )?"
+)
+"""A former name, or one in another language, in brackets."""
+_OR = re.compile(r"\s+or\s+(?:the )?")
+_PREDICATE = re.compile(r"\s*(?:\(|,|(?:is|was|are|were|may)\b)")
+"""What follows two names at the start of a text: "X or Y is"."""
 _BORN = re.compile(r"[\s,(]*(?:(?:was|is) )?(?:born|n\u00e9e|nee)(?: as)?[\s\"'`\u201c]*")
 
 
@@ -394,7 +430,7 @@ def find_aliases(
         following = text_after(doc, left)
         if (match := _ACRONYM.match(following)) and _abbreviates(match[1], left.name, type_):
             yield DefinedAlias(left.name, match[1], True)
-        for pattern in (_KNOWN_AS, _BORN):
+        for pattern in (_KNOWN_AS, _FORMER, _BORN, *((_OR,) if left.begin <= 1 else ())):
             match = pattern.match(following)
             if not match:
                 continue
@@ -403,10 +439,12 @@ def find_aliases(
             right = by_begin.get(span.start) if span is not None else None
             if right is None or right.is_date:
                 continue
+            if pattern is _OR and not _PREDICATE.match(text_after(doc, right)):
+                continue
             is_introduced = match[0].strip().startswith("(") or _opens_clause(doc, left)
             is_name = type_ == "person" and right.type != "geopolitical"
-            if is_introduced and (is_name or pattern is _KNOWN_AS):
-                is_global = pattern is _KNOWN_AS or " " in right.name
+            if is_introduced and (is_name or pattern is not _BORN):
+                is_global = pattern is not _BORN or " " in right.name
                 yield DefinedAlias(left.name, right.name, is_global)
 
 

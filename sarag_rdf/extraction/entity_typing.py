@@ -14,12 +14,23 @@ from dataclasses import dataclass
 from spacy.tokens import Span, Token
 
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import FIRST_NAMES, english, strip_disambiguation, type_of_noun
+from sarag_rdf.extraction.names import (
+    ENGLISH,
+    FIRST_NAMES,
+    english,
+    strip_disambiguation,
+    type_of_noun,
+)
 
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
 
+MONTH = f"(?:{'|'.join(ENGLISH['numbers']['months'].split())})"
+FULL_DATE = rf"(?:\d{{1,2}} {MONTH}|{MONTH} \d{{1,2}}),? \d{{3,4}}"
+"""Patterns of months, and of dates with a day."""
+
 _SUBJECTS = ("nsubj", "nsubjpass")
+_CALLED = ("called", "titled", "entitled", "named")
 _RANKS = english("mentions", "ranks")
 _PLACED = english("mentions", "placed")
 _PLACING = english("mentions", "placing")
@@ -27,6 +38,23 @@ _LOCATED = english("mentions", "located")
 _NOT_KINDS = english("mentions", "not_kinds")
 _BODIES = english("mentions", "bodies")
 _DEMONYMS = english("mentions", "demonyms")
+_RULERS = english("mentions", "rulers")
+_OFFICES = _RANKS | english("mentions", "offices")
+_CASTING = english("mentions", "casting")
+_MADE = english("mentions", "made")
+_COMPANIES = english("mentions", "companies")
+_ADJECTIVE = re.compile(r"[A-Z]\w+(?:ian|ese|ish)")
+_LIFE = re.compile(
+    r"\s*,?\s*\((?:[^()]*[;,]\s*)?(?:born\b|b\.|"
+    rf"[^()]*{FULL_DATE}[^()]*[-\u2013]\s*(?:[^()]*\W)?\d{{3,4}}\b|"
+    rf"[^()]*\d{{3,4}}[^()]*[-\u2013][^()]*{FULL_DATE})"
+)
+"""Dates of birth and death after a name: one of them with a day, or "born"."""
+_OFFICE = rf"(?:(?:{'|'.join(sorted(_OFFICES))})\s+)+"
+_TITLED = re.compile(
+    rf"\s*,\s+(?:\d+(?:st|nd|rd|th)\s+{_OFFICE}|(?:the\s+)?{_OFFICE}of\s+(?:the\s+)?)[A-Z]"
+)
+"""An office after a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +76,25 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("adjective", STATED)
     if len(span) == 1 and span.text in _BODIES:
         return TypeEvidence("misc", WORDS)
-    words = _type_of_words(span.text)
-    if noun := _stated_noun(span):
+    words = type_of_words(span.text)
+    if words in (None, "person") and (_is_mortal(span) or _is_office_after(span)):
+        before, owner = _before(span).text, span.doc[max(span.start - 2, 0)]
+        if before == "of" and not owner.is_lower:  # "Mary of X (1 May 1500 - 1560)"
+            return TypeEvidence("geopolitical", PLACED)
+        if before != "," and not (before == "of" and owner.text in _PLACED):
+            return TypeEvidence("person", STATED)
+    noun = _stated_noun(span)
+    if noun and not (words == "organization" and type_of_noun(noun) == "person"):
         type_ = type_of_noun(noun) or "misc"
         is_owner = type_ == "organization" and words == "person"  # "the publisher Anna Reed"
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
-    is_single = len(span) == 1
+    if words in (None, "person") and is_made_by(span):
+        return TypeEvidence("person", PLACED)
+    is_single = " " not in span.text.replace("- ", "-")
+    if is_single and label_type != "person" and _is_adjective(span):
+        return TypeEvidence("adjective", PLACED)
     if is_single and not is_technical:
         if _is_placed(span, label_type):
             return TypeEvidence("geopolitical", PLACED)
@@ -69,32 +108,39 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("misc")
     if words:
         return TypeEvidence(words, WORDS)
+    if label_type == "misc" and span.text in FIRST_NAMES and _before(span).lower_ != "the":
+        return TypeEvidence("person", NAMED)
     return TypeEvidence(label_type, NAMED if label_type != "misc" else 0)
 
 
 def type_of_title(title: str) -> TypeEvidence | None:
-    """What the bracket of a title says: "(1936 film)"."""
+    """What the bracket of a title says: "(1936 film)", "(footballer, born 1978)"."""
     bracket = title.removeprefix(strip_disambiguation(title)).strip(" ()")
-    noun = bracket.split()[-1] if bracket else ""
-    type_ = type_of_noun(noun) if noun else None
-    return TypeEvidence(type_, STATED, noun.lower()) if type_ else None
+    words = bracket.split(",")[0].split()
+    type_ = type_of_noun(words[-1]) if words else None
+    return TypeEvidence(type_, STATED, words[-1].lower()) if type_ else None
 
 
-def _type_of_words(name: str) -> EntityType | None:
+def type_of_words(name: str) -> EntityType | None:
     """What the words of a name say: its last word before a preposition, or a first name."""
-    words = re.split(r" (?:of|for|in|at|on|de|du|des) ", name)[0].split()
+    words = re.split(r" (?:of|for|in|at|on|to|de|du|des) ", name)[0].split()
     if len(words) == 1 and type_of_noun(words[0]) == "misc":  # Church of England
         return None
+    if len(words) > 1 and name.split()[-1] in _COMPANIES:
+        return "organization"
     is_person = len(words) in (2, 3) and words[0].split("-")[0] in FIRST_NAMES
     type_ = type_of_noun(words[-1]) if len(name.split()) > 1 and words[-1].istitle() else None
-    if is_person and type_ not in ("organization", "misc"):
+    if words[-1].endswith("s") and type_ == "organization":  # Iain Banks
+        type_ = None
+    if is_person and type_ not in ("organization", "misc") and words[-1].lower() not in _PLACED:
         return "person"
     return type_ if type_ != "person" else None
 
 
 def _stated_noun(span: Span) -> str:
     """The noun that says what has the name, or empty."""
-    for noun in (_noun_before(span), _noun_of(span), _apposed(span), _predicate(span)):
+    nouns = _noun_before(span), _noun_of(span), _apposed(span), _predicate(span), _called(span)
+    for noun in nouns:
         if noun:
             return noun
     return ""
@@ -159,6 +205,42 @@ def _predicate(span: Span) -> str:
     return next((noun.text for noun in nouns if is_kind(noun, _NOT_KINDS)), "")
 
 
+def _called(span: Span) -> str:
+    """The noun before "called": "a film called X"."""
+    verb = span.root.head
+    is_called = span.root.dep_ == "oprd" and verb.dep_ == "acl" and verb.lower_ in _CALLED
+    return verb.head.text if is_called and is_kind(verb.head, _NOT_KINDS) else ""
+
+
+def _is_mortal(span: Span) -> bool:
+    """Whether dates of birth and death follow: "X (born 1950)", "X (7 May 1885 \u2013 1947)"."""
+    return _LIFE.match(span.doc.text, span.end_char) is not None
+
+
+def _is_office_after(span: Span) -> bool:
+    """Whether an office follows: "X, Duke of Nassau", "X, 2nd Earl Stanhope"."""
+    return _TITLED.match(span.doc.text, span.end_char) is not None
+
+
+def is_cast(span: Span) -> bool:
+    """Whether the names from here on are those of actors: "starring X, Y and Z"."""
+    return span.start > 0 and _before(span).lower_ in _CASTING
+
+
+def is_made_by(span: Span) -> bool:
+    """Whether the name is that of an actor, or of who directed, wrote or played something."""
+    before = span.doc[max(span.start - 2, 0) : span.start].text.lower().split()
+    return is_cast(span) or (len(before) == 2 and before[0] in _MADE and before[1] == "by")
+
+
+def _is_adjective(span: Span) -> bool:
+    """Whether a word is an adjective by its ending and place: "a Mercian queen"."""
+    root, head = span.root, span.root.head
+    is_before = root.dep_ in ("amod", "compound", "nmod") and head.i == span.end
+    is_before = is_before and head.is_lower
+    return is_before and _ADJECTIVE.fullmatch(span.text) is not None
+
+
 def _follows_rank(span: Span) -> bool:
     """Whether a rank is before the name or its first word."""
     doc = span.doc
@@ -186,12 +268,16 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
     "At" says it with some verbs and nouns, and before what seemed to be a person.
     """
     preposition = _before(span)
-    if not span.text.istitle() or not preposition.i < span.start:
+    is_owner = span.doc[span.end : span.end + 1].text in ("'s", "\u2019s")  # "in Newton's book"
+    if is_owner or not span.text.istitle() or not preposition.i < span.start:
         return False
     word, head = preposition.lower_, preposition.head
     heads = {head.lower_, *(ancestor.lower_ for ancestor in head.ancestors)}
     if word in _PLACING or (word == "from" and type_ == "adjective"):
         return True
+    if word == "of" and preposition.i:  # "Bishop of X", "Anna of X"
+        owner = preposition.nbor(-1)
+        return owner.lower_ in _RULERS or owner.ent_type_ == "PERSON"
     if word == ",":  # "King's College, Oxford"
         return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
     return word == "at" and (type_ == "person" or not heads.isdisjoint(_LOCATED))

@@ -19,9 +19,14 @@ from spacy.util import filter_spans
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import VALUE_TYPES, EntityType
 from sarag_rdf.extraction.entity_typing import (
+    MONTH,
+    NAMED,
+    PLACED,
     STATED,
     WORDS,
     TypeEvidence,
+    is_cast,
+    is_kind,
     type_evidence,
     type_of_title,
 )
@@ -56,16 +61,23 @@ TYPES: dict[str, EntityType] = {
 SUBJECTS = ("nsubj", "nsubjpass")
 """Dependency labels (ClearNLP) of a subject."""
 
-_MONTH = f"(?:{'|'.join(ENGLISH['numbers']['months'].split())})"
 _DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? |{_MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? |{MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
     r"(?:1\d|20)\d\ds?\b(?![.,]\d)(?!%)"
     r"|\b\d{1,2}(?:st|nd|rd|th)[ -]century(?: BCE?| CE| AD)?\b|\b\d{1,4} (?:BCE?|CE|AD)\b"
 )
 _QUOTED = re.compile(
-    r"(?:\"|``|` ` ?|\u201c) ?([A-Z0-9][^\"`\u201c\u201d\n]{1,60}?)[.,]? ?(?:\"|\'\'|\u201d)"
+    r"(?:\"|``|` ` ?|\u201c) ?([A-Z0-9][^\"`\u201c\u201d\n]{1,90}?)[.,]? ?(?:\"|\'\'|\u201d)"
 )
-_TITLE, _DATED, _RUN = "TITLE", "DATED", "RUN"
+_TRANSLATED = re.compile(
+    r"\(\s*(?:[A-Z][a-z]+(?: title| name)?|(?:original|native) (?:title|name))\s*:\s*[\"\u201c']?"
+    r"([A-Z\u00c0-\u00de][^\"\u201c\u201d;:,()]{1,80}?)\s*[\"\u201d;,)]"
+)
+"""A name in another language: "(German: X)"."""
+_HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
+"""The rest of a name such as Aix-en-Provence."""
+_ROMAN = re.compile(r"[IVX]{1,5}")
+_TITLE, _DATED, _RUN, _QUOTE = "TITLE", "DATED", "RUN", "QUOTE"
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
@@ -75,10 +87,21 @@ _BRIDGES = frozenset(
 _JOINTS = frozenset({"at", "from", "with", "by", "against"})
 """Prepositions between two names."""
 _SUFFIXES = frozenset({"Inc", "Inc.", "Ltd", "Ltd.", "LLC", "Jr", "Jr.", "Sr", "Sr.", "Co."})
-_WORKS = frozenset({"WORK_OF_ART", "LAW"})
+_WORKS = frozenset({"WORK_OF_ART", "LAW", _QUOTE})
 _OFFICES = _RANKS | english("mentions", "offices")
+_BEFORE_OFFICES = frozenset({"the", "a", "an", "as", "their", "his", "her"})
+_PARTS = frozenset({"Version", "Chapter", "Section", "Figure"})
+_RULERS = english("mentions", "rulers")
+_HONOURS = english("mentions", "honours")
+_NAMING = english("mentions", "naming")
+_PLACING = english("mentions", "placing") | {"at", "of", "from"}
+_UNITS = frozenset(
+    form.rstrip("+") for forms in ENGLISH["units"].values() for form in forms.split("|")
+)
 _FOREIGN_HEADS = english("mentions", "foreign_heads")
 _PARTICLES = frozenset({"de", "des", "du", "della", "di"})
+_DATABLE = frozenset({"misc", "organization"})
+"""Types of what a year before the name tells from others: the "2000" Summer Olympics."""
 _EDGE = frozenset({"ADP", "CCONJ", "SCONJ", "DET", "PUNCT", "SPACE", "PART", "PRON", "AUX"})
 
 # Words that technical texts write with a capital letter without naming something.
@@ -120,16 +143,19 @@ class MentionSpan:
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     """Find all mentions, in order; only parts of names joined by "of" overlap."""
     named = [(span, _TITLE) for span in _title_spans(doc, title)]
+    quoted = [(span, "WORK_OF_ART" if _is_nickname(span) else _QUOTE) for span in _quoted(doc)]
+    named += [(span, label) for span, label in quoted if label == _QUOTE]
     for ent in doc.ents:
         if ent.label_ in TYPES:
-            parts = map(_trim, _parts(ent, _surnames(doc)))
-            named += [(_with_adjective(_extended(part)), ent.label_) for part in parts]
-    named += [(span, "WORK_OF_ART") for span in _quoted_titles(doc)]
+            parts = map(_extended, map(_trim, _parts(ent, _surnames(doc))))
+            named += [(_whole_words(_with_adjective(part)), ent.label_) for part in parts]
+    named += quoted
+    named += [(span, "WORK_OF_ART") for span in _translations(doc)]
     named += [(span, _DATED) for span in _dates(doc)]
     labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
     covered = {index for begin, end in labels for index in range(begin, end)}
-    for span in _proper_noun_runs(doc, covered):
-        labels[span.start, span.end] = _RUN
+    for span in map(_whole_words, _proper_noun_runs(doc, covered)):
+        labels.setdefault((span.start, span.end), _RUN)
     spans = filter_spans([doc[begin:end] for begin, end in labels])
     pieces = _merge_spans([(_with_sign(s), labels[s.start, s.end]) for s in spans])
     ner = {(_trim(ent).start, ent.end): ent.label_ for ent in doc.ents}
@@ -157,6 +183,8 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
 
 def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidence:
     """The evidence for the type where the span stands."""
+    if label == _QUOTE:
+        return TypeEvidence("misc", PLACED)
     type_ = TYPES.get(ner_label, "misc")
     is_technical = has_other_text(span.doc)
     evidence = type_evidence(span, type_, is_technical=is_technical)
@@ -169,13 +197,16 @@ def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidenc
 
 
 def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionSpan]:
-    """Full names in a list with a person are persons, and a plural noun before it counts for all:
-    "the films X, Y and Z".
+    """Full names in a list with a person are persons, and so are all in a list of actors.
+
+    A plural noun before it counts for all: "the films X, Y and Z".
     """
     result = list(mentions)
     groups: list[list[int]] = []
     for number, mention in enumerate(mentions):
         between = doc[mentions[number - 1].end : mention.begin].text if number else "."
+        if between == "," and _is_place_after(doc, mentions[number - 1], mention):
+            result[number] = mention = replace(mention, type="geopolitical", weight=PLACED)
         between = between.removesuffix(" the")
         if between in (",", "and", ", and", "&") and groups:
             groups[-1].append(number)
@@ -183,19 +214,52 @@ def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionS
             groups.append([number])
     for group in groups:
         first = result[group[0]]
-        between = doc[result[group[-2:][0]].end : result[group[-1]].begin].text
+        if is_cast(doc[first.begin : first.end]):
+            _retype(result, group, first.type, NAMED, PLACED)
+        if len(group) == 1:
+            continue
+        between = doc[result[group[-2]].end : result[group[-1]].begin].text
         if "and" not in between and "&" not in between:
             continue
-        before = doc[max(first.begin - 4, 0) : first.begin]
-        is_plural = any(token.text == first.noun and token.tag_ == "NNS" for token in before)
-        has_person = any(result[n].type == "person" and " " in result[n].name for n in group)
-        for n in group:
-            other = result[n]
-            if is_plural:
-                result[n] = replace(other, type=first.type, weight=STATED, noun=first.noun)
-            elif not is_plural and has_person and " " in other.name and other.weight < WORDS:
-                result[n] = replace(other, type="person", weight=WORDS)
+        noun = _plural_at(doc, first, result[group[-1]])
+        if noun:
+            _retype(result, group, type_of_noun(noun) or "misc", STATED, STATED, noun)
+        elif any(result[n].type == "person" and " " in result[n].name for n in group):
+            full = [n for n in group if " " in result[n].name]
+            _retype(result, full, "person", WORDS - 1, WORDS)
     return result
+
+
+def _retype(
+    mentions: list[MentionSpan],
+    numbers: list[int],
+    type_: EntityType,
+    most: int,
+    weight: int,
+    noun: str = "",
+) -> None:
+    """Give a type to those of the mentions whose evidence has at most a weight."""
+    for n in numbers:
+        if mentions[n].weight <= most and not mentions[n].is_date:
+            mentions[n] = replace(mentions[n], type=type_, weight=weight, noun=noun)
+
+
+def _is_place_after(doc: Doc, left: MentionSpan, right: MentionSpan) -> bool:
+    """Whether a name is that of a place after that of a smaller one: "in X, Y,"."""
+    before, after = doc[max(left.begin - 1, 0)], doc[right.end : right.end + 1].text
+    is_placed = left.type == "geopolitical" and before.lower_ in _PLACING
+    is_unknown = right.type != "person" and right.weight <= NAMED and not right.is_date
+    return is_placed and is_unknown and after in (",", ".", ";", ")", "")
+
+
+def _plural_at(doc: Doc, first: MentionSpan, last: MentionSpan) -> str:
+    """The plural noun before or after a list, or empty: "the films X and Y", "X and Y counties"."""
+    before = doc[max(first.begin - 4, 0) : first.begin]
+    if any(token.text == first.noun and token.tag_ == "NNS" for token in before):
+        return first.noun
+    after = doc[last.end : last.end + 1]
+    is_kinds = len(after) > 0 and after[0].tag_ == "NNS" and is_kind(after[0])
+    return after.text if is_kinds and type_of_noun(after.text) == "geopolitical" else ""
 
 
 def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
@@ -211,7 +275,9 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         while joined and label not in (_TITLE, _DATED):
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
-            if _is_modifier(left, left_label, span, label):
+            if _ROMAN.fullmatch(span[0].text) and left.end == span.start:
+                span, label = merged_span, left_label if len(span) == 1 else "PERSON"
+            elif _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
                 span = span if is_rank else merged_span
             elif left.text in FIRST_NAMES and span.doc[left.end : span.start].text == "of":
@@ -223,6 +289,8 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
                 break
             joined.pop()
         joined.append((span, label))
+    offices = [span for span, label in joined if label not in (_TITLE, *_WORKS)]
+    inner += [(place, "GPE") for span in offices if (place := _place_of_ruler(span))]
     merged = [
         (_without_rank(span, label), label)
         for span, label in joined + inner
@@ -235,15 +303,34 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     """Whether a span is directly before another, and modifies its head."""
     if left.end != right.start or label == _TITLE:
         return False
+    if label == _DATED:
+        is_event = type_of_noun(right[-1].text) == "misc" and _before(left).lower_ in ("the", "'s")
+        is_event = is_event or (left.root.dep_ == "nummod" and left.root.head in right)
+        return len(left) == 1 and is_event and TYPES.get(right_label, "misc") in _DATABLE
     if TYPES.get(label, "adjective") != "adjective" and TYPES.get(right_label):
         # two entities of the pipeline, except the first name in Paris Hilton
         return len(left) == 1 and right_label == "PERSON"
-    role = "nummod" if label == _DATED else "compound"
-    return left.root.dep_ == role and right.start <= left.root.head.i < right.end
+    return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
+
+
+def _before(span: Span) -> Token:
+    return span.doc[max(span.start - 1, 0)]
 
 
 def _is_office(span: Span) -> bool:
+    """Whether all words are those of an office, also after the name of its place."""
+    while len(span) > 1 and span[0].ent_type_ in ("GPE", "NORP"):
+        span = span[1:]
     return all(token.text in _OFFICES for token in span)
+
+
+def _place_of_ruler(span: Span) -> Span | None:
+    """The place in the name of an office: Count of "Anhalt"."""
+    of = next((token.i for token in span if token.text == "of"), span.start)
+    office = span.doc[span.start : of]
+    is_ruler = of < span.end - 1 and office[-1:].text.lower() in _RULERS and _is_office(office)
+    place = span.doc[of + 1 : span.end]
+    return place if is_ruler and place.text.istitle() and place[-1].tag_ != "NNPS" else None
 
 
 def _is_no_thing(span: Span, label: str) -> bool:
@@ -253,12 +340,16 @@ def _is_no_thing(span: Span, label: str) -> bool:
     """
     of = next((token.i for token in span if token.text == "of"), span.end)
     is_whole = of == span.end
-    if _is_office(span.doc[span.start : of]) and label not in _WORKS:
-        return label == _RUN or len(span) > 1 or not is_whole
-    words = {token.text.removesuffix("s") for token in span}
-    if words <= _NOT_A_NAME or span[0].text in ("Version", "Chapter", "Section", "Figure"):
-        return True
     article = span.doc[span.start - 1].lower_ if span.start else ""
+    if _is_office(span.doc[span.start : of]) and label not in _WORKS:
+        is_alone = label != _RUN and len(span) == 1 and is_whole
+        after = span.doc[span.end : span.end + 1].text
+        return not is_alone or after == "of" or article in _BEFORE_OFFICES
+    words = {token.text.removesuffix("s") for token in span}
+    if words <= _NOT_A_NAME or words <= _HONOURS or span[0].text in _PARTS:
+        return True
+    if _ROMAN.fullmatch(span.text) or (span[0].like_num and span[1:].text in _UNITS):
+        return True
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd") and len(span) > 1:
         return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
@@ -270,9 +361,14 @@ def _is_no_thing(span: Span, label: str) -> bool:
 
 
 def _without_rank(span: Span, label: str) -> Span:
-    """The span without ranks before a name of two or more words: "Count" Leo Tolstoy."""
+    """The span without ranks before a name of two or more words, and without honours after it.
+
+    "Count" Leo Tolstoy, Ann Lee "OBE".
+    """
     if label not in (_RUN, "PERSON"):
         return span
+    while len(span) > 1 and span[-1].text in _HONOURS:
+        span = span[:-1]
     while len(span) > 2 and span[0].text.rstrip(".") in _RANKS - {"Saint"}:
         span = span[1:]
     return span
@@ -300,8 +396,9 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
     label, begin = ent.label_, ent.start
     for token in ent[1:-1] if label not in _WORKS else ():
         is_comma = token.text == "," and token.nbor().text not in _SUFFIXES
-        is_and = token.text in ("and", "&") and TYPES[label] in ("person", "geopolitical")
-        if is_comma or is_and or token.text in _JOINTS:
+        is_one = TYPES[label] in ("person", "geopolitical")
+        is_joint = token.text in _JOINTS or (is_one and token.text in ("and", "&", "in"))
+        if is_comma or is_joint:
             yield ent.doc[begin : token.i]
             begin = token.i + 1
     rest = _trim(ent.doc[begin : ent.end])
@@ -369,21 +466,50 @@ def _with_adjective(span: Span) -> Span:
 
 def _with_number(span: Span, label: str) -> Span:
     """The span with a number that follows it: "Route" 39."""
-    following = span.doc[span.end : span.end + 1]
-    is_number = label in (_RUN, "ORG", "FAC", "PRODUCT") and re.fullmatch(
-        r"\d{1,3}", following.text
-    )
-    if is_number and span.start <= following.root.head.i < span.end:
+    number = span.doc[span.end : span.end + 1]
+    after = span.doc[span.end + 1 : span.end + 2].text
+    is_road = span[-1].text in ("Interstate", "Route", "Highway")
+    is_number = is_road or label in (_RUN, "ORG", "FAC", "PRODUCT")
+    is_number = is_number and re.fullmatch(r"\d{1,3}", number.text) is not None
+    is_score = re.fullmatch(rf"{MONTH}|[-\u2013\u2014]+|\d+", after) is not None
+    if is_number and not is_score and (is_road or number.root.head in span):
         return span.doc[span.start : span.end + 1]
     return span
 
 
-def _quoted_titles(doc: Doc) -> Iterator[Span]:
+def _whole_words(span: Span) -> Span:
+    """The span with the words that hyphens join to it: "Aix-en-Provence"."""
+    doc, begin = span.doc, span.start
+    while begin > 1 and doc[begin - 1].text == "-" and not doc[begin - 2].whitespace_:
+        begin -= 2
+    is_joined = doc[begin].text[:1].isupper() and doc[begin].ent_type_ != "NORP"
+    after = _HYPHENS.match(doc.text, span.end_char)
+    whole = doc.char_span(doc[begin if is_joined else span.start].idx, after.end() if after else 0)
+    return whole or doc[begin if is_joined else span.start : span.end]
+
+
+def _quoted(doc: Doc) -> Iterator[Span]:
     """Titles in quotation marks: words of four or more letters begin with a capital letter."""
     for match in _QUOTED.finditer(doc.text):
         words = match[1].split()
         span = doc.char_span(match.start(1), match.end(1))
-        if span is not None and len(words) <= 8 and not any(map(_is_small, words)):
+        if span is not None and len(words) <= 12 and not any(map(_is_small, words)):
+            yield span
+
+
+def _is_nickname(span: Span) -> bool:
+    """Whether a quoted name is that of a person or thing, which has other names beside it."""
+    doc = span.doc
+    before, after = doc[max(span.start - 5, 0) : span.start], doc[span.end : span.end + 2]
+    is_within = len(before) > 1 and before[-2].pos_ == "PROPN" and len(after) > 1
+    is_within = is_within and after[-1].pos_ == "PROPN"
+    return is_within or any(token.lower_ in _NAMING for token in before)
+
+
+def _translations(doc: Doc) -> Iterator[Span]:
+    """Names in other languages in brackets: "(German: X)"."""
+    for match in _TRANSLATED.finditer(doc.text):
+        if span := doc.char_span(match.start(1), match.end(1)):
             yield span
 
 
@@ -407,8 +533,10 @@ def _title_spans(doc: Doc, title: str) -> Iterator[Span]:
     as these are often common words.
     """
     bare = strip_disambiguation(title)
-    surname = {bare.split()[-1]} if _is_name_of_person(doc, bare) else set()
-    for name in sorted({title, bare, bare.split(",")[0]} | surname):
+    own = bare.split(",")[0]
+    has_surname = _is_name_of_person(doc, own) and " of " not in own
+    surname = {own.split()[-1]} if has_surname else set()
+    for name in sorted({title, bare, own} | surname):
         words = name.split()
         if not words or not is_name(name):
             continue

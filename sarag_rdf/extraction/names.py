@@ -42,6 +42,8 @@ _EDGE = re.compile(
 _ASTERISK = re.compile(r"(?<![\w*])[A-Z]{1,4}\*$")
 _ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?!Hague$)(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
+_BROKEN = re.compile(r"(?<=[^\W\d])- (?=[A-Z\u00c0-\u00de])")
+"""A hyphen at the end of a line within a name."""
 _TRAILING_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 _TITLE_SEPARATOR = re.compile(
     r"\s*[,():;\u2013\u2014/]\s*"
@@ -55,10 +57,14 @@ def clean_name(text: str) -> str:
 
     An asterisk that belongs to a short name in capitals remains.
 
+    A hyphen before a space is that of a broken line.
+
     >>> clean_name("the  Curie Institute's"), clean_name("*WHO*"), clean_name("Sgr A*")
     ('Curie Institute', 'WHO', 'Sgr A*')
+    >>> clean_name("Frédéric Joliot- Curie")
+    'Frédéric Joliot-Curie'
     """
-    name = _strip(" ".join(text.split()))
+    name = _strip(_BROKEN.sub("-", " ".join(text.split())))
     name = _strip(_ARTICLE.sub("", _POSSESSIVE.sub("", name)))
     if name.count("(") != name.count(")"):
         name = _strip(name.strip("()").split("(")[0])

@@ -26,6 +26,7 @@ NAME = "_"
 COPULA = "is"
 """The normal form of "be" before nouns and prepositions; before participles it is "be"."""
 _MAX_WILDCARD = 3
+_COMPANIES = english("mentions", "companies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,15 +336,17 @@ class PhraseMatcher:
         Only the head of the name counts: its last word before a preposition, or its first word
         ("Lake Geneva"). Classes of persons are not inferred from names.
         """
-        head = re.split(r"\s+(?:of|for|in|at|on|de|du|des|der|di)\s+|[,(]", name)[0].split()
+        head = re.split(r"\s+(?:of|for|in|at|on|to|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
             return ""
+        if name.split()[-1] in _COMPANIES:
+            return self.class_of_noun("organization")
         first = head[:1] if type_of_noun(head[-1]) is None else []
         for words in (head[-2:], head[-1:], first):
             class_ = self.class_of_noun(" ".join(words))
             if class_ and "person" not in self.entity_types(class_):
                 return class_
-        inner = (self.class_of_noun(word) for word in head[1:-1])
+        inner = (self.class_of_noun(word) for word in (head[1:-1] if first else ()))
         return next((c for c in inner if c and "organization" in self.entity_types(c)), "")
 
 
