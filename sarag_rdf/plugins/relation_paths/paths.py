@@ -96,6 +96,12 @@ class Paths(RetrieverStrategy):
         ge=1,
         le=10_000,
     )
+    least: float = option(
+        0.15,
+        "Least probability that a path says what is asked: less probable ones are not followed.",
+        ge=0.0,
+        le=1.0,
+    )
     answers: int = option(
         1000, "Maximum number of answers of a path.", ge=1, le=100_000, recorded=False
     )
@@ -158,7 +164,8 @@ class PathSearch:
         followed: list[RelationPath] = []
         others: list[RelationPath] = []
         for number, path in enumerate(self.ranked(topics)[: max(TRIED, options.ranked)]):
-            is_followed = number < TRIED and len(followed) < options.followed
+            is_likely = self.model.probability(path.score) >= options.least
+            is_followed = is_likely and number < TRIED and len(followed) < options.followed
             relation_path = self.follow(path) if is_followed else self._described(path)
             (followed if relation_path.answers else others).append(relation_path)
         return topics, (*followed, *others)[: max(options.ranked, len(followed))]
@@ -279,6 +286,7 @@ class PathSearch:
             tuple((hop.predicate, hop.is_inverse) for hop in path.hops),
             self.index.text(path.hops),
             path.score,
+            probability=round(self.model.probability(path.score), 4),
         )
 
     # Documents
@@ -293,8 +301,9 @@ class PathSearch:
         activation = dict.fromkeys(nodes, _BETWEEN) | dict.fromkeys(answers, 1.0)
         nodes |= dict(_chains(paths, activation))
         activation = {iri: activation.get(iri, _BETWEEN) for iri in nodes}
+        problem = self.problem(topics, paths)
         if not len(view.iris.documents):
-            return options.result(view, query, [])
+            return replace(options.result(view, query, []), problem=problem)
         question = view.vectors.embed_query(MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
         amounts, entities = self._amounts(activation)
@@ -319,7 +328,20 @@ class PathSearch:
             ],
         )
         result = options.result(view, query, documents, explanation)
-        return replace(result, paths=paths, names={**result.names, **self._sentences(result)})
+        names = {**result.names, **self._sentences(result)}
+        return replace(result, paths=paths, problem=problem, names=names)
+
+    def problem(self, topics: Sequence[Topic], paths: Sequence[RelationPath]) -> str:
+        """Why no path was answered with; empty if one was."""
+        if any(path.answers for path in paths):
+            return ""
+        unlikely = [path for path in paths if path.probability < self._options.least]
+        if unlikely:
+            nearest = (f"{p.text} ({p.topic_name}), {p.probability:.0%}" for p in unlikely[:2])
+            return f"no path of this graph says what is asked; the nearest: {'; '.join(nearest)}"
+        start = ", ".join(dict.fromkeys(topic.name for topic in topics))
+        origin = f" from {start}" if start else ": no entity was found to start from"
+        return f"no relation path leads anywhere{origin}"
 
     def _amounts(self, activation: Mapping[str, float]) -> tuple[Floats, dict[int, str]]:
         """What documents get from the entities that they describe, and the most active of these."""
