@@ -83,7 +83,7 @@ class Paths(RetrieverStrategy):
     )
     ranked: int = option(5, "Number of paths that are shown, followed or not.", ge=1, le=MAX_COUNT)
     candidates: int = option(
-        20,
+        30,
         "Number of paths from a topic whose whole phrases are compared with the question: those "
         "that score best by the phrases of their properties.",
         ge=10,
