@@ -342,8 +342,9 @@ class PathAnswer:
 class RelationPath:
     """A sequence of properties from a topic, in words, with its SPARQL and what it leads to.
 
-    `hops` are the properties and whether they are followed from object to subject. `sparql` and
-    `answers` are empty for a path that was ranked only; with `is_cut` there may be more answers.
+    `hops` are the properties and whether they are followed from object to subject. `probability`,
+    in [0, 1], is that of saying what the question asks. `sparql` and `answers` are empty for a path
+    that was ranked only; with `is_cut` there may be more answers.
     """
 
     topic: str
@@ -354,6 +355,7 @@ class RelationPath:
     sparql: str = ""
     answers: tuple[PathAnswer, ...] = ()
     is_cut: bool = False
+    probability: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +364,8 @@ class Retrieved:
 
     `settings` are the retriever's parameters, `calibration` the numbers from this question's
     similarities and the fixed weights: with both, every score can be recomputed. `names` has the
-    names of nodes and relationships in the explanation. `paths` are relation paths, the best first.
+    names of nodes and relationships in the explanation. `paths` are relation paths, the best first,
+    and `problem` says why none of them was answered with, or is empty.
     `sources` has the documents that state the `relationships`, by relationship: those that were
     retrieved, or all of them if no document was.
     """
@@ -378,6 +381,7 @@ class Retrieved:
     calibration: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     paths: tuple[RelationPath, ...] = ()
+    problem: str = ""
     sources: Mapping[str, Document] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -140,6 +140,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
             | {"answers": [asdict(end) | {"nodes": [*end.nodes]} for end in path.answers]}
             for path in retrieved.paths
         ],
+        "problem": retrieved.problem,
     }
 
 

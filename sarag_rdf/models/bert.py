@@ -12,6 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,11 +59,16 @@ _BERT: Final = {
 }
 """Required settings; a model must have the first two, and no other values of the rest."""
 _MODULES: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+_BATCH: Final = 32
+"""Texts that are encoded at once."""
+_ROWS: Final = 32
+"""Tokens are filled up to a multiple of this, so that sums of a product of matrices have the same
+order whatever the number of texts, and a vector does not depend on the other texts."""
 _SQRT_HALF: Final = np.float32(np.sqrt(0.5))
 
 
 class BertEncoder:
-    """A BERT model with mean or [CLS] pooling; each text is encoded by itself, on one core."""
+    """A BERT model with mean or [CLS] pooling, without padding, on one core."""
 
     def __init__(self, folder: Path, prompts: Prompts = Prompts()) -> None:  # noqa: B008 - frozen
         """Raises `ModelError` for another architecture, and for files that cannot be read."""
@@ -101,52 +107,61 @@ class BertEncoder:
         return self._embed(texts, self._prompts.query or "")
 
     def _embed(self, texts: Sequence[str], prompt: str) -> Matrix:
-        width = self._weights["embeddings.LayerNorm.bias"].shape[0]
+        rows: list[Vector] = []
+        tokens = [self._tokenizer.encode(prompt + text).ids for text in texts]
         # On products this small several threads are no faster, and slower on a busy machine.
         with self._one_at_a_time, self._threads.limit(limits=1, user_api="blas"):
-            rows = [self._vector(prompt + text) for text in texts]
+            while batch := tokens[len(rows) : len(rows) + _BATCH]:
+                rows += map(self._pooled, self._states(batch))
+        width = self._weights["embeddings.LayerNorm.bias"].shape[0]
         return np.asarray(rows, dtype=np.float32).reshape(len(rows), width)
 
-    def _vector(self, text: str) -> Vector:
-        states = self._states(self._tokenizer.encode(text).ids)
+    def _pooled(self, states: Floats) -> Vector:
         pooled = states[0] if self._pooling == "cls" else states.mean(axis=0)
         return np.asarray(pooled / max(float(np.linalg.norm(pooled)), 1e-12), dtype=np.float32)
 
-    def _states(self, tokens: Sequence[int]) -> Floats:
-        """The last hidden state of each token, shape (tokens, hidden size)."""
-        words = np.concatenate([self._words[token : token + 1] for token in tokens])
+    def _states(self, texts: Sequence[Sequence[int]]) -> list[Floats]:
+        """The last hidden state of each token of each text, shape (tokens, hidden size)."""
+        ends = np.cumsum([len(tokens) for tokens in texts])
+        padding = [0] * (_ROWS - ends[-1] % _ROWS)
+        places = np.concatenate([*map(np.arange, map(len, texts)), padding]).astype(int)
+        words = np.concatenate([self._words[t : t + 1] for t in chain(*texts, padding)])
         states = (
             words.astype(np.float32, copy=False)
-            + self._weights["embeddings.position_embeddings.weight"][: len(tokens)]
+            + self._weights["embeddings.position_embeddings.weight"][places]
             + self._weights["embeddings.token_type_embeddings.weight"][0]
         )
         states = self._norm(states, "embeddings")
         for number in range(self._layers):
             layer = f"encoder.layer.{number}"
-            attended = self._linear(self._attention(states, layer), f"{layer}.attention.output")
+            attended = self._attention(states, ends, layer)
+            attended = self._linear(attended, f"{layer}.attention.output")
             states = self._norm(states + attended, f"{layer}.attention.output")
             inner = _gelu(self._linear(states, f"{layer}.intermediate"))
             states = self._norm(states + self._linear(inner, f"{layer}.output"), f"{layer}.output")
-        return states
+        return np.split(states, ends)[: len(texts)]
 
-    def _attention(self, states: Floats, layer: str) -> Floats:
-        """softmax(Q K^T / sqrt(d)) V for each head of d dimensions, side by side."""
-        length = len(states)
-        query, key, value = (
-            self._linear(states, f"{layer}.attention.self", part)
-            .reshape(length, self._heads, -1)
-            .transpose(1, 0, 2)
+    def _attention(self, states: Floats, ends: NDArray[np.int64], layer: str) -> Floats:
+        """softmax(Q K^T / sqrt(d)) V in each text for each head of d dimensions, side by side."""
+        parts = [
+            np.split(self._linear(states, f"{layer}.attention.self", part), ends)
             for part in ("query", "key", "value")
-        )
-        scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights /= weights.sum(axis=-1, keepdims=True)
-        heads: Floats = (weights @ value).transpose(1, 0, 2).reshape(length, -1)
-        return heads
+        ]
+        attended = []
+        for text in zip(*parts, strict=True):
+            query, key, value = (
+                part.reshape(len(part), self._heads, -1).transpose(1, 0, 2) for part in text
+            )
+            scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
+            weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            weights /= weights.sum(axis=-1, keepdims=True)
+            attended.append((weights @ value).transpose(1, 0, 2).reshape(query.shape[1], -1))
+        return np.concatenate(attended)
 
     def _linear(self, states: Floats, name: str, part: str = "dense") -> Floats:
         weight, bias = (self._weights[f"{name}.{part}.{kind}"] for kind in ("weight", "bias"))
-        product: Floats = states @ weight.T + bias
+        product: Floats = states @ weight.T
+        product += bias
         return product
 
     def _norm(self, states: Floats, name: str) -> Floats:
@@ -160,13 +175,19 @@ class BertEncoder:
 
 def _gelu(x: Floats) -> Floats:
     """GELU, x Phi(x), with erf as in Abramowitz and Stegun, 7.1.26: its error is below 1.5e-7."""
-    z = np.abs(x) * _SQRT_HALF
+    z: Any = np.abs(x)
+    z *= _SQRT_HALF
     t = 1 / (1 + np.float32(0.3275911) * z)
-    series: Any = np.float32(1.061405429)
+    gelu: Floats = np.float32(1.061405429) * t
     for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        series = series * t + np.float32(coefficient)
-    erf = np.copysign(1 - series * t * np.exp(-z * z), x)
-    gelu: Floats = np.float32(0.5) * x * (1 + erf)
+        gelu += np.float32(coefficient)
+        gelu *= t
+    z *= z
+    gelu *= np.exp(np.negative(z, out=z), out=z)
+    np.copysign(np.subtract(1, gelu, out=gelu), x, out=gelu)  # erf(x / sqrt 2)
+    gelu += 1
+    gelu *= x
+    gelu *= np.float32(0.5)
     return gelu
 
 

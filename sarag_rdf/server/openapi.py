@@ -151,7 +151,7 @@ def _list_of(schema: str) -> Json:
 
 
 _FOUND = closed(
-    **_of(TEXT, "question retriever"),
+    **_of(TEXT, "question retriever problem"),
     **_of(OBJECT, "settings calibration"),
     **_of(OBJECTS, "seeds entities evidence_chain relationships"),
     documents=_list_of("Document"),
@@ -173,7 +173,7 @@ _RESULTS: Final[Mapping[str, Json]] = {
     "Path": closed(
         topic=IRI,
         **_of(TEXT, "topic_name text sparql"),
-        score=NUMBER,
+        **_of(NUMBER, "score probability"),
         **_of(OBJECTS, "hops answers"),
         is_cut={"type": "boolean"},
     ),

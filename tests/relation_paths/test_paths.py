@@ -19,13 +19,17 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.relation_paths import (
     Example,
+    Offers,
+    calibrated,
     evaluate_paths,
     fit_paths,
     fitted,
+    offers,
     read_files,
     relation_paths,
 )
@@ -206,9 +210,9 @@ def test_it_is_said_that_answers_were_left_out(
     kg: KnowledgeGraph, capsys: pytest.CaptureFixture[str], explain: bool
 ) -> None:
     question = "actors of [The Glass Orchard]"
-    show_retrieved(kg.search(question, retriever="paths", answers=1), explain=explain)
+    show_retrieved(kg.search(question, retriever="paths:least=0:answers=1"), explain=explain)
     assert "and at least 1 more" in " ".join(capsys.readouterr().out.split())
-    show_retrieved(kg.search(question, retriever="paths"), explain=explain)
+    show_retrieved(kg.search(question, retriever="paths:least=0"), explain=explain)
     assert "at least" not in capsys.readouterr().out
 
 
@@ -230,6 +234,58 @@ def test_a_model_that_is_none(kg: KnowledgeGraph, tmp_path: Path) -> None:
     file.write_text(packaged_model().to_json())
     assert read_model(file) == packaged_model()
     assert kg.search("[Berta Quill] films", retriever="paths", model=str(file)).paths
+
+
+def test_an_improbable_path_is_not_followed(
+    kg: KnowledgeGraph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = "actors of [The Glass Orchard]"
+    [first, second, *_] = kg.search(question, retriever="paths:least=0").paths
+    assert first.answers
+    found = kg.search(question, retriever=f"paths:least={first.probability + 1e-3}")
+    assert found.paths[0].text == first.text
+    assert not any(path.sparql or path.answers for path in found.paths)
+    assert found.problem.startswith("no path of this graph says what is asked; the nearest: ")
+    assert first.text in found.problem
+    assert second.text in found.problem
+    assert found.documents
+    show_retrieved(found, explain=False)
+    assert "no path of this graph says what is asked" in capsys.readouterr().out
+    data = retrieved_to_dict(found)
+    assert data["problem"] == found.problem
+    assert data["paths"][0]["probability"] == first.probability
+
+
+def test_probabilities_of_scores() -> None:
+    model = packaged_model().calibrated(0.5, -2.0)
+    assert model.probability(4.0) == pytest.approx(1 / 2)
+    assert model.probability(6.0) == pytest.approx(1 / (1 + np.exp(-1)))
+    assert 0.0 <= model.probability(-1e6) < model.probability(1e6) <= 1.0
+    scores, is_right = np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, False, True, True])
+    fitted_model = calibrated(model, Offers(scores, is_right))
+    assert fitted_model.probability(2.5) == pytest.approx(1 / 2, abs=1e-3)
+    assert Offers(scores, is_right).shares(fitted_model, 0.5) == (1.0, 0.0)
+    even = calibrated(model, Offers(scores[:2], is_right[:2]))
+    assert even.probability(7.0) == 1 / 2
+
+
+def test_paths_without_the_right_property_are_offered_as_wrong() -> None:
+    weights = np.eye(len(FEATURES))[0]
+    features = np.outer([3.0, 2.0, 1.0], weights)
+    properties = (frozenset({"a", "b"}), frozenset({"a"}), frozenset({"c"}))
+    offered = offers([Example(features, np.array([1.0, 0.2, 0.0]), properties)], weights)
+    pairs = zip(offered.scores.tolist(), offered.is_right.tolist(), strict=True)
+    assert sorted(pairs) == [(1.0, False), (2.0, False), (3.0, True)]
+
+
+def test_the_phrases_of_the_best_paths_alone_are_embedded(kg: KnowledgeGraph) -> None:
+    paths = paths_of(kg, candidates=10)
+    [topic] = paths.topics("who directed [Winter Harbour]?")
+    some, features = paths.compared(topic)
+    every, exact = paths_of(kg, candidates=1000).compared(topic)
+    assert len(some) == 10 < len(every)
+    for hops, row in zip(some, features, strict=True):
+        np.testing.assert_allclose(row, exact[every.index(hops)])
 
 
 # Evaluation
@@ -329,7 +385,9 @@ def test_a_model_chooses_a_path(reply: str | None, chosen: int) -> None:
     llm = Chooser(reply)
     with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"], llm=llm) as kg:
         kg.import_graph(EXAMPLE, "rdf", name="films")
-        answer = kg.ask("who directed [Winter Harbour]?", reasoner="path-choice:margin=1000")
+        answer = kg.ask(
+            "who directed [Winter Harbour]?", reasoner="path-choice:margin=1000:least=0"
+        )
     assert len(llm.prompts) == 1
     [note] = [stage.detail for stage in answer.trace if stage.kind == "note"]
     assert note["chosen"] == chosen
@@ -350,11 +408,11 @@ def test_a_model_is_offered_only_the_paths_within_the_margin() -> None:
             [note] = [stage.detail for stage in answer.trace if stage.kind == "note"]
             return [path["score"] for path in note["paths"]]
 
-        every = paths_of("path-choice:margin=1000")
+        every = paths_of("path-choice:margin=1000:least=0")
         second = every[0] - every[1]
-        assert len(paths_of(f"path-choice:margin={second * 1.001}")) == 2 < len(every)
+        assert len(paths_of(f"path-choice:margin={second * 1.001}:least=0")) == 2 < len(every)
         assert len(llm.prompts) == 2
-        assert paths_of(f"path-choice:margin={second * 0.999}") == every[:1]
+        assert paths_of(f"path-choice:margin={second * 0.999}:least=0") == every[:1]
         assert len(llm.prompts) == 2, "without another path there is nothing to choose"
 
 
@@ -369,7 +427,7 @@ def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
     llm = Chooser("1")
     with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"], llm=llm) as kg:
         kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
-        kg.ask("who rules a town on a river?", reasoner="path-choice:hops=1:margin=1000")
+        kg.ask("who rules a town on a river?", reasoner="path-choice:hops=1:margin=1000:least=0")
     [prompt] = llm.prompts
     assert prompt.startswith("A question is about Ulm or Linz or Ida. Some paths")
     assert "(Ulm): Ida" in prompt

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Floats, find
 from sarag_rdf.base.errors import InputError, UsageError
@@ -41,7 +42,7 @@ ACCOUNTINGS: Final[tuple[str, ...]] = ("terminals", "path nodes", "chunk-resolve
 ARTICLE_ACCOUNTINGS: Final[tuple[str, ...]] = ("article topics", "chunk-resolved")
 """What counts as retrieved by articles: what they are about, and that with what they mention."""
 COMPARED: Final = 20
-"""Paths of a question that are followed to fit weights."""
+"""Paths of a question among which the best of five that lead anywhere are looked for."""
 _RIDGE: Final = 1e-3
 
 
@@ -162,10 +163,14 @@ def _answer_f1(path: RelationPath, question: Question) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The features of the paths of one question that lead anywhere, and the F1 of each."""
+    """The features of the paths of one question that lead anywhere, the F1 and properties of each.
+
+    In order of the scores by the weights with which the paths were found.
+    """
 
     features: Floats
     f1: Floats
+    properties: tuple[frozenset[str], ...] = ()
 
     @property
     def is_answered(self) -> bool:
@@ -176,17 +181,16 @@ def examples(paths: PathSearch, questions: Sequence[Question]) -> list[Example]:
     """What weights are fitted on: the first paths of each question by the present weights."""
     every = []
     for question in questions:
-        rows, values = [], []
+        rows, values, properties = [], [], []
         for topic in paths.topics(question.marked):
-            candidates, features = paths.compared(topic)
-            order = np.argsort(-(features @ paths.model.vector), kind="stable")
-            for at in order[: 2 * COMPARED].tolist():
-                followed = paths.follow_hops(topic, candidates[at])
+            for hops, row in zip(*paths.compared(topic), strict=True):
+                followed = paths.follow_hops(topic, hops)
                 if followed.answers:
-                    rows.append(features[at])
+                    rows.append(row)
                     values.append(_answer_f1(followed, question))
+                    properties.append(frozenset(hop.predicate for hop in hops))
         matrix = np.array(rows).reshape(len(rows), len(FEATURES))
-        every.append(Example(matrix, np.array(values)))
+        every.append(Example(matrix, np.array(values), tuple(properties)))
     return every
 
 
@@ -225,6 +229,69 @@ def fitted(some: Sequence[Example]) -> Floats:
     return np.asarray(optimum.x / scale)
 
 
+class Offers(NamedTuple):
+    """The scores of paths that would be answered with, and whether each is right."""
+
+    scores: Floats
+    is_right: NDArray[np.bool_]
+
+    def shares(self, model: PathModel, least: float) -> tuple[float, float]:
+        """The shares of right and of wrong paths that are at least that probable; 0 of none."""
+        probable = np.array([model.probability(score) >= least for score in self.scores], bool)
+        right, wrong = (
+            float(probable[some].mean()) if some.any() else 0.0
+            for some in (self.is_right, ~self.is_right)
+        )
+        return right, wrong
+
+
+def offers(some: Iterable[Example], weights: Floats) -> Offers:
+    """The best path of each question; and the best without each property of the right path.
+
+    The latter stand for the questions that a graph has no path for: they are wrong. A path is right
+    if its F1 is more than 1/2.
+    """
+    scores, right = [], []
+    for example in (example for example in some if len(example.f1)):
+        own = example.features @ weights
+        scores.append(own.max())
+        right.append(example.f1[own.argmax()] > 1 / 2)
+        best = int(example.f1.argmax())
+        for property_ in example.properties[best] if example.f1[best] > 1 / 2 else ():
+            others = [at for at, used in enumerate(example.properties) if property_ not in used]
+            if others:
+                scores.append(own[others].max())
+                right.append(False)
+    return Offers(np.array(scores), np.array(right, bool))
+
+
+def calibrated(model: PathModel, offered: Offers) -> PathModel:
+    """The model with the probability by a score, if right and wrong paths were equally many.
+
+    Logistic regression on one variable with Platt's targets, which keep it finite where scores
+    separate the two.
+    """
+    from scipy.optimize import minimize
+
+    scores, is_right = offered
+    sizes = np.array([(~is_right).sum(), is_right.sum()])
+    if not sizes.all():
+        return model.calibrated(0.0, 0.0)
+    target = np.where(is_right, (sizes[1] + 1) / (sizes[1] + 2), 1 / (sizes[0] + 2))
+    share = 1 / (2 * sizes[is_right.astype(int)])
+    centre, scale = scores.mean(), scores.std() or 1.0
+    rows = np.column_stack(((scores - centre) / scale, np.ones(len(scores))))
+
+    def loss(line: Floats) -> tuple[float, Floats]:
+        """The cross entropy with its gradient."""
+        logits = rows @ line
+        surplus = share * (1 / (1 + np.exp(-logits)) - target)
+        return float(share @ (np.logaddexp(0.0, logits) - target * logits)), surplus @ rows
+
+    slope, intercept = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B").x
+    return model.calibrated(slope / scale, intercept - slope * centre / scale)
+
+
 def mean_f1(some: Sequence[Example], weights: Floats) -> float:
     """The mean F1 of the path that the weights choose; 0 for a question without one."""
     return fmean(
@@ -236,15 +303,21 @@ class Fit(NamedTuple):
     """A fitted model, and the mean F1 of each file of questions.
 
     `left_out` are by weights fitted on the other half of the questions, `all` by the model.
+    `offered` are the shares of right and wrong paths of each file that are followed, which are at
+    least as probable as the option says, by a calibration on the other files.
     """
 
     model: PathModel
     left_out: tuple[float, ...]
     all: tuple[float, ...]
+    offered: tuple[tuple[float, float], ...]
 
 
 def fit_paths(
-    paths: PathSearch, files: Sequence[Sequence[Question]], version: str, data: str
+    paths: PathSearch,
+    files: Sequence[Sequence[Question]],
+    version: str,
+    data: str,
 ) -> Fit:
     """Fit weights on all questions, and on each half, to report the F1 of the other half.
 
@@ -264,7 +337,23 @@ def fit_paths(
         own = [(some[at::2], weights_of_other[at]) for at in (1, 0)]
         left_out.append(sum(mean_f1(e, w) * len(e) for e, w in own if e) / len(some))
     model = paths.model.with_weights(weights.tolist(), version, data)
-    return Fit(model, tuple(left_out), tuple(mean_f1(some, weights) for some in every))
+    model = calibrated(model, offers(chain(*every), model.vector))
+    return Fit(
+        model,
+        tuple(left_out),
+        tuple(mean_f1(some, weights) for some in every),
+        tuple(offered_of(model, every, Paths().least)) if len(every) > 1 else (),
+    )
+
+
+def offered_of(
+    model: PathModel, files: Sequence[Sequence[Example]], least: float
+) -> Iterator[tuple[float, float]]:
+    """The shares of right and wrong paths of each file that a calibration on the others offers."""
+    for own in files:
+        others = chain(*(some for some in files if some is not own))
+        fitted_on_others = calibrated(model, offers(others, model.vector))
+        yield offers(own, model.vector).shares(fitted_on_others, least)
 
 
 # ---------------------------------------------------------------------------------------- Command
@@ -277,8 +366,9 @@ _questions_option = file_option(
     required=True,
 )
 _retriever_option = click.option(
-    "--retriever", default="paths", show_default=True,
-    help="The retriever paths with its options: paths:KEY=VALUE.",
+    "--retriever", default="paths:least=0", show_default=True,
+    help="The retriever paths with its options: paths:KEY=VALUE. With least=0, all paths are "
+    "followed, however improbable.",
 )  # fmt: skip
 
 
@@ -368,7 +458,9 @@ def fit_command(**options: Any) -> None:
     """Fit the weights of relation paths on questions with known answers.
 
     The file is used with --retriever paths:model=FILE. Weights are first fitted on every other
-    question, and the F1 of the questions that were left out is printed; then on all.
+    question, and the F1 of the questions that were left out is printed; then on all. The
+    probabilities of paths are calibrated on these questions, and on what remains without each
+    property of a right path.
     """
     output = options["output"]
     check_outputs(output)
@@ -387,7 +479,16 @@ def fit_command(**options: Any) -> None:
         f"{name}: F1 {100 * left_out:.1f} of the questions left out, {100 * every:.1f} of all"
         for name, left_out, every in zip(names, fit.left_out, fit.all, strict=True)
     )
-    emit(options, {**figures, "weights": dict(fit.model.weights)}, *lines)
+    offered = {
+        name: {"right": right, "wrong": wrong}
+        for name, (right, wrong) in zip(names, fit.offered, strict=bool(fit.offered))
+    }
+    more = (
+        f"{name}: {right:.0%} of right paths and {wrong:.0%} of wrong ones are followed"
+        for name, (right, wrong) in zip(names, fit.offered, strict=bool(fit.offered))
+    )
+    values = {"weights": dict(fit.model.weights), "calibration": dict(fit.model.calibration)}
+    emit(options, {**figures, "followed": offered, **values}, *lines, *more)
     note(f"written to {output}")
 
 

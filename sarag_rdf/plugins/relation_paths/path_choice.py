@@ -23,7 +23,7 @@ _SHOWN: Final = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PathChoice(ReasonerStrategy):
-    """One call; none if no other path is within the margin. Without paths, passages answer.
+    """One call; none if no other path is within the margin. Without a path, passages answer.
 
     The trace has a note ``paths`` with the paths and the one that was chosen, and why: where the
     reply cannot be used, it is the first.
@@ -42,6 +42,12 @@ class PathChoice(ReasonerStrategy):
         le=MAX_COUNT,
     )
     hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=3)
+    least: float = option(
+        0.15,
+        "Least probability that a path says what is asked: less probable ones are not offered.",
+        ge=0.0,
+        le=1.0,
+    )
     documents: int = option(
         10, "Maximum number of documents that are cited with the answer.", ge=1, le=100
     )
@@ -50,12 +56,22 @@ class PathChoice(ReasonerStrategy):
 
     def answer(self, talk: Conversation) -> Answer:
         most, limit = self.paths, self.documents
-        options = Paths(hops=self.hops, followed=most, ranked=most, limit=limit, model=self.model)
-        retriever = PathSearch(talk.view, options)
+        retriever = PathSearch(
+            talk.view,
+            Paths(
+                hops=self.hops,
+                followed=most,
+                ranked=most,
+                least=self.least,
+                limit=limit,
+                model=self.model,
+            ),
+        )
         topics, relation_paths = retriever.find(talk.query.text)
         paths = [path for path in relation_paths if path.answers]
         if not paths:
-            talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": "no path was found"})
+            problem = retriever.problem(topics, relation_paths)
+            talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": problem})
             return Single(max_tokens=self.max_tokens).answer(talk)
         paths = [path for path in paths if path.score >= paths[0].score - self.margin]
         number, problem = self._chosen(talk, paths)

@@ -230,6 +230,8 @@ its reverse.
 PHRASES: Final = 3
 """Phrases of a hop that are used, the first of them."""
 _PACKAGED: Final = Path(__file__).with_name("relation-paths.json")
+_EVEN: Final = {"slope": 0.0, "intercept": 0.0}
+"""The calibration of a file without one, by which every path is as probable as not."""
 _WORD: Final = re.compile(r"[\w'-]+")
 _IRREGULAR: Final = frozenset({"people", "children", "men", "women"})
 _PLURALS: Final = (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes"))
@@ -249,7 +251,10 @@ _TEMPLATES: Final = {
 
 @dataclass(frozen=True)
 class PathModel:
-    """Templates of phrases, words of questions (``who``: ``person``), weights of `FEATURES`."""
+    """Templates of phrases, words of questions (``who``: ``person``), weights of `FEATURES`.
+
+    `calibration` has the ``slope`` and ``intercept`` of `probability`.
+    """
 
     version: str
     fitted: str
@@ -260,16 +265,30 @@ class PathModel:
     prepositions: tuple[str, ...]
     templates: Mapping[str, str]
     weights: Mapping[str, float]
+    calibration: Mapping[str, float]
 
     @property
     def vector(self) -> NDArray[np.float64]:
         """The weights in the order of `FEATURES`."""
         return np.array([self.weights[name] for name in FEATURES])
 
+    def probability(self, score: float) -> float:
+        """That a path with this score says what is asked: 1 / (1 + exp(-slope score - intercept)).
+
+        Platt (1999), "Probabilistic Outputs for Support Vector Machines"; in [0, 1].
+        """
+        slope, intercept = self.calibration["slope"], self.calibration["intercept"]
+        return float(np.exp(-np.logaddexp(0.0, -slope * score - intercept)))
+
     def with_weights(self, weights: Sequence[float], version: str, fitted: str) -> PathModel:
         """The same model with other weights."""
         values = {name: round(float(w), 4) for name, w in zip(FEATURES, weights, strict=True)}
         return replace(self, weights=values, version=version, fitted=fitted)
+
+    def calibrated(self, slope: float, intercept: float) -> PathModel:
+        """The same model with another calibration."""
+        values = {"slope": round(slope, 4), "intercept": round(intercept, 4)}
+        return replace(self, calibration=values)
 
     def to_json(self) -> str:
         """The text of a file that `read_model` reads."""
@@ -386,7 +405,10 @@ def read_model(path: Path) -> PathModel:
 
 def _model(data: Mapping[str, Any]) -> PathModel:
     weights = {name: float(data["weights"][name]) for name in FEATURES}
-    if not np.isfinite(list(weights.values())).all():
+    calibration = {key: float(value) for key, value in data.get("calibration", _EVEN).items()}
+    if calibration.keys() != _EVEN.keys():
+        raise ValueError("the calibration needs a slope and an intercept")
+    if not np.isfinite([*weights.values(), *calibration.values()]).all():
         raise ValueError("a weight is not a finite number")
     templates = {name: str(data["templates"][name]) for name in _TEMPLATES}
     for name, fields in _TEMPLATES.items():
@@ -398,5 +420,6 @@ def _model(data: Mapping[str, Any]) -> PathModel:
         question_words={str(word): str(kind) for word, kind in data["question_words"].items()},
         templates=templates,
         weights=weights,
+        calibration=calibration,
         **{name: tuple(map(str, data[name])) for name in lists},
     )

@@ -13,10 +13,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from sarag_rdf.base.arrays import Floats, IriList, find
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import normalize_name, statement_iri, statement_of
 from sarag_rdf.base.options import MAX_COUNT, option
-from sarag_rdf.base.ports import Arrays, Matrix, Table, Vector, embed_queries
+from sarag_rdf.base.ports import Arrays, Matrix, Table, embed_queries
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import (
     PathAnswer,
@@ -41,7 +41,6 @@ from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     THING,
-    Hop,
     HopSequence,
     PathModel,
     PathSchema,
@@ -63,8 +62,6 @@ from sarag_rdf.retrieval.view import GraphView
 
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
-_MOST_VECTORS: Final = 20_000
-"""Maximum number of vectors of texts in memory."""
 TRIED: Final = 20
 """The most paths that are followed until one leads somewhere."""
 _NEAREST: Final = 3
@@ -86,17 +83,24 @@ class Paths(RetrieverStrategy):
     )
     ranked: int = option(5, "Number of paths that are shown, followed or not.", ge=1, le=MAX_COUNT)
     candidates: int = option(
-        1000,
-        "Maximum number of paths from a topic that are all compared with the question.",
+        30,
+        "Number of paths from a topic whose whole phrases are compared with the question: those "
+        "that score best by the phrases of their properties.",
         ge=10,
         le=10_000,
     )
     beam: int = option(
-        60,
-        "Where there are more, number of paths of each length that are compared with the question "
-        "and extended: those whose properties are nearest to it.",
+        1000,
+        "Number of paths of each length that are scored and extended: those whose properties are "
+        "nearest to the question.",
         ge=1,
-        le=1000,
+        le=10_000,
+    )
+    least: float = option(
+        0.15,
+        "Least probability that a path says what is asked: less probable ones are not followed.",
+        ge=0.0,
+        le=1.0,
     )
     answers: int = option(
         1000, "Maximum number of answers of a path.", ge=1, le=100_000, recorded=False
@@ -160,7 +164,8 @@ class PathSearch:
         followed: list[RelationPath] = []
         others: list[RelationPath] = []
         for number, path in enumerate(self.ranked(topics)[: max(TRIED, options.ranked)]):
-            is_followed = number < TRIED and len(followed) < options.followed
+            is_likely = self.model.probability(path.score) >= options.least
+            is_followed = is_likely and number < TRIED and len(followed) < options.followed
             relation_path = self.follow(path) if is_followed else self._described(path)
             (followed if relation_path.answers else others).append(relation_path)
         return topics, (*followed, *others)[: max(options.ranked, len(followed))]
@@ -227,13 +232,8 @@ class PathSearch:
         return sorted(ranked, key=lambda p: (-p.score, len(p.hops), p.hops, p.topic.seed.node))
 
     def compared(self, topic: Topic) -> tuple[tuple[HopSequence, ...], Floats]:
-        """The paths from a topic, and their features, shape (paths, features)."""
-        index, options = self.index, self._options
-        question = index.queries([topic.question])[0]
-        compared = index.candidates(
-            topic.ends, question, options.hops, options.candidates, options.beam
-        )
-        return compared.paths, index.features(topic.question, compared)
+        """The best paths from a topic, and their features, shape (paths, features)."""
+        return self.index.compared(topic.ends, topic.question, self._options)
 
     def follow_hops(self, topic: Topic, hops: HopSequence) -> RelationPath:
         """A path that was not ranked, with its query and what it leads to."""
@@ -286,6 +286,7 @@ class PathSearch:
             tuple((hop.predicate, hop.is_inverse) for hop in path.hops),
             self.index.text(path.hops),
             path.score,
+            probability=round(self.model.probability(path.score), 4),
         )
 
     # Documents
@@ -300,8 +301,9 @@ class PathSearch:
         activation = dict.fromkeys(nodes, _BETWEEN) | dict.fromkeys(answers, 1.0)
         nodes |= dict(_chains(paths, activation))
         activation = {iri: activation.get(iri, _BETWEEN) for iri in nodes}
+        problem = self.problem(topics, paths)
         if not len(view.iris.documents):
-            return options.result(view, query, [])
+            return replace(options.result(view, query, []), problem=problem)
         question = view.vectors.embed_query(MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
         amounts, entities = self._amounts(activation)
@@ -326,7 +328,20 @@ class PathSearch:
             ],
         )
         result = options.result(view, query, documents, explanation)
-        return replace(result, paths=paths, names={**result.names, **self._sentences(result)})
+        names = {**result.names, **self._sentences(result)}
+        return replace(result, paths=paths, problem=problem, names=names)
+
+    def problem(self, topics: Sequence[Topic], paths: Sequence[RelationPath]) -> str:
+        """Why no path was answered with; empty if one was."""
+        if any(path.answers for path in paths):
+            return ""
+        unlikely = [path for path in paths if path.probability < self._options.least]
+        if unlikely:
+            nearest = (f"{p.text} ({p.topic_name}), {p.probability:.0%}" for p in unlikely[:2])
+            return f"no path of this graph says what is asked; the nearest: {'; '.join(nearest)}"
+        start = ", ".join(dict.fromkeys(topic.name for topic in topics))
+        origin = f" from {start}" if start else ": no entity was found to start from"
+        return f"no relation path leads anywhere{origin}"
 
     def _amounts(self, activation: Mapping[str, float]) -> tuple[Floats, dict[int, str]]:
         """What documents get from the entities that they describe, and the most active of these."""
@@ -383,72 +398,69 @@ def _chains(
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """Paths with the vectors of their phrases: those of path i end before row `ends[i]`.
+class TextGroups:
+    """The vectors of texts, shape (texts, dimensions), of which group i begins at `begins[i]`."""
 
-    `hops` are the distinct hops of all paths, with the vectors of the words of their phrases, and
-    of what stands at their ends; `positions`, shape (paths, `MOST_HOPS`), has those of each path by
-    their place in it, and -1 after the last.
-    """
-
-    paths: tuple[HopSequence, ...]
     vectors: Matrix
-    ends: NDArray[np.int64]
-    hops: tuple[Hop, ...]
-    words: tuple[Matrix, ...]
-    kinds: tuple[Matrix, ...]
-    positions: NDArray[np.int64]
+    begins: NDArray[np.int64]
 
-    @property
-    def begins(self) -> NDArray[np.int64]:
-        """The first rows of paths."""
-        return np.concatenate(([0], self.ends[:-1])).astype(np.int64)
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Matrix]) -> Self:
+        """Groups of at least one text each."""
+        sizes = np.array([0, *map(len, groups)], dtype=np.int64)
+        return cls(embed([text for group in groups for text in group]), sizes.cumsum()[:-1])
 
+    def nearest(self, vectors: Matrix) -> Floats:
+        """The cosine of each vector with the nearest text of each group: (groups, vectors)."""
+        return np.asarray(np.maximum.reduceat(self.vectors @ vectors.T, self.begins))
 
-class Vectors:
-    """The vectors of texts, each embedded once, as long as there are few."""
-
-    def __init__(self, embed: Callable[[Sequence[str]], Matrix]) -> None:
-        self._embed = embed
-        self.known: dict[str, Vector] = {}
-
-    def __call__(self, texts: Sequence[str]) -> Matrix:
-        """Shape (texts, dimensions)."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self.known]
-        if len(self.known) + len(missing) > _MOST_VECTORS:
-            self.known.clear()
-            missing = list(dict.fromkeys(texts))
-        if missing:
-            self.known |= dict(zip(missing, self._embed(missing), strict=True))
-        return np.array([self.known[text] for text in texts], dtype=np.float32)
+    def mean(self, vectors: Matrix) -> Floats:
+        """The mean cosine of each vector with the texts of each group: (groups, vectors)."""
+        sizes = np.diff(np.append(self.begins, len(self.vectors)))
+        return np.asarray(
+            np.add.reduceat(self.vectors @ vectors.T, self.begins) / sizes[:, np.newaxis]
+        )
 
 
 class PathIndex:
-    """The schema of one revision of a graph, and the vectors of its phrases and of questions."""
+    """The schema of one revision of a graph, and the vectors of the phrases of its hops."""
 
     def __init__(self, view: GraphView, model: PathModel) -> None:
         self._view, self._model = view, model
-        self.vectors = Vectors(view.vectors.embedder.embed)
-        self.queries = Vectors(partial(embed_queries, view.vectors.embedder))
-        self._candidates: dict[tuple[frozenset[str], int, int], Candidates] = {}
         if view.reader.readable is None:
-            arrays = view.vectors.cached_arrays("path-phrases", self._arrays)
+            arrays = view.vectors.cached_arrays("path-schema", self._arrays)
         else:  # the phrases of readable graphs are not those of all
             arrays = self._arrays()
         [schema] = IriList.of_arrays(arrays, "schema")
         self.schema = PathSchema(**json.loads(schema))
-        texts = IriList.of_arrays(arrays, "texts")
-        self.vectors.known |= dict(zip(texts, np.asarray(arrays["vectors"]), strict=True))
+        self._number = {hop: at for at, hop in enumerate(self.schema.hops)}
 
     def _arrays(self) -> Arrays:
-        schema = read_schema(self._view.reader)
-        texts = list(
-            dict.fromkeys(text for hop in schema.hops for text in self._model.texts(schema, (hop,)))
+        return IriList.packed([read_schema(self._view.reader).to_json()]).arrays("schema")
+
+    @cached_property
+    def _groups(self) -> tuple[TextGroups, TextGroups, TextGroups]:
+        """For each hop its phrases, the words of these, and what stands at its end."""
+        phrases, words, ends = [], [], []
+        for hop in self.schema.hops:
+            own = self._model.phrases(self.schema, hop)
+            phrases.append(self._model.texts(self.schema, (hop,)))
+            words.append(self._model.words(" ".join(own)) or (" ".join(own),))
+            first = own[0].split()
+            role = first[:-1] if first[-1] in self._model.prepositions else first[:1]
+            kind = self.schema.kinds.get(hop.end, "")
+            ends.append(tuple(text for text in (kind, " ".join(role), first[0]) if text))
+        every = list(dict.fromkeys(chain.from_iterable((*phrases, *words, *ends))))
+        vectors = dict(zip(every, self._view.vectors.embedder.embed(every), strict=True))
+
+        def known(texts: Sequence[str]) -> Matrix:
+            return np.array([vectors[text] for text in texts])
+
+        return (
+            TextGroups.of(phrases, known),
+            TextGroups.of(words, known),
+            TextGroups.of(ends, known),
         )
-        vectors = self._view.vectors.embedder.embed(texts) if texts else np.zeros((0, 1))
-        lists = IriList.packed([schema.to_json()]).arrays("schema")
-        lists |= IriList.packed(texts).arrays("texts")
-        return {**lists, "vectors": np.asarray(vectors, dtype=np.float32)}
 
     def text(self, path: HopSequence) -> str:
         """A path in words, from the kind of thing at its start."""
@@ -458,109 +470,90 @@ class PathIndex:
         """What stands for a topic of that kind."""
         return self._model.templates["start"].format(kind=kind)
 
-    def candidates(
-        self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
-    ) -> Candidates:
-        """The paths that start at these ends; of more than `most`, a beam of the nearest hops."""
-        key = ends, hops, most
-        if key in self._candidates:
-            return self._candidates[key]
-        paths, is_whole = self._enumerated(ends, question, hops, most, beam)
-        texts = [self._model.texts(self.schema, path) for path in paths]
-        flat = [text for several in texts for text in several]
-        hops_used = tuple(sorted({hop for path in paths for hop in path}))
-        position = {hop: at for at, hop in enumerate(hops_used)}
-        positions = np.full((len(paths), MOST_HOPS), -1, dtype=np.int64)
-        for row, path in enumerate(paths):
-            positions[row, : len(path)] = [position[hop] for hop in path]
-        candidates = Candidates(
-            tuple(paths),
-            self.vectors(flat) if flat else np.zeros((0, len(question)), dtype=np.float32),
-            np.cumsum([len(several) for several in texts], dtype=np.int64),
-            hops_used,
-            tuple(map(self._words, hops_used)),
-            tuple(map(self._end_words, hops_used)),
-            positions,
-        )
-        if is_whole:
-            rows = sum(len(known.vectors) for known in self._candidates.values())
-            if rows > _MOST_VECTORS:
-                self._candidates.clear()
-            self._candidates[key] = candidates
-        return candidates
+    def compared(
+        self, ends: Iterable[str], question: str, options: Paths
+    ) -> tuple[tuple[HopSequence, ...], Floats]:
+        """The best paths from these ends, and their features; the topic must be masked.
+
+        All paths are first scored with the mean cosine of their hops in place of that of their
+        whole phrases, which depends on no other path; the phrases of the best ones are embedded.
+        """
+        starting = [self._number[hop] for hop in self.schema.starting(ends)]
+        if not starting:
+            return (), np.zeros((0, len(FEATURES)))
+        model, embedder = self._model, self._view.vectors.embedder
+        asked, words = model.asked(question), model.words(question) or (question,)
+        vectors = embed_queries(embedder, [question, *words, *([asked] if asked else [])])
+        phrases = self._groups[0]
+        cosines = np.column_stack((phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])))
+        paths = self._enumerated(starting, cosines[:, 0], options)
+        features = self._features(paths, cosines, vectors[1:], len(words))
+        best = np.argsort(-(features @ model.vector), kind="stable")[: options.candidates]
+        hops = self.schema.hops
+        sequences = tuple(tuple(hops[at] for at in row if at >= 0) for row in paths[best].tolist())
+        phrases = TextGroups.of([model.texts(self.schema, p) for p in sequences], embedder.embed)
+        features = features[best]
+        features[:, :1], features[:, 1:2] = phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])
+        return sequences, features
 
     def _enumerated(
-        self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
-    ) -> tuple[list[HopSequence], bool]:
-        """Paths, and whether they are all; of too many, a beam of the nearest is extended."""
-        last: list[HopSequence] = [(hop,) for hop in self.schema.starting(ends)]
-        every: list[HopSequence] = []
-        is_whole = True
-        for length in range(1, hops + 1):
-            if len(last) > (most - len(every) if is_whole else beam):
-                is_whole = False
-                closest = self._nearness({hop for path in last for hop in path}, question)
-                scores = [sum(closest[hop] for hop in path) / len(path) for path in last]
-                best = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:beam]
-                last = [last[at] for at in sorted(best)]
-            every += last
-            if length < hops:
-                last = [(*path, hop) for path in last for hop in self.schema.after(path[-1])]
-        return every, is_whole
+        self, starting: Sequence[int], cosines: Floats, options: Paths
+    ) -> NDArray[np.int64]:
+        """Paths as the numbers of their hops, shape (paths, `MOST_HOPS`), with -1 after the last.
 
-    def _nearness(self, hops: Iterable[Hop], question: Vector) -> dict[Hop, float]:
-        """The cosine of each hop with the question, by its nearest phrase."""
-        texts = {hop: self._model.texts(self.schema, (hop,)) for hop in hops}
-        cosines = self.vectors([t for several in texts.values() for t in several]) @ question
-        values = iter(cosines.tolist())
-        return {hop: max(next(values) for _ in several) for hop, several in texts.items()}
+        Of more than `options.beam` of one length, those with the nearest hops are extended.
+        """
+        last = np.array(starting, dtype=np.int64)[:, np.newaxis]
+        every = []
+        for length in range(1, options.hops + 1):
+            if len(last) > options.beam:
+                order = np.argsort(-cosines[last].mean(axis=1), kind="stable")
+                last = last[np.sort(order[: options.beam])]
+            every.append(np.pad(last, ((0, 0), (0, MOST_HOPS - length)), constant_values=-1))
+            after = [self._after[at] for at in last[:, -1].tolist()]
+            before = np.repeat(last, list(map(len, after)), axis=0)
+            last = np.column_stack((before, np.concatenate(after)))
+        return np.concatenate(every)
 
-    def _words(self, hop: Hop) -> Matrix:
-        """The vectors of the words of a hop's phrases."""
-        texts = " ".join(self._model.phrases(self.schema, hop))
-        return self.vectors(self._model.words(texts) or (texts,))
+    @cached_property
+    def _after(self) -> list[NDArray[np.int64]]:
+        """The numbers of the hops that can follow each hop."""
+        return [
+            np.array([self._number[following] for following in self.schema.after(hop)], np.int64)
+            for hop in self.schema.hops
+        ]
 
-    def _end_words(self, hop: Hop) -> Matrix:
-        """The vectors of what stands at the end of a hop: its kind, and its role."""
-        phrase = self._model.phrases(self.schema, hop)[0].split()
-        role = phrase[:-1] if phrase[-1] in self._model.prepositions else phrase[:1]
-        kind = self.schema.kinds.get(hop.end, "")
-        return self.vectors([text for text in (kind, " ".join(role), phrase[0]) if text])
+    def _features(
+        self, paths: NDArray[np.int64], cosines: Floats, vectors: Matrix, words: int
+    ) -> Floats:
+        """Shape (paths, features) in the order of `FEATURES`, with the mean `cosines` of hops.
 
-    def features(self, question: str, paths: Candidates) -> Floats:
-        """Shape (paths, features) in the order of `FEATURES`; the topic must be masked."""
-        model = self._model
-        if not paths.paths:
-            return np.zeros((0, len(FEATURES)))
-        asked = model.asked(question)
-        words = model.words(question) or (question,)
-        vectors = self.queries([question, *words, *([asked] if asked else [])])
-        cosines = paths.vectors @ vectors[0]
-        nearest = np.maximum.reduceat(cosines, paths.begins)
-        counts = np.diff(np.concatenate(([0], paths.ends)))
-        mean = np.add.reduceat(cosines, paths.begins) / counts
-        hops, positions = paths.hops, paths.positions
-        is_hop = positions >= 0
+        `vectors` are those of the words of the question, and then of what it asks for, if it does.
+        """
+        is_hop = paths >= 0
         length = is_hop.sum(axis=1)
-        asked_words = vectors[1 : 1 + len(words)].T
-        closest = np.array([(own @ asked_words).max(axis=0) for own in paths.words])
-        fits = np.array([float((kinds @ vectors[-1]).max()) for kinds in paths.kinds])
-        fan_out = np.log([self.schema.fan_out[hop.start] for hop in hops])
-        number = {hop: at for at, hop in enumerate(hops)}
-        reverse = np.array([number.get(hop.reverse, -1) for hop in hops])
-        follows = (reverse[positions[:, :-1]] == positions[:, 1:]) & is_hop[:, 1:]
-        matrix = np.where(is_hop[:, :, None], closest[positions], -2.0)
+        means = np.where(is_hop[:, :, np.newaxis], cosines[paths], 0.0).sum(axis=1)
+        nearest, mean = (means / length[:, np.newaxis]).T
+        fan_out = np.log([self.schema.fan_out[hop.start] for hop in self.schema.hops])
+        reverse = np.array([self._number.get(hop.reverse, -1) for hop in self.schema.hops])
+        follows = (reverse[paths[:, :-1]] == paths[:, 1:]) & is_hop[:, 1:]
+        _, hop_words, hop_ends = self._groups
+        closest = hop_words.nearest(vectors[:words])
+        matrix = np.where(is_hop[:, :, np.newaxis], closest[paths], -2.0)
         aligned = _aligned(matrix.copy(), length)
         covered = matrix.max(axis=1)
-        is_last = (np.arange(len(positions)), length - 1)
+        asked = np.zeros(len(paths))
+        if len(vectors) > words:
+            last = paths[np.arange(len(paths)), length - 1]
+            asked = hop_ends.nearest(vectors[words:])[last, 0]
         return np.column_stack(
             (
                 nearest,
                 mean,
                 length == 2,
                 length == 3,
-                fits[positions[is_last]] if asked else np.zeros(len(positions)),
-                np.where(is_hop, fan_out[positions], 0.0).sum(axis=1),
+                asked,
+                np.where(is_hop, fan_out[paths], 0.0).sum(axis=1),
                 aligned.sum(axis=1) / length,
                 np.where(is_hop, aligned, 2.0).min(axis=1),
                 covered.mean(axis=1),
