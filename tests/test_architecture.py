@@ -114,7 +114,7 @@ BUDGETS: dict[str, int] = {
     "testing": 224,
     "sarag_rdf": 103,
     "plugins.agents": 1050,
-    "plugins.evaluation": 5300,
+    "plugins.evaluation": 5448,
     "plugins.contradictions": 352,
     "plugins.languages": 97,
     "plugins.learned": 881,

@@ -131,7 +131,7 @@ MODEL_COMMANDS = {
     "qa",
     "retrieval",
     "evidence",
-    "sweep",
+    "tune",
     "table",
     "compare",
     "extraction",
