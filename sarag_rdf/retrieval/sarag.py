@@ -23,6 +23,7 @@ from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import ActivatedEntity, Link, Query, RankedDocument, Retrieved, Seed
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
+from sarag_rdf.retrieval.network import ABOUT, Network
 from sarag_rdf.retrieval.retriever import (
     NOT_EXPLAINED,
     Explanation,
@@ -80,6 +81,12 @@ class Sarag(RetrieverStrategy):
         ge=0.0,
         le=MAX_COUNT,
     )
+    topic_penalty: float = option(
+        3.0,
+        "What the score of a document loses for each better document about the same topic.",
+        ge=0.0,
+        le=MAX_COUNT,
+    )
     explain: bool = option(
         True,
         "Return seeds, paths, entities and relationships; without them the ranking is the same.",
@@ -120,7 +127,9 @@ class Sarag(RetrieverStrategy):
         With z over all documents, s the cosine with the question less `MASK` times that with
         the names in it, and a(t) the activation of round t::
 
-            score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t)))
+            score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t))) - topic_penalty * r
+
+        where r is the number of documents about the same topic whose score is higher without r.
         """
         touched = [rows for r in rounds for rows in (r.sources.rows, r.documents.rows)]
         rows = np.unique(np.concatenate([relevance.candidates, *touched]))
@@ -130,8 +139,9 @@ class Sarag(RetrieverStrategy):
             name, roots = f"activation_{number}", np.sqrt(round_.documents.at(rows))
             scales[name] = Scale.of_sparse(roots, len(view.iris.documents))
             parts[name] = self.gain * scales[name].z(roots)
-        activation = np.sum(list(parts.values()), axis=0)
-        few = promising(relevance, rows, activation, self.limit)
+        added = np.sum(list(parts.values()), axis=0)
+        topics = topics_of(view.network, rows)
+        few = promising(relevance, rows, added, topics, self.limit)
         rows, parts = rows[few], {name: values[few] for name, values in parts.items()}
         similarity, named = relevance.cosines(rows)
         measures = {"similarity": similarity, "named": named, "words": relevance.words[rows]}
@@ -141,6 +151,9 @@ class Sarag(RetrieverStrategy):
             **parts,
         }
         scores = np.sum(list(parts.values()), axis=0)
+        measures["repetition"] = repetitions(scores, topics[few])
+        parts["repetition"] = 0.0 - self.topic_penalty * measures["repetition"]
+        scores += parts["repetition"]
         amounts = np.stack([round_.documents.at(rows) for round_ in rounds])
         documents = []
         for i in np.lexsort((rows, -scores))[: self.limit].tolist():
@@ -309,19 +322,46 @@ def highest(values: Floats, count: int) -> Rows:
     return few[np.argsort(-values[few], kind="stable")][:count]
 
 
-def promising(relevance: Relevance, documents: Rows, activation: Floats, limit: int | None) -> Rows:
+def topics_of(network: Network, documents: Rows) -> Rows:
+    """What each document is about, -1 for nothing: shape (len(documents),).
+
+    `documents` ascend; of several topics, the one of the lowest row counts.
+    """
+    topics = np.full(len(documents), -1)
+    edges = network.outgoing(ABOUT, documents)
+    topics[np.searchsorted(documents, edges.source[::-1])] = edges.target[::-1]
+    return topics
+
+
+def repetitions(scores: Floats, topics: Rows) -> Floats:
+    """The number of better documents about the same topic, of equals the first: shape (n,).
+
+    0 for a document without a topic (-1).
+    """
+    order = np.lexsort((-scores, topics))
+    first = np.flatnonzero(np.diff(topics[order], prepend=-2))
+    sizes = np.diff(first, append=len(order))
+    counts = np.zeros(len(order))
+    counts[order] = np.arange(len(order)) - np.repeat(first, sizes)
+    return np.where(topics < 0, 0.0, counts)
+
+
+def promising(
+    relevance: Relevance, documents: Rows, added: Floats, topics: Rows, limit: int | None
+) -> Rows:
     """Positions in `documents` of those that can be among the `limit` best; all without a limit.
 
-    `activation` is the part of each document's score that activation adds. The relevance of a
+    `added` is what is added to the relevance of each document. The relevance of a
     document that is not a candidate is bounded by that of the last candidates, so if its score
-    cannot reach that of the best candidates, its vector is not read.
+    cannot reach that of the best candidates about different topics, its vector is not read.
     """
     if limit is None or len(documents) <= limit:
         return np.arange(len(documents))
     closest = np.searchsorted(documents, relevance.candidates)
-    scores = relevance.scores(documents[closest]) + activation[closest]
+    scores = relevance.scores(documents[closest]) + added[closest]
+    scores = scores[repetitions(scores, topics[closest]) == 0.0]
     least = scores[highest(scores, limit)[-1]] if len(scores) >= limit else -np.inf
-    is_promising = activation + relevance.bound >= least
+    is_promising = added + relevance.bound >= least
     is_promising[closest] = True
     return np.flatnonzero(is_promising)
 

@@ -59,7 +59,9 @@ VECTORS: dict[str, Mapping[str, float]] = {
     "Cid knows Dan": {"q": 0.3},
     "Dan knows Eve": {"q": 0.1},
 }
-SETTINGS: dict[str, Any] = {"k": 1, "n": 2, "c": 0.0, "decay": 0.5, "gain": 0.5}
+SETTINGS: dict[str, Any] = {
+    "k": 1, "n": 2, "c": 0.0, "decay": 0.5, "gain": 0.5, "topic_penalty": 1.5,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +159,7 @@ def test_all_parts_of_the_score() -> None:
         "words": [0.25 * value for value in words],
         "activation_1": [0.5 * value for value in z([math.sqrt(amount) for amount in first])],
         "activation_2": [0.5 * value for value in z([math.sqrt(amount) for amount in second])],
+        "repetition": [0.0] * 5,  # each is about something else, or about nothing
     }
     for row, document in documents.items():
         parts = {name: values[row] for name, values in wanted.items()}
@@ -171,7 +174,7 @@ def test_all_parts_of_the_score() -> None:
         [0.6, 0.4, 0.6, 0.1, 0.3]
     )
     assert documents[0].measures == pytest.approx(
-        {"similarity": 0.6, "named": 0.8, "words": 0.0}, abs=1e-6
+        {"similarity": 0.6, "named": 0.8, "words": 0.0, "repetition": 0.0}, abs=1e-6
     )
     assert found.calibration["meaning_mean"] == pytest.approx(0.3)
     assert found.calibration["meaning_deviation"] == pytest.approx(0.2)
@@ -245,7 +248,7 @@ def test_without_gain_activation_does_not_count() -> None:
 def test_one_round() -> None:
     found, _ = search(n=1)
     for document in found.documents:
-        assert list(document.parts) == ["meaning", "words", "activation_1"]
+        assert list(document.parts) == ["meaning", "words", "activation_1", "repetition"]
         assert {arrival.round for arrival in document.arrivals} <= {1}
     both, _ = search()
     first = {d.document.iri: d.arrivals[:1] for d in both.documents}
@@ -254,7 +257,7 @@ def test_one_round() -> None:
 
 def test_three_rounds() -> None:
     found, _ = search(n=3)
-    assert [list(d.parts)[2:] for d in found.documents] == [
+    assert [list(d.parts)[2:-1] for d in found.documents] == [
         ["activation_1", "activation_2", "activation_3"]
     ] * 5
     assert max(a.round for d in found.documents for a in d.arrivals) == 3
@@ -294,6 +297,46 @@ def test_aliases_share_activation() -> None:
     assert {s.node: s.activation for s in found.seeds} == {ADA: 0.5, BEA: 0.5}
     # Of the mean of both names' vectors: .8 / 2 and .4 / 2.
     assert sorted(d.measures["named"] for d in found.documents) == pytest.approx([0.2, 0.4])
+
+
+def repeated(**options: Any) -> Retrieved:
+    """Three documents about Ada, one about Bea, and two about nothing, by falling similarity."""
+    cosines = {"Ada": (0.9, 0.8, 0.7), "Bea": (0.6,), "": (0.5, 0.4)}
+    contents = [
+        (title, f"text {n}", Extraction((Mention(title or "Cid"),)))
+        for title, own in cosines.items()
+        for n in range(len(own))
+    ]
+    vectors = {
+        f"{title}\ntext {n}" if title else f"text {n}": {"q": cosine}
+        for title, own in cosines.items()
+        for n, cosine in enumerate(own)
+    }
+    reader, _ = indexed(contents)
+    view = view_of(reader, AxesEmbedder("qABC", {PLAIN: {"q": 1.0}, **vectors}))
+    return make_retriever("sarag", view, {"k": 0, "gain": 0, **options}).retrieve(Query(PLAIN))
+
+
+def test_a_topic_loses_for_each_better_document_about_it() -> None:
+    plain, found = (repeated(topic_penalty=penalty) for penalty in (0.0, 2.0))
+    assert [d.document.title for d in plain.documents] == ["Ada", "Ada", "Ada", "Bea", "", ""]
+    # z of .9 to .4, whose mean is .65 and deviation .1708: 1.46, .88, .29, -.29, -.88, -1.46.
+    # The second about Ada loses 2, the third 4.
+    assert [(d.document.title, d.document.text) for d in found.documents] == [
+        ("Ada", "text 0"), ("Bea", "text 0"), ("", "text 0"), ("Ada", "text 1"),
+        ("", "text 1"), ("Ada", "text 2"),
+    ]  # fmt: skip
+    assert [d.score for d in found.documents] == pytest.approx(
+        [1.4639, -0.2928, -0.8783, 0.8783 - 2, -1.4639, 0.2928 - 4], abs=1e-3
+    )
+    assert [d.measures["repetition"] for d in found.documents] == [0, 0, 0, 1, 0, 2]
+    assert [d.parts["repetition"] for d in found.documents] == [0, 0, 0, -2, 0, -4]
+
+
+def test_with_a_penalty_a_limit_leaves_the_first() -> None:
+    every = repeated(topic_penalty=2.0).documents
+    for limit in range(1, 6):
+        assert repeated(topic_penalty=2.0, limit=limit).documents == every[:limit]
 
 
 # -------------------------------------------------------------------------- Of any graph
