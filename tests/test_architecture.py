@@ -109,7 +109,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7158,
     "kg": 5641,
     "models": 1805,
-    "retrieval": 2143,
+    "retrieval": 2256,
     "server": 6378,
     "testing": 224,
     "sarag_rdf": 103,

@@ -23,6 +23,7 @@ from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import ActivatedEntity, Link, Query, RankedDocument, Retrieved, Seed
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
+from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.network import ABOUT, Network
 from sarag_rdf.retrieval.retriever import (
     NOT_EXPLAINED,
@@ -36,6 +37,8 @@ from sarag_rdf.retrieval.view import GraphView
 
 BEAM = 30
 """The number of documents that a further round starts from: those activated most before."""
+HEADS = 3
+"""The number of documents whose entities of a class that the question names lead on."""
 ACTIVATED = 0.05
 """The activation from which an entity counts as activated in the explanation."""
 ENTITIES = 100
@@ -81,6 +84,13 @@ class Sarag(RetrieverStrategy):
         ge=0.0,
         le=MAX_COUNT,
     )
+    class_gain: float = option(
+        2.0,
+        "Added to the score of a document about an instance of a class that the question names, "
+        "if one of the first 3 documents describes that instance.",
+        ge=0.0,
+        le=MAX_COUNT,
+    )
     topic_penalty: float = option(
         3.0,
         "What the score of a document loses for each better document about the same topic.",
@@ -97,7 +107,7 @@ class Sarag(RetrieverStrategy):
         question = view.vectors.embed_query(query.text)
         named = named_entities(view.names, query.text, Topics(view))
         relevance = Relevance(view, query.text, question, list(named))
-        order = np.argsort(-relevance.scores(relevance.candidates), kind="stable")
+        order = np.argsort(-relevance.candidate_scores, kind="stable")
         nearest = relevance.candidates[order[: self.k]].tolist()
         entities = rows_of(view.iris.entities, list(named)).tolist()
         floor, ceiling = view.vectors.index("relationship").quantile(question, self.c)
@@ -112,24 +122,34 @@ class Sarag(RetrieverStrategy):
             self.n,
             BEAM,
         )
-        documents, calibration = self._scored(view, relevance, rounds)
+        asked = view.derived(AskedClasses).named(query.text) if self.class_gain else {}
+        classes = frozenset[str]().union(*asked.values())
+        documents, calibration = self._scored(view, relevance, rounds, classes)
         calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
         explanation = NOT_EXPLAINED
         if self.explain:
             documents, explanation = explained(view, question, spreading, rounds, documents)
-        return self.result(view, query, documents, explanation, calibration)
+        settings = {"classes": " and ".join(asked)} if asked else {}
+        return self.result(view, query, documents, explanation, calibration, settings)
 
     def _scored(
-        self, view: GraphView, relevance: Relevance, rounds: Sequence[Round]
+        self,
+        view: GraphView,
+        relevance: Relevance,
+        rounds: Sequence[Round],
+        classes: frozenset[str],
     ) -> tuple[list[RankedDocument], dict[str, float]]:
         """The best of the documents that are near or reached, and the scales of their z-scores.
 
         With z over all documents, s the cosine with the question less `MASK` times that with
         the names in it, and a(t) the activation of round t::
 
-            score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t))) - topic_penalty * r
+            score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t)))
+                    + class_gain * i - topic_penalty * r
 
-        where r is the number of documents about the same topic whose score is higher without r.
+        i is 1 if one of the `HEADS` best documents, by the first three summands, describes what
+        this document is about, and that is an instance of one of `classes`; else 0. r is the number
+        of documents about the same topic whose score without r is higher.
         """
         touched = [rows for r in rounds for rows in (r.sources.rows, r.documents.rows)]
         rows = np.unique(np.concatenate([relevance.candidates, *touched]))
@@ -140,11 +160,18 @@ class Sarag(RetrieverStrategy):
             scales[name] = Scale.of_sparse(roots, len(view.iris.documents))
             parts[name] = self.gain * scales[name].z(roots)
         added = np.sum(list(parts.values()), axis=0)
+        asked = np.zeros(len(rows))
+        if classes:
+            heads = rows[best(relevance, rows, added, HEADS)]
+            asked_documents = view.derived(AskedClasses).documents(view, heads, classes)
+            asked = np.isin(rows, asked_documents).astype(np.float64)
+        parts["asked"] = self.class_gain * asked
         topics = topics_of(view.network, rows)
-        few = promising(relevance, rows, added, topics, self.limit)
+        few = promising(relevance, rows, added + parts["asked"], topics, self.limit)
         rows, parts = rows[few], {name: values[few] for name, values in parts.items()}
         similarity, named = relevance.cosines(rows)
         measures = {"similarity": similarity, "named": named, "words": relevance.words[rows]}
+        measures["asked"] = asked[few]
         parts = {
             "meaning": relevance.masked_scale.z(similarity - MASK * named),
             "words": WORDS * relevance.words_scale.z(measures["words"]),
@@ -294,6 +321,7 @@ class Relevance:
         best = highest(self.words, CANDIDATES)
         self.candidates = np.union1d(nearest, best[self.words[best] > 0.0])
         """Rows of the documents with the highest cosines or BM25 scores, ascending."""
+        self.candidate_scores = self.scores(self.candidates)
         self.bound = self._bound(cosines[-1:], self.words[best[-1:]])
         """The upper bound of the score of any other document."""
 
@@ -346,6 +374,12 @@ def repetitions(scores: Floats, topics: Rows) -> Floats:
     return np.where(topics < 0, 0.0, counts)
 
 
+def best(relevance: Relevance, documents: Rows, added: Floats, count: int) -> Rows:
+    """Positions in `documents` of the `count` best; `added` as for `promising`."""
+    few = promising(relevance, documents, added, np.full(len(documents), -1), count)
+    return few[highest(relevance.scores(documents[few]) + added[few], count)]
+
+
 def promising(
     relevance: Relevance, documents: Rows, added: Floats, topics: Rows, limit: int | None
 ) -> Rows:
@@ -358,7 +392,7 @@ def promising(
     if limit is None or len(documents) <= limit:
         return np.arange(len(documents))
     closest = np.searchsorted(documents, relevance.candidates)
-    scores = relevance.scores(documents[closest]) + added[closest]
+    scores = relevance.candidate_scores + added[closest]
     scores = scores[repetitions(scores, topics[closest]) == 0.0]
     least = scores[highest(scores, limit)[-1]] if len(scores) >= limit else -np.inf
     is_promising = added + relevance.bound >= least
