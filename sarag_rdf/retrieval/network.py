@@ -34,8 +34,6 @@ class EdgeKind:
     given nodes; a kind without them is read with `query` and searched in memory, which suits kinds
     with few edges. The columns are the ends, source first, or after the statement if there is one;
     without statements the first column of `by_target` is the target.
-    subkind_of: the kind that has an edge between the same nodes wherever this one does
-    (rdfs:subPropertyOf).
     is_identity: whether an edge joins two nodes for one thing. Activation then passes whole, in
     both directions, and edges that leave the graph are ignored.
     has_statements: whether an edge has a statement of its own, with a text that is compared with
@@ -51,7 +49,6 @@ class EdgeKind:
     query: str
     by_source: str = ""
     by_target: str = ""
-    subkind_of: EdgeKind | None = None
     is_identity: bool = False
     has_statements: bool = False
     reload: Reload = "all"
@@ -81,8 +78,8 @@ ABOUT = EdgeKind(
     "entity",
     SARAG.about.value,
     "document-topics",
+    by_source="topics-of",
     by_target="entity-topics",
-    subkind_of=DESCRIBES,
     reload="source",
 )
 """An entity is the topic of a document."""
@@ -334,11 +331,7 @@ class StoreNetwork(Network):
         if kind.by_source:
             names = map(self.iris.of(kind.source).__getitem__, sources.tolist())
             return self._edges(kind, self._reader.rows_for(kind.by_source, names))
-        if kind.subkind_of is not None:
-            targets = np.unique(self.outgoing(kind.subkind_of, sources).target)
-            edges = self.incoming(kind, targets)
-        else:
-            edges = self.edges(kind)
+        edges = self.edges(kind)
         return edges.take(np.isin(edges.source, sources))
 
     def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:

@@ -31,7 +31,8 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
-from sarag_rdf.retrieval.network import ABOUT
+from sarag_rdf.retrieval.asked_classes import AskedClasses
+from sarag_rdf.retrieval.network import ABOUT, Network
 from sarag_rdf.retrieval.retriever import (
     NOT_EXPLAINED,
     Explanation,
@@ -44,6 +45,8 @@ from sarag_rdf.retrieval.view import GraphView
 
 BEAM = 30
 """The number of documents that a further round starts from: those activated most before."""
+HEADS = 3
+"""The number of documents whose entities of a class that the question names lead on."""
 ACTIVATED = 0.05
 """The activation from which an entity counts as activated in the explanation."""
 ENTITIES = 100
@@ -89,6 +92,19 @@ class Sarag(RetrieverStrategy):
         ge=0.0,
         le=MAX_COUNT,
     )
+    class_gain: float = option(
+        2.0,
+        "Added to the score of a document about an instance of a class that the question names, "
+        "if one of the first 3 documents describes that instance.",
+        ge=0.0,
+        le=MAX_COUNT,
+    )
+    topic_penalty: float = option(
+        3.0,
+        "What the score of a document loses for each better document about the same topic.",
+        ge=0.0,
+        le=MAX_COUNT,
+    )
     explain: bool = option(
         True,
         "Return seeds, paths, entities and relationships; without them the ranking is the same.",
@@ -99,7 +115,7 @@ class Sarag(RetrieverStrategy):
         question = view.vectors.embed_query(query.text)
         named = named_entities(view.names, query.text, Topics(view))
         relevance = Relevance(view, query.text, question, list(named))
-        order = np.argsort(-relevance.scores(relevance.candidates), kind="stable")
+        order = np.argsort(-relevance.candidate_scores, kind="stable")
         nearest = relevance.candidates[order[: self.k]].tolist()
         entities = rows_of(view.iris.entities, list(named)).tolist()
         floor, ceiling = view.vectors.index("relationship").quantile(question, self.c)
@@ -114,15 +130,22 @@ class Sarag(RetrieverStrategy):
             self.n,
             BEAM,
         )
-        documents, calibration = self._scored(view, relevance, rounds)
+        asked = view.derived(AskedClasses).named(query.text) if self.class_gain else {}
+        classes = frozenset[str]().union(*asked.values())
+        documents, calibration = self._scored(view, relevance, rounds, classes)
         calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
         explanation = NOT_EXPLAINED
         if self.explain:
             documents, explanation = explained(view, question, spreading, rounds, documents)
-        return self.result(view, query, documents, explanation, calibration)
+        settings = {"classes": " and ".join(asked)} if asked else {}
+        return self.result(view, query, documents, explanation, calibration, settings)
 
     def _scored(
-        self, view: GraphView, relevance: Relevance, rounds: Sequence[Round]
+        self,
+        view: GraphView,
+        relevance: Relevance,
+        rounds: Sequence[Round],
+        classes: frozenset[str],
     ) -> tuple[list[RankedDocument], dict[str, float]]:
         """The best of the documents that are near or reached, and the scales of their z-scores.
 
@@ -130,6 +153,11 @@ class Sarag(RetrieverStrategy):
         the names in it, and a(t) the activation of round t::
 
             score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t)))
+                    + class_gain * i - topic_penalty * r
+
+        i is 1 if one of the `HEADS` best documents, by the first three summands, describes what
+        this document is about, and that is an instance of one of `classes`; else 0. r is the number
+        of documents about the same topic whose score without r is higher.
         """
         touched = [rows for r in rounds for rows in (r.sources.rows, r.documents.rows)]
         rows = np.unique(np.concatenate([relevance.candidates, *touched]))
@@ -139,17 +167,28 @@ class Sarag(RetrieverStrategy):
             name, roots = f"activation_{number}", np.sqrt(round_.documents.at(rows))
             scales[name] = Scale.of_sparse(roots, len(view.iris.documents))
             parts[name] = self.gain * scales[name].z(roots)
-        activation = np.sum(list(parts.values()), axis=0)
-        few = promising(relevance, rows, activation, self.limit)
+        added = np.sum(list(parts.values()), axis=0)
+        asked = np.zeros(len(rows))
+        if classes:
+            heads = rows[best(relevance, rows, added, HEADS)]
+            asked_documents = view.derived(AskedClasses).documents(view, heads, classes)
+            asked = np.isin(rows, asked_documents).astype(np.float64)
+        parts["asked"] = self.class_gain * asked
+        topics = topics_of(view.network, rows)
+        few = promising(relevance, rows, added + parts["asked"], topics, self.limit)
         rows, parts = rows[few], {name: values[few] for name, values in parts.items()}
         similarity, named = relevance.cosines(rows)
         measures = {"similarity": similarity, "named": named, "words": relevance.words[rows]}
+        measures["asked"] = asked[few]
         parts = {
             "meaning": relevance.masked_scale.z(similarity - MASK * named),
             "words": WORDS * relevance.words_scale.z(measures["words"]),
             **parts,
         }
         scores = np.sum(list(parts.values()), axis=0)
+        measures["repetition"] = repetitions(scores, topics[few])
+        parts["repetition"] = 0.0 - self.topic_penalty * measures["repetition"]
+        scores += parts["repetition"]
         amounts = np.stack([round_.documents.at(rows) for round_ in rounds])
         documents = []
         for i in np.lexsort((rows, -scores))[: self.limit].tolist():
@@ -301,6 +340,7 @@ class Relevance:
         best = highest(self.words, CANDIDATES)
         self.candidates = np.union1d(nearest, best[self.words[best] > 0.0])
         """Rows of the documents with the highest cosines or BM25 scores, ascending."""
+        self.candidate_scores = self.scores(self.candidates)
         self.bound = self._bound(cosines[-1:], self.words[best[-1:]])
         """The upper bound of the score of any other document."""
 
@@ -329,19 +369,52 @@ def highest(values: Floats, count: int) -> Rows:
     return few[np.argsort(-values[few], kind="stable")][:count]
 
 
-def promising(relevance: Relevance, documents: Rows, activation: Floats, limit: int | None) -> Rows:
+def topics_of(network: Network, documents: Rows) -> Rows:
+    """What each document is about, -1 for nothing: shape (len(documents),).
+
+    `documents` ascend; of several topics, the one of the lowest row counts.
+    """
+    topics = np.full(len(documents), -1)
+    edges = network.outgoing(ABOUT, documents)
+    topics[np.searchsorted(documents, edges.source[::-1])] = edges.target[::-1]
+    return topics
+
+
+def repetitions(scores: Floats, topics: Rows) -> Floats:
+    """The number of better documents about the same topic, of equals the first: shape (n,).
+
+    0 for a document without a topic (-1).
+    """
+    order = np.lexsort((-scores, topics))
+    first = np.flatnonzero(np.diff(topics[order], prepend=-2))
+    sizes = np.diff(first, append=len(order))
+    counts = np.zeros(len(order))
+    counts[order] = np.arange(len(order)) - np.repeat(first, sizes)
+    return np.where(topics < 0, 0.0, counts)
+
+
+def best(relevance: Relevance, documents: Rows, added: Floats, count: int) -> Rows:
+    """Positions in `documents` of the `count` best; `added` as for `promising`."""
+    few = promising(relevance, documents, added, np.full(len(documents), -1), count)
+    return few[highest(relevance.scores(documents[few]) + added[few], count)]
+
+
+def promising(
+    relevance: Relevance, documents: Rows, added: Floats, topics: Rows, limit: int | None
+) -> Rows:
     """Positions in `documents` of those that can be among the `limit` best; all without a limit.
 
-    `activation` is the part of each document's score that activation adds. The relevance of a
+    `added` is what is added to the relevance of each document. The relevance of a
     document that is not a candidate is bounded by that of the last candidates, so if its score
-    cannot reach that of the best candidates, its vector is not read.
+    cannot reach that of the best candidates about different topics, its vector is not read.
     """
     if limit is None or len(documents) <= limit:
         return np.arange(len(documents))
     closest = np.searchsorted(documents, relevance.candidates)
-    scores = relevance.scores(documents[closest]) + activation[closest]
+    scores = relevance.candidate_scores + added[closest]
+    scores = scores[repetitions(scores, topics[closest]) == 0.0]
     least = scores[highest(scores, limit)[-1]] if len(scores) >= limit else -np.inf
-    is_promising = activation + relevance.bound >= least
+    is_promising = added + relevance.bound >= least
     is_promising[closest] = True
     return np.flatnonzero(is_promising)
 

@@ -55,7 +55,7 @@ def test_a_chain_through_documents(
     assert [step.round for step in third.chain] == [2, 3, 4, 6]
     passes = [f"(weight {s.weight:.3f} passes {s.amount:.3f})" for s in third.chain]
     held = [f"({s.activation:.3f})" for s in third.chain]
-    parts = ", ".join(f"{name} {value:+.3f}" for name, value in third.parts.items())
+    parts = ", ".join(f"{name} {value:+.3f}" for name, value in third.parts.items() if value)
     assert lines[third.rank][2:12] == [
         "seed Ada (1.000), named in the question",
         f'-> "Ada knows Bea" {passes[0]}',

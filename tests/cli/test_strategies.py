@@ -82,9 +82,11 @@ def settings(sarag: Sarag, *arguments: str) -> dict[str, float]:
 
 
 def test_every_option_of_a_retriever_can_be_set(sarag: Sarag, graph: Path) -> None:
-    assert settings(sarag) == {"k": 3, "n": 2, "c": 0.98, "decay": 0.15, "gain": 0.4}
+    scoring = {"class_gain": 2.0, "topic_penalty": 3.0}
+    defaults = {"k": 3, "n": 2, "c": 0.98, "decay": 0.15, "gain": 0.4, **scoring}
+    assert settings(sarag) == defaults
     given = settings(sarag, "--retriever", "sarag:k=2:decay=0.2:gain=1:c=0.5:n=1")
-    assert given == {"k": 2, "n": 1, "c": 0.5, "decay": 0.2, "gain": 1.0}
+    assert given == {"k": 2, "n": 1, "c": 0.5, "decay": 0.2, "gain": 1.0, **scoring}
     paper = settings(sarag, "--retriever", "sarag-paper:preset=2wiki:tau_d=0:tau_a=0.1")
     assert (paper["k"], paper["n"], paper["tau_d"], paper["tau_a"]) == (10, 3, 0.0, 0.1)
 
@@ -131,7 +133,7 @@ MODEL_COMMANDS = {
     "qa",
     "retrieval",
     "evidence",
-    "sweep",
+    "tune",
     "table",
     "compare",
     "extraction",

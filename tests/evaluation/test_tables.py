@@ -1,4 +1,4 @@
-"""``sarag evaluate sweep`` and ``sarag evaluate table``, from files to tables."""
+"""``sarag evaluate tune`` and ``sarag evaluate table``, from files to tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.registry import options_of
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.plugins.evaluation.qa import FOLDER, SystemSpec, read_table
-from sarag_rdf.plugins.evaluation.sweep import read_variation, settings_of
+from sarag_rdf.plugins.evaluation.tuning import read_variation, settings_of
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
@@ -34,20 +34,27 @@ def read(file: Path) -> Any:
     return json.loads(file.read_text("utf-8"))
 
 
-# ------------------------------------------------------------------------------- Sweep
+# -------------------------------------------------------------------------------- Tune
 
 
-def sweep(sarag: Sarag, *arguments: str) -> Result:
-    return sarag("evaluate", "sweep", *FILES, "--k", "1,3", *arguments)
+def tune(sarag: Sarag, *arguments: str, retriever: str = "sarag-paper") -> Result:
+    options = ("--k", "1,3", "--retriever", retriever)
+    return sarag("evaluate", "tune", *FILES, *options, *arguments)
+
+
+def results(file: Path) -> Any:
+    """The results of the only data set."""
+    [report] = read(file)["sets"].values()
+    return report["results"]
 
 
 def test_each_option_is_varied_by_itself(sarag: Sarag, files: Path) -> None:
-    done = sweep(
-        sarag, "--retriever", "sarag-paper:c=0.1", "--vary", "c=0.1,0.9", "--vary", "k=1,3",
-        "--output", "out.json",
+    done = tune(
+        sarag, "--vary", "c=0.1,0.9", "--vary", "k=1,3", "--tokens", "1000,4000",
+        "--output", "out.json", retriever="sarag-paper:c=0.1",
     )  # fmt: skip
     assert done.code == 0, done
-    labels = [result["method"] for result in read(files / "out.json")["results"]]
+    labels = [result["method"] for result in results(files / "out.json")]
     assert labels == ["sarag-paper:c=0.1", "sarag-paper:c=0.9", "sarag-paper:c=0.1:k=1"]
     for text in (
         "c=0.9",
@@ -60,23 +67,23 @@ def test_each_option_is_varied_by_itself(sarag: Sarag, files: Path) -> None:
 
 
 def test_recall_is_that_of_evaluate_retrieval(sarag: Sarag, files: Path) -> None:
-    assert (
-        sweep(sarag, "--retriever", "fixed", "--vary", "limit=1,3", "--output", "a.json").code == 0
-    )
+    options = ("--vary", "limit=1,3", "--tokens", "1000,4000", "--output", "a.json")
+    assert tune(sarag, *options, retriever="fixed").code == 0
     done = sarag(
         "evaluate", "retrieval", *FILES, "--k", "1,3", "--tokens", "1000,4000",
         "--output", "b.json", "--methods", "fixed:limit=1,fixed:limit=3",
     )  # fmt: skip
     assert done.code == 0
-    mine, other = (read(files / name)["results"] for name in ("a.json", "b.json"))
+    (as_given, *mine), other = results(files / "a.json"), read(files / "b.json")["results"]
+    assert as_given["method"] == "fixed"
     names = ("R@1", "R@3", "coverage@1000", "returned")
     assert [[r[n] for n in names] for r in mine] == [[r[n] for n in names] for r in other]
 
 
 def test_a_grid_is_drawn(sarag: Sarag, files: Path) -> None:
-    grid = ("--retriever", "khop", "--vary", "k=1,2,3", "--vary", "n=1,2", "--grid")
-    assert sweep(sarag, *grid, "--plot", "a.png", "--output", "out.json").code == 0
-    assert len(read(files / "out.json")["results"]) == 6
+    options = ("--vary", "k=1,2,3", "--vary", "n=1,2", "--grid", "--plot", "a.png")
+    assert tune(sarag, *options, "--output", "out.json", retriever="khop").code == 0
+    assert len(results(files / "out.json")) == 7  # the given one too
     assert (files / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -95,13 +102,13 @@ def test_a_grid_is_drawn(sarag: Sarag, files: Path) -> None:
 def test_what_cannot_be_varied(
     sarag: Sarag, files: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    sweep(sarag, *arguments, "--output", "out.json").fails(2, message)
+    tune(sarag, *arguments, "--output", "out.json").fails(2, message)
     assert not {"a.png", "out.json"} & {file.name for file in files.iterdir()}
 
 
 def test_no_recall_to_draw(sarag: Sarag, files: Path) -> None:
     write(files / "questions.json", [{"id": "a", "question": "Who?", "answer": "Ada"}])
-    sweep(sarag, "--vary", "c=0,0.1", "--plot", "a.png").fails(1, "cannot plot recall")
+    tune(sarag, "--vary", "c=0,0.1", "--plot", "a.png").fails(1, "cannot plot recall")
 
 
 def test_too_many_settings() -> None:
@@ -115,10 +122,49 @@ def test_without_matplotlib_nothing_is_indexed(
     sarag: Sarag, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sarag_rdf.plugins.evaluation.reporting.find_spec", lambda _: None)
-    done = sweep(sarag, "--vary", "c=0,0.1", "--plot", "a.png", "--kg", "kg")
+    done = tune(sarag, "--vary", "c=0,0.1", "--plot", "a.png", "--kg", "kg")
     assert done.code != 0
     assert "--plot needs matplotlib: pip install 'sarag-rdf[plot]'" in done.err
     assert not {"a.png", "kg"} & {file.name for file in files.iterdir()}
+
+
+def test_values_are_chosen_on_the_other_sets(sarag: Sarag, files: Path) -> None:
+    """`limit` 1 loses R@3 on each set; with both sets of one question there is no other set."""
+    several = ("--corpus", "corpus.json", "--questions", "others.json", "--kg", "a", "--kg", "b")
+    options = ("--vary", "limit=1,3", "--output", "out.json", "--timings", "times.json")
+    write(files / "others.json", musique(QUESTIONS[1:]))
+    done = tune(sarag, *several, *options, retriever="fixed:limit=1")
+    assert done.code == 0, done
+    report = read(files / "out.json")
+    assert (report["start"], report["best"]) == ("fixed:limit=1", "fixed:limit=3")
+    assert [(row["set"], row["chosen"]) for row in report["left_out"]] == [
+        ("a", "fixed:limit=3"),
+        ("b", "fixed:limit=3"),
+    ]
+    for row in report["left_out"]:
+        own = {each["method"]: each for each in report["sets"][row["set"]]["results"]}
+        gained = own["fixed:limit=3"]["R@3"] - own["fixed:limit=1"]["R@3"]
+        assert row["R@3"] == own["fixed:limit=3"]["R@3"]
+        assert row["difference"]["R@3"]["difference"] == pytest.approx(gained, abs=2e-6)
+        assert row["difference"]["R@1"] == {"difference": 0.0, "low": 0.0, "high": 0.0}
+    assert "best over all: fixed:limit=3" in done.out
+    assert read(files / "times.json").keys() == report["sets"].keys()
+    write(files / "others.json", musique())
+    assert tune(sarag, *several, *options, retriever="fixed:limit=1").code == 0
+    assert read(files / "out.json")["left_out"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--corpus", "corpus.json"), "give each corpus its questions and its graph"),
+        (("--corpus", "corpus.json", "--questions", "questions.json"), "called questions"),
+    ],
+)
+def test_each_set_has_its_files(
+    sarag: Sarag, files: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    tune(sarag, "--vary", "c=0.1", *arguments).fails(2, message)
 
 
 # ------------------------------------------------------------------------------ Tables

@@ -94,6 +94,8 @@ def rebuilt(report: Report, document: Mapping[str, Any]) -> dict[str, float]:
     for round_ in range(1, settings["n"] + 1):
         name = f"activation_{round_}"
         parts[name] = settings["gain"] * z(name, math.sqrt(activations.get(round_, 0.0)))
+    parts["asked"] = settings["class_gain"] * measures["asked"]
+    parts["repetition"] = -settings["topic_penalty"] * measures["repetition"]
     return parts
 
 
@@ -117,7 +119,8 @@ def check(report: Report) -> None:
         assert link["text"]
         assert link["subject_name"]
         assert link["object_name"]
-    assert settings.keys() == {"k", "n", "c", "decay", "gain"}
+    names = {"k", "n", "c", "decay", "gain", "class_gain", "topic_penalty"}
+    assert settings.keys() - {"classes"} == names
 
 
 def check_activation(report: Report, document: Report) -> None:

@@ -23,7 +23,7 @@ import pytest
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import COMMON, SARAG
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import Rates
@@ -59,7 +59,10 @@ VECTORS: dict[str, Mapping[str, float]] = {
     "Cid knows Dan": {"q": 0.3},
     "Dan knows Eve": {"q": 0.1},
 }
-SETTINGS: dict[str, Any] = {"k": 1, "n": 2, "c": 0.0, "decay": 0.5, "gain": 0.5}
+SETTINGS: dict[str, Any] = {
+    "k": 1, "n": 2, "c": 0.0, "decay": 0.5, "gain": 0.5, "class_gain": 1.0,
+    "topic_penalty": 1.5,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +160,8 @@ def test_all_parts_of_the_score() -> None:
         "words": [0.25 * value for value in words],
         "activation_1": [0.5 * value for value in z([math.sqrt(amount) for amount in first])],
         "activation_2": [0.5 * value for value in z([math.sqrt(amount) for amount in second])],
+        "asked": [0.0] * 5,  # the question names no class
+        "repetition": [0.0] * 5,  # each is about something else, or about nothing
     }
     for row, document in documents.items():
         parts = {name: values[row] for name, values in wanted.items()}
@@ -171,7 +176,7 @@ def test_all_parts_of_the_score() -> None:
         [0.6, 0.4, 0.6, 0.1, 0.3]
     )
     assert documents[0].measures == pytest.approx(
-        {"similarity": 0.6, "named": 0.8, "words": 0.0}, abs=1e-6
+        {"similarity": 0.6, "named": 0.8, "words": 0.0, "asked": 0.0, "repetition": 0.0}, abs=1e-6
     )
     assert found.calibration["meaning_mean"] == pytest.approx(0.3)
     assert found.calibration["meaning_deviation"] == pytest.approx(0.2)
@@ -245,7 +250,7 @@ def test_without_gain_activation_does_not_count() -> None:
 def test_one_round() -> None:
     found, _ = search(n=1)
     for document in found.documents:
-        assert list(document.parts) == ["meaning", "words", "activation_1"]
+        assert list(document.parts) == ["meaning", "words", "activation_1", "asked", "repetition"]
         assert {arrival.round for arrival in document.arrivals} <= {1}
     both, _ = search()
     first = {d.document.iri: d.arrivals[:1] for d in both.documents}
@@ -254,7 +259,7 @@ def test_one_round() -> None:
 
 def test_three_rounds() -> None:
     found, _ = search(n=3)
-    assert [list(d.parts)[2:] for d in found.documents] == [
+    assert [list(d.parts)[2:-2] for d in found.documents] == [
         ["activation_1", "activation_2", "activation_3"]
     ] * 5
     assert max(a.round for d in found.documents for a in d.arrivals) == 3
@@ -294,6 +299,105 @@ def test_aliases_share_activation() -> None:
     assert {s.node: s.activation for s in found.seeds} == {ADA: 0.5, BEA: 0.5}
     # Of the mean of both names' vectors: .8 / 2 and .4 / 2.
     assert sorted(d.measures["named"] for d in found.documents) == pytest.approx([0.2, 0.4])
+
+
+def repeated(**options: Any) -> Retrieved:
+    """Three documents about Ada, one about Bea, and two about nothing, by falling similarity."""
+    cosines = {"Ada": (0.9, 0.8, 0.7), "Bea": (0.6,), "": (0.5, 0.4)}
+    contents = [
+        (title, f"text {n}", Extraction((Mention(title or "Cid"),)))
+        for title, own in cosines.items()
+        for n in range(len(own))
+    ]
+    vectors = {
+        f"{title}\ntext {n}" if title else f"text {n}": {"q": cosine}
+        for title, own in cosines.items()
+        for n, cosine in enumerate(own)
+    }
+    reader, _ = indexed(contents)
+    view = view_of(reader, AxesEmbedder("qABC", {PLAIN: {"q": 1.0}, **vectors}))
+    return make_retriever("sarag", view, {"k": 0, "gain": 0, **options}).retrieve(Query(PLAIN))
+
+
+def test_a_topic_loses_for_each_better_document_about_it() -> None:
+    plain, found = (repeated(topic_penalty=penalty) for penalty in (0.0, 2.0))
+    assert [d.document.title for d in plain.documents] == ["Ada", "Ada", "Ada", "Bea", "", ""]
+    # z of .9 to .4, whose mean is .65 and deviation .1708: 1.46, .88, .29, -.29, -.88, -1.46.
+    # The second about Ada loses 2, the third 4.
+    assert [(d.document.title, d.document.text) for d in found.documents] == [
+        ("Ada", "text 0"), ("Bea", "text 0"), ("", "text 0"), ("Ada", "text 1"),
+        ("", "text 1"), ("Ada", "text 2"),
+    ]  # fmt: skip
+    assert [d.score for d in found.documents] == pytest.approx(
+        [1.4639, -0.2928, -0.8783, 0.8783 - 2, -1.4639, 0.2928 - 4], abs=1e-3
+    )
+    assert [d.measures["repetition"] for d in found.documents] == [0, 0, 0, 1, 0, 2]
+    assert [d.parts["repetition"] for d in found.documents] == [0, 0, 0, -2, 0, -4]
+
+
+def test_with_a_penalty_a_limit_leaves_the_first() -> None:
+    every = repeated(topic_penalty=2.0).documents
+    for limit in range(1, 6):
+        assert repeated(topic_penalty=2.0, limit=limit).documents == every[:limit]
+
+
+ULM, ORBIS, LINZ = "Ulm", "Orbis", "Linz"
+
+
+def asking(question: str, **options: Any) -> Retrieved:
+    """A document about Ada, which names a city and a company with documents, and one about Linz.
+
+    No other document names the city of Linz.
+    """
+    ulm, linz = (Mention(name, classes=(COMMON["City"].value,)) for name in (ULM, LINZ))
+    orbis = Mention(ORBIS, classes=(COMMON["Company"].value,))
+    contents = [
+        ("Ada", "text", Extraction((Mention("Ada"), ulm, orbis))),
+        (ULM, "text", Extraction((ulm,))),
+        (ORBIS, "text", Extraction((orbis,))),
+        (LINZ, "text", Extraction((linz,))),
+    ]
+    cosines = {"Ada": 0.9, LINZ: 0.8, ORBIS: 0.7, ULM: 0.2}
+    vectors = {f"{title}\ntext": {"q": cosine} for title, cosine in cosines.items()}
+    reader, _ = indexed(contents)
+    view = view_of(reader, AxesEmbedder("qABC", {question: {"q": 1.0}, **vectors}))
+    options = {"gain": 0, "class_gain": 3, **options}
+    return make_retriever("sarag", view, options).retrieve(Query(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "classes", "asked"),
+    [
+        ("In which city was she born?", "city", {ULM}),
+        ("In which towns did she live?", "town", {ULM}),  # an alternative label, in the plural
+        ("In which settlement was she born?", "settlement", {ULM}),  # cities are settlements
+        ("Which companies of that city did she found?", "city and company", {ULM, ORBIS}),
+        ("In which country was she born?", "country", set()),
+        ("Did she like City Lights?", None, set()),
+        ("Where was she born?", None, set()),
+    ],
+)
+def test_the_class_that_a_question_asks_for_leads_on(
+    question: str, classes: str | None, asked: set[str]
+) -> None:
+    """Linz is a city too, and among the first, but only its own document names it."""
+    found = asking(question)
+    assert found.settings.get("classes") == classes
+    parts = {d.document.title: d.parts["asked"] for d in found.documents}
+    assert parts == {title: 3.0 * (title in asked) for title in ("Ada", ULM, ORBIS, LINZ)}
+    assert {d.document.title for d in found.documents if d.measures["asked"]} == asked
+
+
+def test_what_is_asked_for_rises() -> None:
+    question = "In which city was she born?"
+    order = [d.document.title for d in asking(question).documents]
+    assert order == [ULM, "Ada", LINZ, ORBIS]
+    plain = asking(question, class_gain=0)
+    assert [d.document.title for d in plain.documents] == ["Ada", LINZ, ORBIS, ULM]
+    assert "classes" not in plain.settings
+    for limit in (1, 2, 3):
+        found = asking(question, limit=limit)
+        assert [d.document.title for d in found.documents] == order[:limit]
 
 
 # -------------------------------------------------------------------------- Of any graph

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 _MODULES: Final = {
     "retrieval": "retrieval:command",
     "evidence": "evidence:command",
-    "sweep": "sweep:command",
+    "tune": "tuning:command",
     "qa": "qa:command",
     "table": "qa:table_command",
     "compare": "comparisons:compare",
     "competency": "competency:command",
-    "activation": "sweep:activation",
+    "activation": "tuning:activation",
     "extraction": "gold:extraction",
     "preferences": "comparisons:preferences",
     "resolution": "gold:resolution",
@@ -94,14 +94,15 @@ def file_option(flag: str, text: str, *names: str, **attributes: Any) -> Decorat
     return click.option(flag, *names, type=kind, help=text, **attributes)
 
 
-def data_options(*, is_corpus_required: bool = True) -> Decorator:
+def data_options(*, is_corpus_required: bool = True, multiple: bool = False) -> Decorator:
+    """Options for a corpus, its questions and its graph; `multiple` data sets repeat them."""
     corpus = "JSON file with the passages."
     if not is_corpus_required:
         corpus = f"{corpus} Without it, --kg is a graph to ask, with any contents."
     return together(
-        file_option("--corpus", corpus, required=is_corpus_required),
-        file_option("--questions", _QUESTIONS, required=True),
-        file_option("--kg", _GRAPH),
+        file_option("--corpus", corpus, required=is_corpus_required, multiple=multiple),
+        file_option("--questions", _QUESTIONS, required=True, multiple=multiple),
+        file_option("--kg", _GRAPH, multiple=multiple),
         click.option(
             "--extractor",
             help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph "
@@ -137,7 +138,12 @@ replies_option = file_option(
 
 
 def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
-    """Click callback: distinct integers of at least 1, ascending, from ``2,5,10``."""
+    """Click callback: distinct integers of at least 1, ascending, from ``2,5,10``.
+
+    None without a value, if that is the default.
+    """
+    if not value and not parameter.default:
+        return ()
     try:
         numbers = sorted({int(part) for part in value.split(",")})
     except ValueError:

@@ -24,7 +24,7 @@ from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, pr
 from sarag_rdf.retrieval.retriever import question_of
 
 DEPTH = 100
-"""The minimum number of documents that are retrieved."""
+"""The minimum number of documents that are retrieved to measure coverage."""
 CURVE = 20
 """The minimum number of ranks that --plot shows."""
 _WARM_UP = question_of("Which of these passages comes first?")
@@ -61,7 +61,8 @@ class Cutoffs:
 
     @property
     def limit(self) -> int:
-        return max(*self.ks, DEPTH)
+        """The number of documents that are retrieved."""
+        return max(*self.ks, DEPTH if self.tokens else 0)
 
     def names(self, *kinds: str) -> list[str]:
         return [f"{kind}@{k}" for kind in kinds for k in self.ks]
@@ -109,7 +110,7 @@ class Evaluation:
     def _ask(self, label: str, options: RetrieverOptions) -> list[RetrievalResult]:
         """Run a method on every question, after a warm-up.
 
-        It is timed for the largest k, and run again for documents that fill the contexts.
+        It is timed for the largest k, and run again for more documents if these fill the contexts.
         """
         timed = self._retriever(options, max(self.cutoffs.ks))
         deep = self._retriever(options, self.cutoffs.limit)
@@ -119,9 +120,10 @@ class Evaluation:
         times, others = [], []
         for question in self.questions:
             begin = perf_counter()
-            timed.retrieve(question.query)
+            documents = _documents(timed, question)
             times.append(1000 * (perf_counter() - begin))
-            documents = _documents(deep, question)
+            if self.cutoffs.limit > max(self.cutoffs.ks):
+                documents = _documents(deep, question)
             rankings.append([self.corpus.index_of_part(d.title, d.text) for d in documents])
             covered = self._coverage(options, question, documents)
             others.append({**covered, "returned": float(len(documents))})
@@ -295,7 +297,7 @@ def cutoff_options(tokens: str) -> Decorator:
 def measure(
     options: dict[str, Any], methods: Methods, baseline: str, cutoffs: Cutoffs
 ) -> tuple[dict[str, Any], dict[str, Any], Outcomes]:
-    """Report, timings and outcomes of methods; the timings are written if `options` name a file.
+    """Report, timings and outcomes of methods.
 
     Raises `InputError` for a graph of another corpus, and if there is no recall to plot.
     """
@@ -320,7 +322,6 @@ def measure(
         )  # fmt: skip
     setting["questions"]["with_recall"] = with_recall
     data, times = report(corpus, questions, outcomes, cutoffs, setting), timings(encoding, outcomes)
-    commands.write_json(options["timings"], times)
     return data, times, outcomes
 
 
@@ -349,6 +350,7 @@ def command(**options: Any) -> None:
     baseline = commands.check_baseline(options["baseline"] or default, labels, "--methods")
     cutoffs = Cutoffs(options["ks"], options["tokens"])
     data, times, outcomes = measure(options, methods, baseline, cutoffs)
+    commands.write_json(options["timings"], times)
     if options["plot"]:
         _draw(outcomes, max(CURVE, *cutoffs.ks), options["plot"])
     commands.show_results(options, data, lines(data, times, cutoffs))

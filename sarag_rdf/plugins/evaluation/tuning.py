@@ -1,13 +1,17 @@
-"""``sarag evaluate sweep`` and ``activation``: a retriever under several values of its options.
+"""``sarag evaluate tune`` and ``activation``: a retriever under several values of its options.
 
-`sweep` reports recall and coverage of many questions, `activation` the entities that one question
+`tune` reports recall and coverage of the questions of one or more data sets, and how well values
+that are chosen on some sets do on another; `activation` reports the entities that one question
 activates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 import click
@@ -19,11 +23,19 @@ from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation import commands, retrieval
-from sarag_rdf.plugins.evaluation.reporting import block, check_plot, write_plot
+from sarag_rdf.plugins.evaluation.reporting import (
+    block,
+    check_plot,
+    difference,
+    interval,
+    percent,
+    table,
+    write_plot,
+)
 from sarag_rdf.plugins.evaluation.retrieval import Cutoffs
 
 MOST_SETTINGS: Final = 500
-"""Settings of one sweep."""
+"""Settings that are compared at once."""
 
 
 Setting = tuple[Mapping[str, str], str]
@@ -97,33 +109,141 @@ def curves(
     return title, {label: sorted(points) for label, points in lines.items()}
 
 
+# ----------------------------------------------------------------------------- Several data sets
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """The results of all methods on the questions of one data set.
+
+    `name` is that of its graph or of its questions, `times` are milliseconds by method. Sets of
+    equal `questions` (SHA-256 of their file) are left out together.
+    """
+
+    name: str
+    report: Mapping[str, Any]
+    times: Mapping[str, Any]
+
+    @property
+    def questions(self) -> str:
+        digest: str = self.report["setting"]["questions"]["sha256"]
+        return digest
+
+    @property
+    def results(self) -> dict[str, dict[str, Any]]:
+        """The result of each method, with its time."""
+        return {r["method"]: r for r in retrieval.with_times(self.report["results"], self.times)}
+
+    def recalls(self, method: str, name: str) -> list[float]:
+        """The recall of each question that has supporting passages."""
+        rows = [row["methods"][method][name] for row in self.report["questions"]]
+        return [value for value in rows if value is not None]
+
+
+def quality(sets: Sequence[DataSet], method: str, names: Sequence[str]) -> float:
+    """What is maximised: recall in [0, 1], a mean over the cutoffs, and over the sets."""
+    return fmean(each.results[method][name] or 0.0 for each in sets for name in names)
+
+
+def best_of(sets: Sequence[DataSet], methods: Sequence[str], names: Sequence[str]) -> str:
+    """The method of the highest quality on some sets, of equals the first."""
+    return max(methods, key=lambda method: round(quality(sets, method, names), 9))
+
+
+def left_out(
+    sets: Sequence[DataSet], methods: Sequence[str], names: Sequence[str], seed: int
+) -> list[dict[str, Any]]:
+    """For each set the method that is best on the others, and its recall on this one.
+
+    The difference is that from the first method, with its 95% interval. A set has no row if all
+    others have the same questions.
+    """
+    rows = []
+    for each in sets:
+        others = [other for other in sets if other.questions != each.questions]
+        if others:
+            chosen = best_of(others, methods, names)
+            pairs = {
+                name: zip(each.recalls(chosen, name), each.recalls(methods[0], name), strict=True)
+                for name in names
+            }
+            rows.append(
+                {
+                    "set": each.name,
+                    "chosen": chosen,
+                    **{name: each.results[chosen][name] for name in names},
+                    "difference": {n: difference(both, seed) for n, both in pairs.items()},
+                }
+            )
+    return rows
+
+
 def lines(
+    sets: Sequence[DataSet],
     settings: Sequence[Setting],
-    results: Mapping[str, Mapping[str, Any]],
-    counts: Mapping[str, int],
+    tuned: Mapping[str, Any],
     cutoffs: Cutoffs,
 ) -> Iterator[str]:
-    """A line for each setting: its values, recall, coverage, documents and milliseconds."""
-    yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
-    yield ""
-    rows = [
-        {**results[method], "setting": " ".join(map("=".join, values.items()))}
-        for values, method in settings
-    ]
-    recalls = {name: name for name in cutoffs.names("R")}
-    yield from block("", "setting", rows, {**recalls, **cutoffs.coverages, **retrieval.TIMES})
-    yield ""
+    """For each set a line for each setting: its values, recall, coverage, documents, milliseconds.
+
+    Then what was chosen on the other sets, and the best over all.
+    """
+    recalls = cutoffs.names("R")
+    columns = {name: name for name in recalls} | cutoffs.coverages | retrieval.TIMES
+    for each in sets:
+        counts, results = each.report["setting"]["questions"], each.results
+        yield (
+            f"{each.name}: questions: {counts['count']}; with recall: {counts['with_recall']}; "
+            "figures in percent"
+        )
+        rows = [{**results[method], "setting": _shown(values)} for values, method in settings]
+        yield from block("", "setting", rows, columns)
+        yield ""
+    if tuned["left_out"]:
+        yield f"Chosen on the other sets, with the difference from {tuned['start']}"
+        yield ""
+        rows_ = [
+            [row["set"], row["chosen"]]
+            + [f"{percent(row[n])} {interval(row['difference'][n])}" for n in recalls]
+            for row in tuned["left_out"]
+        ]
+        yield from table(["set", "chosen", *recalls], rows_)
+        yield ""
+    yield f"best over all: {tuned['best']} ({percent(tuned['quality'])}, mean of recall)"
     yield "the best of several settings on these questions will do less well on others"
 
 
+def _shown(values: Mapping[str, str]) -> str:
+    return " ".join(map("=".join, values.items())) or "as given"
+
+
+def _inputs(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options of each data set, by its name; raises `UsageError`."""
+    corpora, files, graphs = (options[name] for name in ("corpus", "questions", "kg"))
+    if len(files) != len(corpora) or len(graphs) not in (0, len(corpora)):
+        raise UsageError(
+            f"{len(corpora)} --corpus, {len(files)} --questions, {len(graphs)} --kg: give each "
+            "corpus its questions and its graph, in the same order"
+        )
+    sets = {}
+    paths: Sequence[Path | None] = graphs or [None] * len(corpora)
+    for corpus, questions, kg in zip(corpora, files, paths, strict=True):
+        name = kg.name if kg else questions.stem
+        if name in sets:
+            raise UsageError(f"two data sets are called {name}: give their graphs different names")
+        sets[name] = {**options, "corpus": corpus, "questions": questions, "kg": kg}
+    return sets
+
+
 @click.command(
-    name="sweep",
-    epilog="Example:  sarag evaluate sweep --corpus corpus.json --questions questions.json "
-    "--retriever sarag-paper --vary c=0,0.2,0.4 --plot sweep.png",
+    name="tune",
+    epilog="Example:  sarag evaluate tune --corpus a.json --questions qa.json --kg kg-a "
+    "--corpus b.json --questions qb.json --kg kg-b --retriever sarag:explain=false "
+    "--vary c=0.95,0.98 --vary gain=0.3,0.4,0.5 --grid",
 )
-@commands.data_options()
+@commands.data_options(multiple=True)
 @click.option(
-    "--retriever", default="sarag-paper", show_default=True,
+    "--retriever", default="sarag:explain=false", show_default=True,
     help="The retriever, with the values of options that are not varied: NAME:KEY=VALUE.",
 )  # fmt: skip
 @click.option(
@@ -131,7 +251,7 @@ def lines(
     help="An option and its values. May be repeated; each option is varied separately.",
 )  # fmt: skip
 @click.option("--grid", is_flag=True, help="Compare all combinations of the values.")
-@retrieval.cutoff_options("1000,4000")
+@retrieval.cutoff_options("")
 @commands.selection_options
 @commands.output_options
 @commands.file_option(
@@ -143,21 +263,41 @@ def lines(
 def command(**options: Any) -> None:
     """Report recall and answer coverage of a retriever for values of its options.
 
-    Choose values on some questions, and report the figures of others: see
+    --corpus, --questions and --kg may be repeated, once for each data set. Then the values that are
+    best on all sets but one are reported on the one left out, for each set in turn: see
     docs/how-to/evaluate.md.
     """
     variations = [read_variation(text) for text in options["variations"]]
-    settings, methods = settings_of(options["retriever"], variations, is_grid=options["grid"])
+    retriever: str = options["retriever"]
+    settings, methods = settings_of(retriever, variations, is_grid=options["grid"])
+    given = ranking_options(retriever)
+    start = next((label for label, own in methods.items() if own == given), retriever)
+    methods = {start: given, **methods}
     if options["plot"]:
         check_curves(settings)
     cutoffs = Cutoffs(options["ks"], options["tokens"])
-    data, times, _ = retrieval.measure(options, methods, next(iter(methods)), cutoffs)
-    results = {r["method"]: r for r in retrieval.with_times(data["results"], times)}
+    sets = []
+    for name, own in _inputs(options).items():
+        data, times, _ = retrieval.measure(own, methods, start, cutoffs)
+        sets.append(DataSet(name, data, times))
+    commands.write_json(options["timings"], {each.name: each.times for each in sets})
+    recalls, labels = cutoffs.names("R"), [*methods]
+    best = best_of(sets, labels, recalls)
+    tuned = {
+        "start": start,
+        "left_out": left_out(sets, labels, recalls, options["seed"] or 0),
+        "best": best,
+        "quality": round(quality(sets, best, recalls), 6),
+    }
     if options["plot"]:
-        option, drawn = curves(settings, results, cutoffs)
+        means = {
+            method: {name: quality(sets, method, [name]) for name in recalls} for method in labels
+        }
+        option, drawn = curves(settings, means, cutoffs)
         write_plot(options["plot"], "Recall of supporting passages", drawn, option)
-    counts = data["setting"]["questions"]
-    commands.show_results(options, data, lines(settings, results, counts, cutoffs))
+    shown = settings if start in {label for _, label in settings} else [({}, start), *settings]
+    report = {"sets": {each.name: each.report for each in sets}, **tuned}
+    commands.show_results(options, report, lines(sets, shown, tuned, cutoffs))
 
 
 # ------------------------------------------------------------------------ Activation of a question
