@@ -22,7 +22,7 @@ weight * factor)`` of the edges from f to e, with the edge's own decay if it has
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -96,7 +96,9 @@ class Activation:
 
     def of_node(self, row: int) -> float:
         """The amount of one node."""
-        return float(self.at(np.array([row]))[0])
+        place = int(np.searchsorted(self.rows, row))
+        is_active = place < len(self.rows) and self.rows[place] == row
+        return float(self.amounts[place]) if is_active else 0.0
 
     def best(self, count: int) -> Activation:
         """The most active nodes, at most 1 each, of equals those of lower rows."""
@@ -144,23 +146,34 @@ class Pass:
         return np.lexsort((self.edges.source, -self.amount, self.edges.target))
 
     @cached_property
+    def _first(self) -> tuple[Rows, Rows]:
+        """The nodes that got activation, ascending, and the positions of the largest amounts."""
+        targets, first = np.unique(self.edges.target[self._order], return_index=True)
+        return targets, self._order[first]
+
+    @property
     def most(self) -> Activation:
         """The largest amount that each node got."""
-        targets, first = np.unique(self.edges.target[self._order], return_index=True)
-        return Activation(targets, self.amount[self._order[first]])
+        targets, first = self._first
+        return Activation(targets, self.amount[first])
 
     def largest(self, target: int, without: int = -1, kind: EdgeKind | None = None) -> int:
         """The position of the largest amount to a node, except from `without`, or -1.
 
         With `kind`, of those over edges of this kind.
         """
-        targets, order = self.edges.target, self._order
-        begin = np.searchsorted(targets, target, "left", sorter=order)
-        end = np.searchsorted(targets, target, "right", sorter=order)
-        some = order[begin:end].tolist()
-        if kind is not None:
-            some = [at for at in some if self.kind[at] is kind]
-        return next((at for at in some if self.edges.source[at] != without), -1)
+        targets, first = self._first
+        place = int(np.searchsorted(targets, target))
+        if place == len(targets) or targets[place] != target:
+            return -1
+
+        def fits(at: int) -> bool:
+            return self.edges.source[at] != without and kind in (None, self.kind[at])
+
+        if fits(best := int(first[place])):
+            return best
+        begin, end = np.searchsorted(self.edges.target, [target, target + 1], sorter=self._order)
+        return next(filter(fits, self._order[begin:end].tolist()), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,6 +321,8 @@ class Chains:
 
     spreading: Spreading
     rounds: Sequence[Round]
+    _known: dict[tuple[int, int, int], Chain] = field(default_factory=dict)
+    """The chains by their last step: round, pass and position in it."""
 
     def to_document(self, document: int, kind: EdgeKind | None = None) -> Chain:
         """The chain in the round that activated a document most; empty if none did.
@@ -338,6 +353,11 @@ class Chains:
 
     def _over(self, number: int, place: int, at: int) -> Chain:
         """The chain whose last step is at this position of a pass of a round."""
+        if (number, place, at) not in self._known:
+            self._known[number, place, at] = self._traced(number, place, at)
+        return self._known[number, place, at]
+
+    def _traced(self, number: int, place: int, at: int) -> Chain:
         edges = self.rounds[number].passes[place].edges
         source, target = int(edges.source[at]), int(edges.target[at])
         step = self._step(number, place, at)
