@@ -42,7 +42,7 @@ MOST = {
     "dotrag": 12,
 }
 """Calls at most."""
-CALLING = {"path-choice": "path-choice:margin=1000"}
+CALLING = {"path-choice": "path-choice:margin=1000:least=0"}
 """How a reasoner is written that by default may need no call."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
 EACH = pytest.mark.parametrize("reasoner", REASONERS)
