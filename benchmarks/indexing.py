@@ -134,9 +134,9 @@ def measure_batches(texts: list[str], sizes: list[str]) -> None:
             embedders[size].embed(["one two three"])  # loads the model
     times: dict[str, list[float]] = {size: [] for size in sizes}
     for size, embedder in [*embedders.items()] * 3:
-        before = used()
+        before = time.process_time()
         embedder.embed(texts)
-        times[size].append(used() - before)
+        times[size].append(time.process_time() - before)
     for size in sizes:
         print(f"  batches of {size:>4}: {min(times[size]) / min(times[sizes[0]]):.2f}")
 

@@ -62,6 +62,8 @@ FIRST_OF = ("--ontologies",)
 """Options with a list, of which the first value is enough."""
 REVISION = re.compile("[0-9a-f]{7}")
 """Of several revisions, too."""
+SETS = ("musique", "hotpot", "2wiki")
+"""Several data sets, on the page that compares settings on them."""
 URL = "http://127.0.0.1:9/v1"
 
 
@@ -279,9 +281,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "benchmarks" / name).symlink_to(FOLDER / name)
     pattern = 'SELECT ?answer WHERE { ?who "founded" "Orbis" . ?who "was born in" ?answer }'
     write(tmp_path / "benchmarks" / "patterns-musique.json", {"2hop__0": pattern})
-    for name in ("corpus.json", "CORPUS.json"):
+    for name in ("corpus.json", "CORPUS.json", *(f"{name}.json" for name in SETS)):
         write(tmp_path / name, PASSAGES)
-    for name in ("questions.json", "questions_dev50.json"):
+    sets = (f"{name}-questions.json" for name in SETS)
+    for name in ("questions.json", "questions_dev50.json", *sets):
         write(tmp_path / name, musique())
     for name in ("gpt-3.5.json", "openie_gpt-3.5-turbo-1106.json", "FILE"):
         write(tmp_path / name, openie())
