@@ -109,7 +109,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7158,
     "kg": 5644,
     "models": 1829,
-    "retrieval": 2312,
+    "retrieval": 2357,
     "server": 6381,
     "testing": 224,
     "sarag_rdf": 103,

@@ -140,7 +140,7 @@ replies_option = file_option(
 def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
     """Click callback: distinct integers of at least 1, ascending, from ``2,5,10``.
 
-    None without a value, if that is the default.
+    Without a value, if the option has no default, there are none of them.
     """
     if not value and not parameter.default:
         return ()
