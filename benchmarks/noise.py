@@ -37,7 +37,8 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance
-from sarag_rdf.kg.registry import make_embedder, ranking_options
+from sarag_rdf.kg.registry import ranking_options
+from sarag_rdf.kg.vectors import make_embedder
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.evaluation.datasets import (
     Corpus,

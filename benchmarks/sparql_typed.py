@@ -50,7 +50,7 @@ from sarag_rdf.base.errors import EndpointError, UnparsableReplyError
 from sarag_rdf.base.ports import Gather, Reasoner, Reply
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import make_llm
+from sarag_rdf.kg.vectors import make_llm
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer, matches, token_f1

@@ -107,7 +107,7 @@ BUDGETS: dict[str, int] = {
     "documents": 1293,
     "extraction": 5440,
     "graph": 7158,
-    "kg": 5644,
+    "kg": 5642,
     "models": 1829,
     "retrieval": 2357,
     "server": 6381,

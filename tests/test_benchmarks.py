@@ -26,7 +26,7 @@ import pytest
 from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import Usage
 from sarag_rdf.cli import main
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -306,10 +306,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     embed = HashEmbedder().embed
     monkeypatch.setattr(SentenceTransformerEmbedder, "embed", lambda _, texts: embed(texts))
-    monkeypatch.setattr(registry, "make_llm", lambda *_: First())
+    monkeypatch.setattr(vectors, "make_llm", lambda *_: First())
     return tmp_path
 
 

@@ -1,4 +1,4 @@
-"""Names of strategies and models, and the objects that they stand for.
+"""Names of strategies, and the objects that they stand for.
 
 Strategies are found by entry points (`sarag_rdf.base.plugins`); this module knows only their names.
 """
@@ -8,11 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sarag_rdf.base import plugins
-from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.options import Options, RetrieverOptions, Spec, declared_options
 from sarag_rdf.base.ports import (
@@ -27,9 +25,6 @@ from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.valid_time import moment_of
-from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.models.embedding_names import ModelName, effective_prompts
-from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
 
 if TYPE_CHECKING:
     from sarag_rdf.answering.conversation import ReasonerStrategy
@@ -84,63 +79,6 @@ def options_of(
             return options.of({options.argument: argument, **(values or {})})
     spec = chosen if isinstance(chosen, Spec) else Spec.parse(chosen)
     return spec.read(strategy(kind, spec.name), values)
-
-
-def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
-    """A client of the endpoint with a cache of replies (in memory without a path)."""
-    if endpoint is None:
-        raise UsageError(
-            "no model endpoint is named: give --base-url, or set OPENAI_BASE_URL "
-            "(and OPENAI_API_KEY if it asks for a key)"
-        )
-    from sarag_rdf.models.client import endpoint_model
-    from sarag_rdf.models.openai_llm import OpenAILLM
-
-    model = endpoint.model or endpoint_model(endpoint.base_url, loading_wait=endpoint.loading_wait)
-    llm = OpenAILLM(
-        base_url=endpoint.base_url,
-        model=model,
-        timeout=endpoint.timeout,
-        price_in=endpoint.price_in,
-        price_out=endpoint.price_out,
-        temperature=endpoint.temperature,
-        top_p=endpoint.top_p,
-        seed=endpoint.seed,
-        max_reply=endpoint.max_reply << 20,
-        loading_wait=endpoint.loading_wait,
-    )
-    return CachedLLM(llm, cache or ":memory:")
-
-
-def make_embedder(
-    name: str | None, endpoint: ModelEndpoint | None, is_recorded: bool = False
-) -> Embedder:
-    """An embedder by name: a path or model of sentence-transformers, or ``openai:MODEL``.
-
-    Behind the name may be its prompts (`ModelName`). If it `is_recorded` in a graph these are all
-    that there are, else those that a model brings along are used too. Raises `UsageError`.
-    """
-    given = ModelName.parse(name or DEFAULT_MODEL)
-    if given.model.startswith("openai:"):
-        from sarag_rdf.models.client import OpenAIEmbedder
-
-        if endpoint is None:
-            raise UsageError(f"--embedder {given.model} needs an endpoint: set OPENAI_BASE_URL")
-        return OpenAIEmbedder(
-            endpoint.base_url,
-            given.model.removeprefix("openai:"),
-            endpoint.timeout,
-            max_reply=endpoint.max_reply << 20,
-            loading_wait=endpoint.loading_wait,
-            prompts=effective_prompts(given.prompts, {}),
-        )
-    return SentenceTransformerEmbedder(
-        given.model,
-        # The default may be installed as a package; a name that was given may be downloaded.
-        may_download=bool(name) and not (is_recorded and given.model == DEFAULT_MODEL),
-        prompts=given.prompts,
-        own_prompts=not is_recorded,
-    )
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,13 @@ from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import EmbedTexts, GraphVectors, carry_over, in_blocks
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
-from sarag_rdf.kg import registry
-from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
-from sarag_rdf.models.embedding_names import ModelName
-from sarag_rdf.models.local_embedder import QuestionEmbedder, SentenceTransformerEmbedder
+from sarag_rdf.models.caches import CachedEmbedder, CachedLLM, EmbeddingPrefetcher
+from sarag_rdf.models.embedding_names import ModelName, effective_prompts
+from sarag_rdf.models.local_embedder import (
+    DEFAULT_MODEL,
+    QuestionEmbedder,
+    SentenceTransformerEmbedder,
+)
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 log = logging.getLogger(__name__)
@@ -42,6 +45,63 @@ DATABASES = (EMBEDDING_CACHE, REPLY_CACHE)
 
 ChooseVectors = Callable[[str, VectorStore], VectorStore]
 """Takes a name for the parts that are searched, and the default store; returns the store to use."""
+
+
+def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
+    """A client of the endpoint with a cache of replies (in memory without a path)."""
+    if endpoint is None:
+        raise UsageError(
+            "no model endpoint is named: give --base-url, or set OPENAI_BASE_URL "
+            "(and OPENAI_API_KEY if it asks for a key)"
+        )
+    from sarag_rdf.models.client import endpoint_model
+    from sarag_rdf.models.openai_llm import OpenAILLM
+
+    model = endpoint.model or endpoint_model(endpoint.base_url, loading_wait=endpoint.loading_wait)
+    llm = OpenAILLM(
+        base_url=endpoint.base_url,
+        model=model,
+        timeout=endpoint.timeout,
+        price_in=endpoint.price_in,
+        price_out=endpoint.price_out,
+        temperature=endpoint.temperature,
+        top_p=endpoint.top_p,
+        seed=endpoint.seed,
+        max_reply=endpoint.max_reply << 20,
+        loading_wait=endpoint.loading_wait,
+    )
+    return CachedLLM(llm, cache or ":memory:")
+
+
+def make_embedder(
+    name: str | None, endpoint: ModelEndpoint | None, is_recorded: bool = False
+) -> Embedder:
+    """An embedder by name: a path or model of sentence-transformers, or ``openai:MODEL``.
+
+    Behind the name may be its prompts (`ModelName`). If it `is_recorded` in a graph these are all
+    that there are, else those that a model brings along are used too. Raises `UsageError`.
+    """
+    given = ModelName.parse(name or DEFAULT_MODEL)
+    if given.model.startswith("openai:"):
+        from sarag_rdf.models.client import OpenAIEmbedder
+
+        if endpoint is None:
+            raise UsageError(f"--embedder {given.model} needs an endpoint: set OPENAI_BASE_URL")
+        return OpenAIEmbedder(
+            endpoint.base_url,
+            given.model.removeprefix("openai:"),
+            endpoint.timeout,
+            max_reply=endpoint.max_reply << 20,
+            loading_wait=endpoint.loading_wait,
+            prompts=effective_prompts(given.prompts, {}),
+        )
+    return SentenceTransformerEmbedder(
+        given.model,
+        # The default may be installed as a package; a name that was given may be downloaded.
+        may_download=bool(name) and not (is_recorded and given.model == DEFAULT_MODEL),
+        prompts=given.prompts,
+        own_prompts=not is_recorded,
+    )
 
 
 def _is_same_model(named: str, recorded: str) -> bool:
@@ -123,14 +183,14 @@ class Models:
         if self._named is not None and not isinstance(self._named, str):
             return self._named
         if self._named and not _is_same_model(self._named, recorded):
-            return registry.make_embedder(self._named, self._endpoint)
-        return registry.make_embedder(recorded or None, self._endpoint, bool(recorded))
+            return make_embedder(self._named, self._endpoint)
+        return make_embedder(recorded or None, self._endpoint, bool(recorded))
 
     def llm(self) -> LLM:
         """The language model, with a cache of its replies; raises `UsageError` without one."""
         with self._lock:
             if self._llm is None:
-                self._llm = registry.make_llm(self._endpoint, self._cache(REPLY_CACHE))
+                self._llm = make_llm(self._endpoint, self._cache(REPLY_CACHE))
             return self._llm
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ def test_a_recipe_in_python(
 ) -> None:
     (tmp_path / "kg").symlink_to(server.log.parent / "kg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sarag_rdf.kg.registry.make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr("sarag_rdf.kg.vectors.make_embedder", lambda *_: HashEmbedder())
     exec(recipe["code"].replace("http://localhost:7878", server.url), {})
     assert capsys.readouterr().out == recipe["output"]
 

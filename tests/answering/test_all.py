@@ -14,7 +14,7 @@ from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import Answer, Source, Usage
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.results import answer_to_dict
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -213,7 +213,7 @@ def test_real_server_on_the_command_line(
     llm_server: str, sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_graph(tmp_path / "kg")
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     options = ["--reasoner", "decompose:most=1:brief=true", "--context", "selected"]
     done = sarag(
         *("ask", QUESTION, *options, "--budget", "60"),

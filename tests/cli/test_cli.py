@@ -26,7 +26,7 @@ import sarag_rdf
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.cli.main import command_names, summary
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import registry, vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.rdf_export import FORMATS
 from sarag_rdf.models.client import OpenAIEmbedder
@@ -708,9 +708,7 @@ def test_search_finds_nothing(
     assert "none: no document matches the question" in done.out
     assert json.loads(sarag("search", *nothing, "--json").out)["documents"] == []
     monkeypatch.delenv("SARAG_BASE_URL")
-    monkeypatch.setattr(
-        registry, "make_embedder", lambda *_: OpenAIEmbedder(model.base_url, "hash")
-    )
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: OpenAIEmbedder(model.base_url, "hash"))
     assert sarag("ask", *nothing).code == 3
     evidence = sarag("ask", "Where is Ulm?")
     assert (evidence.code, evidence.err) == (0, "")

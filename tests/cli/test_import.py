@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag, environment
 from tests.sample_graph import make_graph
@@ -23,7 +23,7 @@ GRAPH = "https://example.org/kg/graph/external/waters"
 
 @pytest.fixture(autouse=True)
 def _hashed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.building import evidence_quarantine
 from sarag_rdf.cli.output import counted
 from sarag_rdf.graph.store.shacl import parse_shapes
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import nquads
@@ -38,7 +38,7 @@ class Indexed:
 @pytest.fixture
 def indexed(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Indexed:
     """A sound source and one whose extraction holds a control character, indexed into ./kg."""
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     texts = {"ada.txt": "Ada met Bea.", "sub/cid.txt": "Cid met Bea."}
     docs = []
     for name, text in texts.items():

@@ -26,7 +26,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a graph, as the working folder."""
     make_graph(tmp_path / "kg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sarag_rdf.kg.registry.make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr("sarag_rdf.kg.vectors.make_embedder", lambda *_: HashEmbedder())
     return tmp_path
 
 

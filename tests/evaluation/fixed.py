@@ -11,7 +11,7 @@ import pytest
 from sarag_rdf.base import plugins
 from sarag_rdf.base.options import option
 from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Subgraph
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import registry, vectors
 from sarag_rdf.retrieval.retriever import RetrieverStrategy
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -43,7 +43,7 @@ class Fixed(RetrieverStrategy):
 
 def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hashed words embed, capital letters are extracted, and there is the retriever ``fixed``."""
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     make = registry.make_extractor
     monkeypatch.setattr(
         registry,

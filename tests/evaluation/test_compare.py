@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.errors import EndpointDownError, UnparsableReplyError
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.plugins.evaluation.comparisons import CRITERIA
 from tests.command import Result, Sarag
@@ -79,7 +79,7 @@ class Compare:
     def __init__(self, sarag: Sarag, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sarag, self.folder = sarag, folder
         self.llm, self.files = Scripted(script), tuple[str, ...]()
-        monkeypatch.setattr(registry, "make_llm", self.model)
+        monkeypatch.setattr(vectors, "make_llm", self.model)
         self.keep(*(row for row in ROWS if row["run"] == "one"))
         self.keep(*(row for row in ROWS if row["run"] == "two"), file="more.json")
 

@@ -13,7 +13,7 @@ from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import InputError, TruncatedReplyError
 from sarag_rdf.base.ports import silent
 from sarag_rdf.base.types import Document
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.plugins.evaluation.entities import (
     COLUMNS,
     EVIDENCE,
@@ -177,7 +177,7 @@ def test_the_command_asks_the_model_of_the_endpoint(
     sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = {"thing": "yes", "class": "right", "duplicate_of": "none", "wrong_merge": "unsure"}
-    monkeypatch.setattr(registry, "make_llm", lambda *_: Scripted(lambda *_: said))
+    monkeypatch.setattr(vectors, "make_llm", lambda *_: Scripted(lambda *_: said))
     kg, table = make_graph(tmp_path / "kg"), tmp_path / "judged.tsv"
     command = ("evaluate", "entities", "--kg", kg, "--review", table, "--judge")
     assert "6 entities" in sarag(*command, "--base-url", "http://127.0.0.1:1/v1").out

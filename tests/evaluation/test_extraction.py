@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.base.types import Relation, Value
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.plugins.evaluation.gold import keys_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Result, Sarag
@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for text, own in GOLD
     ]
     (tmp_path / "gold.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     return tmp_path
 
 
@@ -81,7 +81,7 @@ def test_measures_worked_by_hand(
         entities("Tern Light"),
         replies(),
     ])  # fmt: skip
-    monkeypatch.setattr(registry, "make_llm", lambda *_: llm)
+    monkeypatch.setattr(vectors, "make_llm", lambda *_: llm)
     done = evaluate(
         sarag, "--extractor", "llm", "--base-url", "http://127.0.0.1:9/v1", "--output", "out.json"
     )
@@ -107,7 +107,7 @@ def test_a_sentence_that_fails_is_reported(
     from sarag_rdf.base.errors import TruncatedReplyError
 
     llm = QueuedLLM([TruncatedReplyError("cut off")])
-    monkeypatch.setattr(registry, "make_llm", lambda *_: llm)
+    monkeypatch.setattr(vectors, "make_llm", lambda *_: llm)
     arguments = ("--extractor", "llm", "--base-url", "http://127.0.0.1:9/v1", "--limit", "1")
     done = evaluate(sarag, *arguments)
     assert done.code == 0, done

@@ -16,7 +16,7 @@ import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import TruncatedReplyError, UsageError
 from sarag_rdf.base.ports import silent
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.plugins.evaluation.comparisons import (
     DECODINGS,
@@ -110,7 +110,7 @@ def test_the_inputs_of_an_answer() -> None:
 
 
 def test_on_the_command_line(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     endpoints: list[ModelEndpoint] = []
 
     def make_llm(endpoint: ModelEndpoint, _: Path | None) -> Scripted:
@@ -122,7 +122,7 @@ def test_on_the_command_line(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.M
             )
         )
 
-    monkeypatch.setattr(registry, "make_llm", make_llm)
+    monkeypatch.setattr(vectors, "make_llm", make_llm)
     corpus = [{"title": source.title, "text": source.text} for source in SOURCES]
     (tmp_path / "corpus.json").write_text(json.dumps(corpus))
     question = {"id": "1", "question": QUESTION, "answer": "Danube"}

@@ -31,7 +31,7 @@ from sarag_rdf.base.errors import (
     UsageError,
 )
 from sarag_rdf.base.types import Source
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
 from sarag_rdf.plugins.evaluation.reporting import WIDTH, write_plot
@@ -90,7 +90,7 @@ class Evaluate:
     ) -> None:
         self.sarag, self.folder, self.kg = sarag, folder, kg
         self.llm, self.judge = Scripted(script), Scripted(script)
-        monkeypatch.setattr(registry, "make_llm", self.model)
+        monkeypatch.setattr(vectors, "make_llm", self.model)
         write(folder / "corpus.json", CORPUS)
         questions = musique()
         for question in questions:
@@ -114,7 +114,7 @@ class Evaluate:
         return (self.folder / "out.json").read_bytes()
 
     def model(self, endpoint: ModelEndpoint | None, replies: Path | None) -> CachedLLM:
-        """The model behind a cache, as the registry makes it; of another name if one is asked."""
+        """The model behind a cache, as `make_llm` gives it; of another name if one is asked."""
         if endpoint is not None and endpoint.model:
             self.judge.model = endpoint.model
             return CachedLLM(self.judge, replies or ":memory:")

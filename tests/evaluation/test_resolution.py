@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.plugins.evaluation.gold import (
     GoldMention,
     b_cubed,
@@ -49,7 +49,7 @@ def test_each_rule_is_measured_on_top_of_the_default(
     sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Elm Bank is an unambiguous alias; same-words adds the third, shared-alias the fourth."""
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     path = tmp_path / "gold.tsv"
     path.write_text(TABLE)
     report = json.loads(
@@ -72,7 +72,7 @@ def test_mentions_of_equal_text_keep_their_own_aliases(
     All three are one entity by default, so that one of the three pairs is true; with the aliases
     of the last Holt for both nothing would join Bo Holt.
     """
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     path = tmp_path / "gold.tsv"
     path.write_text(
         "entity\tname\taliases\trelated\n"

@@ -12,7 +12,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import Matrix
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
@@ -149,7 +149,7 @@ def test_the_same_input_gives_the_same_bytes(evaluate: Evaluate, tmp_path: Path)
 
 def test_with_spacy(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without_models()
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     data = Evaluate(sarag, tmp_path).json()
     assert data["setting"]["extractor"] == ["spacy"]
     assert data["results"][0]["R@10"] == 1.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.kg.registry import options_of
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.plugins.evaluation.qa import FOLDER, SystemSpec, read_table
@@ -186,7 +186,7 @@ def test_rows_have_the_names_of_the_paper(
     sarag: Sarag, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     llm = Scripted(script)
-    monkeypatch.setattr(registry, "make_llm", lambda _, replies: CachedLLM(llm, replies))
+    monkeypatch.setattr(vectors, "make_llm", lambda _, replies: CachedLLM(llm, replies))
     thresholds = ("--thresholds", "c=0:tau_a=0:tau_d=-1")
     run = ("--kg", "kg", "--concurrency", "1", "--replies", "replies.sqlite", *thresholds)
     done = table(sarag, "--only", PAPER_ROWS, *run, "--output", "out.json", "--markdown")
@@ -262,7 +262,7 @@ def test_rows_without_published_figures(
         return {"final_answer": "Danube"}
 
     llm = Scripted(reply)
-    monkeypatch.setattr(registry, "make_llm", lambda *_: CachedLLM(llm, ":memory:"))
+    monkeypatch.setattr(vectors, "make_llm", lambda *_: CachedLLM(llm, ":memory:"))
     rows = ("--only", "No-Retrieval", "--output", "out.json")
     done = table(sarag, *rows, "--dataset", "hotpot", name="kg-infused")
     assert done.code == 0, done

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.graph.museum import EX, MUSEUM
@@ -19,7 +19,7 @@ PACKAGED = "common: the packaged ontology, as no other is stored\n"
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """museum.ttl and docs/ in the working folder; words are hashed instead of embedded."""
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     (tmp_path / "museum.ttl").write_text(MUSEUM, encoding="utf-8")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "ada.txt").write_text("Ada collected quartz. Ada married Boris.")

@@ -19,7 +19,7 @@ from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.types import Answer, Retrieved, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG
 from sarag_rdf.graph.store.shacl import read_shapes, validate
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.kg.activation_export import activation_trig
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.papers import PROMPTS
@@ -218,7 +218,7 @@ def test_an_activation_is_not_traversed(tmp_path: Path) -> None:
 
 def test_on_the_command_line(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_graph(tmp_path / "kg")
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     for command in ("search", "ask"):
         done = sarag(command, QUESTION, "--activation", "found.trig")
         assert (done.code, done.err) == (0, "sarag: activation written to found.trig\n")

@@ -10,7 +10,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
@@ -44,7 +44,7 @@ ex:TeacherShape a sh:NodeShape ; sh:targetSubjectsOf ex:taught ;
 
 @pytest.fixture
 def kg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeGraph]:
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     (tmp_path / "crafts.ttl").write_text(ONTOLOGY, encoding="utf-8")
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as graph:
         graph.ontologies.add(tmp_path / "crafts.ttl")

@@ -17,7 +17,7 @@ from sarag_rdf.base.tabular import read_table, write_table
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.decision_records import NO_PROPERTY
 from sarag_rdf.building.incremental import rebuild
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.proposals import PHRASE_COLUMNS as COLUMNS
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -68,7 +68,7 @@ class SentenceExtractor:
 
 @pytest.fixture
 def kg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeGraph]:
-    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: HashEmbedder())
     (tmp_path / "crafts.ttl").write_text(ONTOLOGY, encoding="utf-8")
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as graph:
         graph.ontologies.add(tmp_path / "crafts.ttl")

@@ -246,7 +246,7 @@ def test_mistakes_on_the_command_line_are_one_line(
 ) -> None:
     """Before the model is asked: nothing listens at port 9."""
     make_graph(tmp_path / "kg")
-    monkeypatch.setattr("sarag_rdf.kg.registry.make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr("sarag_rdf.kg.vectors.make_embedder", lambda *_: HashEmbedder())
     model = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
     sarag("ask", QUESTION, *model, *arguments).fails(2, *words)
 

@@ -19,7 +19,7 @@ from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import ModelError, ModelMismatchError, UsageError
 from sarag_rdf.base.ports import Matrix, embed_queries
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import make_embedder
+from sarag_rdf.kg.vectors import make_embedder
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.embedding_names import ModelName, Prompts, effective_prompts

@@ -26,7 +26,7 @@ from sarag_rdf.base.prompts import object_of, one_of, string
 from sarag_rdf.base.types import Answer
 from sarag_rdf.cli.flags import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import counted, progress_bars
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import vectors
 from sarag_rdf.plugins.evaluation import commands, grading
 from sarag_rdf.plugins.evaluation.datasets import DataFile
 from sarag_rdf.plugins.evaluation.qa import SystemSpec
@@ -239,7 +239,7 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
         raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
     differing = [pair for pair in pairs.values() if pair.first != pair.second]
     orders = dict.fromkeys(order for pair in differing for order in (pair, pair.swapped))
-    llm = registry.make_llm(endpoint_of(options), options["replies"])
+    llm = vectors.make_llm(endpoint_of(options), options["replies"])
 
     def ask(order: Comparison) -> Reply:
         return llm.complete(
@@ -375,13 +375,13 @@ def preferences(**options: Any) -> None:
     if endpoint is None:
         raise UsageError("preferences need a model: give --base-url, or set OPENAI_BASE_URL")
     replies = options["replies"]
-    llm = registry.make_llm(endpoint, replies)
+    llm = vectors.make_llm(endpoint, replies)
     decoders = [
-        registry.make_llm(replace(endpoint, temperature=temperature, top_p=top_p), replies)
+        vectors.make_llm(replace(endpoint, temperature=temperature, top_p=top_p), replies)
         for temperature, top_p in DECODINGS
     ]
     judging = replace(endpoint, model=options["judge_model"] or endpoint.model)
-    judge = registry.make_llm(judging, replies)
+    judge = vectors.make_llm(judging, replies)
     interruption = commands.interruption(replies)
     with commands.open_inputs(options) as run, interruption, progress_bars() as progress:
         gather = run.kg.gather(options["retriever"])

@@ -418,9 +418,9 @@ def command(**options: Any) -> None:
     with flags.open_graph(options) as kg:
         rows = sample_rows(kg, options["sample"], options["seed"])
     if options["judge"]:
-        from sarag_rdf.kg import registry
+        from sarag_rdf.kg import vectors
 
-        llm = registry.make_llm(endpoint, options["replies"])
+        llm = vectors.make_llm(endpoint, options["replies"])
         with commands.interruption(options["replies"]), progress_bars() as progress:
             rows, failed = judge_rows(rows, llm, threads=options["concurrency"], progress=progress)
     text = tabular.write_table((*EVIDENCE, *COLUMNS), rows, tabular.delimiter_for(review))

@@ -26,7 +26,7 @@ from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Evidence, Query, Stage, Usage
 from sarag_rdf.cli.flags import endpoint_of, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.kg import registry
+from sarag_rdf.kg import registry, vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation import commands, grading
 from sarag_rdf.plugins.evaluation.datasets import Question
@@ -266,10 +266,10 @@ def answer_questions(
     check_plot(options["plot"])
     commands.check_outputs(*(options[name] for name in ("replies", "output", "timings", "plot")))
     endpoint, replies = endpoint_of(dict(options)), options["replies"]
-    llm = registry.make_llm(endpoint, replies)
+    llm = vectors.make_llm(endpoint, replies)
     judge = llm if options["judge"] else None
     if endpoint is not None and options["judge_model"]:
-        judge = registry.make_llm(replace(endpoint, model=options["judge_model"]), replies)
+        judge = vectors.make_llm(replace(endpoint, model=options["judge_model"]), replies)
     threads = options["concurrency"]
     with commands.open_inputs(options, need_answers=True) as inputs:
         questions, meter = inputs.questions, Meter(llm)
