@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +31,7 @@ from sarag_rdf.cli.settings_files import Setting
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.server.serve_settings import ServeSettings
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _OTHER_VARIABLES: Final = {"base_url": ["OPENAI_BASE_URL"], "kg": ["SARAG_ENDPOINT"]}
@@ -289,6 +290,13 @@ shapes_options = of(CommandOptions, "shapes", "on_violation")
 at_option = of(CommandOptions, "at")
 retrieval_options = of(CommandOptions, "retriever", "limit", "weight", "at", "engine")
 reasoning_options = of(CommandOptions, "reasoner", "context", "budget", "tokenizer")
+server_options = together(
+    over_option,
+    facts_option,
+    embedder_option,
+    of(ModelEndpoint, names={"seed": "model_seed", "timeout": "model_timeout"}),
+)
+"""What a server reads, and its models; --timeout is that of its queries."""
 
 
 def switch(*names: str) -> Decorator:
@@ -368,6 +376,31 @@ def open_graph(options: Mapping[str, Any], *, base: str | None = None) -> Iterat
         ) as kg,
     ):
         yield kg
+
+
+def graph_opener(
+    settings: ServeSettings, options: Mapping[str, Any]
+) -> Callable[[], KnowledgeGraph]:
+    """A picklable function that opens the graph, in this process or a worker."""
+    import sarag_rdf
+
+    return partial(
+        sarag_rdf.open,
+        settings.folder,
+        over=options["over"],
+        embedder=options["embedder"],
+        endpoint=endpoint_of(options, timeout="model_timeout"),
+        keep_vectors=settings.writable,
+        facts=options["facts"],
+    )
+
+
+def folder_of(location: str | Path) -> Path:
+    """The folder of --kg; raises `UsageError` for the URL of an endpoint."""
+    if isinstance(location, str):
+        SparqlEndpoint(location)
+        raise UsageError(f"cannot serve {location}, which is an endpoint: --kg needs a folder")
+    return location.expanduser()
 
 
 def retriever_arguments(options: Mapping[str, Any]) -> dict[str, Any]:

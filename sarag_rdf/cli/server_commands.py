@@ -5,38 +5,25 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import sarag_rdf
-from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import is_quiet, note
 from sarag_rdf.server.serve_settings import ANONYMOUS, SCOPES, ServeSettings, new_token
 
 if TYPE_CHECKING:
-    from sarag_rdf import KnowledgeGraph
     from sarag_rdf.server.openapi import Door
-
-graph_options = flags.together(
-    flags.over_option,
-    flags.facts_option,
-    flags.embedder_option,
-    flags.of(ModelEndpoint, names={"seed": "model_seed", "timeout": "model_timeout"}),
-)
-"""What a server reads, and its models; --timeout is that of its queries."""
 
 
 @click.command(name="serve", epilog="Example:  sarag serve --kg kg --port 7878")
 @flags.kg_option
 @flags.of(ServeSettings, once=True)
-@graph_options
+@flags.server_options
 def serve(**options: Any) -> int:
     """Serve an explorer, a SPARQL endpoint with an editor, a graph store, search and answers.
 
@@ -48,13 +35,13 @@ def serve(**options: Any) -> int:
     settings = flags.chosen(
         ServeSettings,
         options,
-        folder=folder_of(options["kg"]),
+        folder=flags.folder_of(options["kg"]),
         over=options["over"],
         has_model=bool(options["base_url"]),
     )
     if not is_quiet():
         logging.getLogger("sarag_rdf.server").setLevel(logging.INFO)
-    open_graph = graph_opener(settings, options)
+    open_graph = flags.graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
         run(settings, open_graph, lambda url, doors: _announce(url, settings, doors))
     note("stopped")
@@ -96,27 +83,6 @@ def token(name: str, scopes: tuple[str, ...]) -> int:
     click.echo(f"  - name: {json.dumps(name, ensure_ascii=False)}")
     click.echo(f'    sha256: "{digest}"\n    scopes: [{", ".join(dict.fromkeys(scopes))}]')
     return 0
-
-
-def graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
-    """A picklable function that opens the graph, in this process or a worker."""
-    return partial(
-        sarag_rdf.open,
-        settings.folder,
-        over=options["over"],
-        embedder=options["embedder"],
-        endpoint=flags.endpoint_of(options, timeout="model_timeout"),
-        keep_vectors=settings.writable,
-        facts=options["facts"],
-    )
-
-
-def folder_of(location: str | Path) -> Path:
-    """The folder of --kg; raises `UsageError` for the URL of an endpoint."""
-    if isinstance(location, str):
-        SparqlEndpoint(location)
-        raise UsageError(f"cannot serve {location}, which is an endpoint: --kg needs a folder")
-    return location.expanduser()
 
 
 def _announce(local: str, settings: ServeSettings, doors: Sequence[Door]) -> None:

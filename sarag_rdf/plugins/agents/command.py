@@ -11,7 +11,6 @@ import click
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import note
-from sarag_rdf.cli.server_commands import folder_of, graph_opener, graph_options
 from sarag_rdf.server.serve_settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 )
 @flags.of(ServeSettings, "max_rows", once=True, default=1000)
 @flags.of(ServeSettings, "max_memory", "max_connections", once=True)
-@graph_options
+@flags.server_options
 def command(**options: Any) -> int:
     """Offer a graph to agents over the Model Context Protocol.
 
@@ -49,9 +48,9 @@ def command(**options: Any) -> int:
             "--tokens and --anonymous are for --http: over standard input and output the client "
             "starts the server itself"
         )
-    folder = folder_of(options["kg"])
+    folder = flags.folder_of(options["kg"])
     settings = flags.chosen(ServeSettings, options, folder=folder, over=options["over"])
-    open_graph = graph_opener(settings, options)
+    open_graph = flags.graph_opener(settings, options)
     with open_graph() as kg:
         kg.reload()  # says now, and not to an agent, that there is no graph
     with suppress(KeyboardInterrupt):
