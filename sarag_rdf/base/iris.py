@@ -23,6 +23,7 @@ _BETWEEN_INITIALS = re.compile(
     r"|(?:(?<=^[b-z])|(?<=\s[b-z]))\s+(?=[a-z](?:\s+[a-z]){0,3}\s+\w\w)"
 )
 """Between "J. R." and between "J R" before a longer word, unless the first may be the article."""
+_TRAILING_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 _INITIAL_DOTS = re.compile(r"(?<=\b\w)\.")
 _ACCENTED = re.compile(r"([a-z])[\u0300-\u036f]+")
 _CURRENCIES = "$\u00a2-\u00a5\u20a0-\u20cf"
@@ -71,6 +72,15 @@ def normalize_name(name: str) -> str:
     while words.startswith("the ") and len(words) > 4:
         words = words[4:]
     return words or " ".join(folded.split())
+
+
+def strip_disambiguation(title: str) -> str:
+    """A title without its disambiguation in parentheses.
+
+    >>> strip_disambiguation("Hello Love (album)")
+    'Hello Love'
+    """
+    return _TRAILING_PARENTHESES.sub("", title) or title
 
 
 def phrase_key(phrase: str) -> str:

@@ -1,4 +1,4 @@
-"""Where the sentences of a text begin and end, without a model; and windows of its words.
+"""Where the sentences of a text begin and end, without a model; its words, and what is printable.
 
 The rules are English abbreviations, German dates, and Latin, CJK, Arabic and Devanagari marks.
 """
@@ -6,9 +6,11 @@ The rules are English abbreviations, German dates, and Latin, CJK, Arabic and De
 from __future__ import annotations
 
 import re
+import unicodedata
 
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """A character that XML 1.0 does not allow."""
+_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _END = re.compile(
     r"(?<![.!?\u2026\u061f\u06d4\u0964\u0965])[.!?\u2026\u061f\u06d4\u0964\u0965]+[\"'\u201d\u2019)\]]*(?=\s)"
     r"(?!(?<=\d\.)(?<!\d{3}\.)\s+(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|"
@@ -100,3 +102,17 @@ def word_windows(text: str, words: int = 500, overlap: int = 200) -> list[tuple[
     spans = [match.span() for match in _WORD.finditer(text)]
     firsts = range(0, max(len(spans) - overlap, min(len(spans), 1)), words - overlap)
     return [(spans[i][0], spans[min(i + words, len(spans)) - 1][1]) for i in firsts]
+
+
+def printable_line(text: str) -> str:
+    """Make a text printable: one line, without controls and characters that XML lacks."""
+    characters = []
+    for character in text:
+        category = unicodedata.category(character)
+        if category == "Cc":
+            characters.append(" ")
+        elif category == "Cs" or NOT_IN_XML.match(character):
+            characters.append("\ufffd")
+        elif character not in _BIDI_CONTROLS:
+            characters.append(character)
+    return " ".join("".join(characters).split())

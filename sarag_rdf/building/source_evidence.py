@@ -12,11 +12,11 @@ from collections.abc import Container, Iterable
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.base.iris import Minter, normalize_name, use_of
+from sarag_rdf.base.iris import Minter, normalize_name, strip_disambiguation, use_of
 from sarag_rdf.base.redaction import redacted
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD, Term
-from sarag_rdf.extraction.names import names_in_title, strip_disambiguation, topic_name
+from sarag_rdf.extraction.names import names_in_title, topic_name
 from sarag_rdf.extraction.text_values import value_of_name
 from sarag_rdf.graph.records import decimal
 from sarag_rdf.graph.valid_time import TIME_PROPERTIES

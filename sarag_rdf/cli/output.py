@@ -19,7 +19,7 @@ import click
 from sarag_rdf.base.errors import SaragError, one_line
 from sarag_rdf.base.files import replacing
 from sarag_rdf.base.ports import Advance, Progress
-from sarag_rdf.server.picture.lettering import clean
+from sarag_rdf.base.sentences import printable_line
 
 if TYPE_CHECKING:
     import jinja2
@@ -110,13 +110,13 @@ def line_width() -> int:
 
 def printable(name: str) -> str:
     """A name as one line, without control characters that could affect a terminal."""
-    name = clean(name)
+    name = printable_line(name)
     return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
 
 
 def _fill(text: str, indent: int = 0, limit: int | None = None) -> str:
     """Lines of printable text, of which at most `limit` characters are shown."""
-    text, margin = clean(text), " " * indent
+    text, margin = printable_line(text), " " * indent
     if limit is not None and len(text) > limit:
         text = text[:limit].rsplit(" ", 1)[0] + " …"
     return textwrap.fill(text, line_width(), initial_indent=margin, subsequent_indent=margin)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc
 
-from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.entity_typing import NAMED, WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
-from sarag_rdf.extraction.names import english, strip_disambiguation, type_of_noun
+from sarag_rdf.extraction.names import english, type_of_noun
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LEGAL_FORMS = frozenset(

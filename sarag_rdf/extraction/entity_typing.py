@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from spacy.tokens import Span, Token
 
+from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.names import (
     ENGLISH,
     FIRST_NAMES,
     english,
-    strip_disambiguation,
     type_of_noun,
 )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from spacy.tokens import Doc, Span, Token
 from spacy.util import filter_spans
 
-from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import VALUE_TYPES, EntityType
 from sarag_rdf.extraction.entity_typing import (
     MONTH,
@@ -36,7 +36,6 @@ from sarag_rdf.extraction.names import (
     clean_name,
     english,
     is_name,
-    strip_disambiguation,
     type_of_noun,
 )
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose

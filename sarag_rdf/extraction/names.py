@@ -44,7 +44,6 @@ _ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?!Hague$)(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
 _BROKEN = re.compile(r"(?<=[^\W\d])- (?=[A-Z\u00c0-\u00de])")
 """A hyphen at the end of a line within a name."""
-_TRAILING_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 _TITLE_SEPARATOR = re.compile(
     r"\s*[,():;\u2013\u2014/]\s*"
     r"|\s+(?:of|in|at|and|for|from|by|with|on|during|to|vs\.?|versus|between|under|against"
@@ -85,15 +84,6 @@ def is_name(name: str) -> bool:
     if not 2 <= len(name) <= MAX_NAME or name.islower():
         return False
     return any(character.isalpha() for character in name)
-
-
-def strip_disambiguation(title: str) -> str:
-    """A title without its disambiguation in parentheses.
-
-    >>> strip_disambiguation("Hello Love (album)")
-    'Hello Love'
-    """
-    return _TRAILING_PARENTHESES.sub("", title) or title
 
 
 def names_in_title(title: str) -> list[str]:

@@ -18,11 +18,11 @@ from typing import Any
 
 from Stemmer import Stemmer
 
+from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.options import MAX_COUNT, budget_option, option
 from sarag_rdf.base.ports import CountTokens
 from sarag_rdf.base.sentences import STOP_WORDS, sentence_spans
 from sarag_rdf.base.types import VALUE_TYPES, Context, Document, Excerpt, Retrieved, Section
-from sarag_rdf.extraction.names import strip_disambiguation
 from sarag_rdf.retrieval.context import Budget, ContextStrategy
 from sarag_rdf.retrieval.view import GraphView
 

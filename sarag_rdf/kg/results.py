@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import unquote
 
+from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import VALUE_TYPES, Answer, Context, Excerpt, RankedDocument, Retrieved
-from sarag_rdf.extraction.names import strip_disambiguation
 from sarag_rdf.kg.evidence import RetrievedEvidence
 
 

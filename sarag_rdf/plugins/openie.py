@@ -22,7 +22,7 @@ from typing import Any
 
 from sarag_rdf.base.errors import ExtractionFormatError, InputError, UsageError
 from sarag_rdf.base.files import read_bytes
-from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Services
 from sarag_rdf.base.sentences import split_sentences
@@ -33,7 +33,6 @@ from sarag_rdf.extraction.names import (
     build_descriptions,
     sentences_with_name,
     short_names_of_person,
-    strip_disambiguation,
     topic_name,
 )
 from sarag_rdf.extraction.text_values import parse_value

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Mention
 from sarag_rdf.extraction import spacy_extractor as pipeline
 from sarag_rdf.extraction.clauses import CONFIDENCE
-from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.extraction.names import clean_name, is_name
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, SpacyOptions
 
 BOTANIST = (

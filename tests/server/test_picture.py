@@ -16,6 +16,7 @@ import pytest
 import resvg_py
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.sentences import printable_line
 from sarag_rdf.base.types import EntityType, Retrieved, Subgraph
 from sarag_rdf.server.picture.drawing import (
     FONTS,
@@ -24,7 +25,7 @@ from sarag_rdf.server.picture.drawing import (
     write_activation_png,
 )
 from sarag_rdf.server.picture.flow import STATES, Flow, Place, _apart, flow_of
-from sarag_rdf.server.picture.lettering import clean, text_width, wrap
+from sarag_rdf.server.picture.lettering import text_width, wrap
 from tests.server.chromium import DARK, Page, open_browser
 from tests.server.picture_sample import (
     DOCUMENTS,
@@ -196,7 +197,7 @@ def test_documents_without_entities_are_drawn_too() -> None:
 
 
 def test_text_is_cleaned_measured_and_wrapped() -> None:
-    assert clean("a\x00\n b\ud800\u202e\uffff") == "a b\ufffd\ufffd"
+    assert printable_line("a\x00\n b\ud800\u202e\uffff") == "a b\ufffd\ufffd"
     assert text_width("東京", 10) == 20
     assert wrap("Nobel Prize in Physics", 110, 11, 2) == ("Nobel Prize", "in Physics")
     lines = wrap("東京大学" * 20, 80, 10, 2)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.options import MAX_COUNT, Options, option
 from sarag_rdf.base.ports import (
     CountsDiscarded,
@@ -41,7 +41,6 @@ from sarag_rdf.extraction.names import (
     clean_name,
     is_name,
     sentences_with_name,
-    strip_disambiguation,
 )
 
 DAMPING: Final = 0.85

@@ -22,9 +22,10 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
+from sarag_rdf.base.sentences import printable_line
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.server.picture.flow import SIZE, SQUARE, Line, flow_of
-from sarag_rdf.server.picture.lettering import clean, in_one_line, text_width, wrap
+from sarag_rdf.server.picture.lettering import in_one_line, text_width, wrap
 
 FONTS: Final = tuple(sorted((Path(__file__).parent / "fonts").glob("*.ttf")))
 """DejaVu Sans in two weights, as TrueType files."""
@@ -93,7 +94,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "clean": clean,
+        "clean": printable_line,
         "csp_hash": _csp_hash,
         "excerpt": _excerpt,
         "in_one_line": in_one_line,
@@ -111,7 +112,7 @@ def _csp_hash(text: str) -> str:
 
 
 def _excerpt(text: str) -> str:
-    text = clean(text[:400])
+    text = printable_line(text[:400])
     return text if len(text) <= 180 else text[:180].rsplit(" ", 1)[0] + " …"
 
 

@@ -13,8 +13,9 @@ from statistics import fmean
 from typing import Final, Literal
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.sentences import printable_line
 from sarag_rdf.base.types import VALUE_TYPES, Retrieved
-from sarag_rdf.server.picture.lettering import clean, text_width, wrap
+from sarag_rdf.server.picture.lettering import text_width, wrap
 from sarag_rdf.server.picture.trace import Edge, Node, Trace, trace_of
 
 State = Literal["seed", "activated", "dormant"]
@@ -51,7 +52,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        return clean(self.node.name) or clean(self.node.iri)
+        return printable_line(self.node.name) or printable_line(self.node.iri)
 
     @property
     def state(self) -> State:
@@ -171,7 +172,7 @@ def flow_of(retrieved: Retrieved, max_rows: int = 18, max_documents: int = 12) -
             places[node.iri] = Place(f"{letter}{number}", node, mark, x, heights[node.iri])
     ordered = sorted(pairs, key=sorted)
     lines = {pair: _line(f"l{n}", pairs[pair], places) for n, pair in enumerate(ordered)}
-    names = {iri: clean(name) for iri, name in retrieved.names.items()}
+    names = {iri: printable_line(name) for iri, name in retrieved.names.items()}
     names |= {iri: f"document {p.mark}" if p.mark else p.name for iri, p in places.items()}
     for place in places.values():
         parts: list[str] = []
@@ -182,7 +183,7 @@ def flow_of(retrieved: Retrieved, max_rows: int = 18, max_documents: int = 12) -
         place.parts = tuple(dict.fromkeys(parts))
         place.way = tuple(dict.fromkeys(names.get(s.origin, s.origin) for s in place.node.chain))
     return Flow(
-        clean(retrieved.query.text),
+        printable_line(retrieved.query.text),
         tuple(places.values()),
         tuple(lines.values()),
         tuple((_MARGIN + n * _COLUMN, _heading(column[0])) for n, column in enumerate(columns)),

@@ -1,27 +1,13 @@
-"""The text of pictures: made printable, measured without a font, and wrapped."""
+"""The text of pictures: measured without a font, and wrapped."""
 
 from __future__ import annotations
 
 import unicodedata
 
+from sarag_rdf.base.sentences import printable_line
+
 _NARROW = frozenset("iIjl.,:;'|!() ftr[]-/")
 _WIDE = frozenset("mwMW@%")
-_NOT_XML = frozenset("\ufffe\uffff")
-_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def clean(text: str) -> str:
-    """Make a text printable: one line, without controls and characters that XML lacks."""
-    characters = []
-    for character in text:
-        category = unicodedata.category(character)
-        if category == "Cs" or character in _NOT_XML:
-            characters.append("\ufffd")
-        elif category == "Cc":
-            characters.append(" ")
-        elif character not in _BIDI_CONTROLS:
-            characters.append(character)
-    return " ".join("".join(characters).split())
 
 
 def text_width(text: str, size: float) -> float:
@@ -43,7 +29,7 @@ def _em(character: str) -> float:
 
 def in_one_line(text: str, width: float, size: float) -> str:
     """A printable text in one line, cut with an ellipsis where it is wider."""
-    line = clean(text)
+    line = printable_line(text)
     return line if text_width(line, size) <= width else _cut(line, width, size)
 
 
