@@ -1,7 +1,8 @@
-"""Metadata of a graph: base IRI, revision, embedding model, and the runs that changed it."""
+"""Metadata of a graph: base IRI, revision, embedding model, counts, and runs that changed it."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from sarag_rdf.base.errors import StoreError, UsageError
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Change, GraphStore
+from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import DCTERMS, FOAF, PROV, RDF, SARAG, XSD, Term, text_of
 from sarag_rdf.graph.graph_reader import GraphReader
 
@@ -37,6 +39,13 @@ def read_meta(store: GraphStore) -> Meta | None:
     if len(bases := {meta.base for meta in metadata}) > 1:
         raise StoreError(f"the store contains graphs of several bases: {', '.join(sorted(bases))}")
     return min(metadata, key=lambda m: (m.revision, m.embedding_model)) if metadata else None
+
+
+def stats(reader: GraphReader) -> dict[str, int]:
+    """Measure -> count, in the order of ``stats.rq``."""
+    counts = {measure.value: count for measure, count in reader.select_provenance("stats")}
+    measures = re.findall(r'"([^"]+)" AS \?measure', query_file("index", "stats").text)
+    return {measure: int(counts[measure].value) for measure in measures}
 
 
 CURATED_PROPERTIES = (

@@ -18,11 +18,12 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Activation, Answer, Excerpt, Retrieved, Seed, Usage
 from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
 from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.rdf_export import prefixes_under
-from sarag_rdf.kg.registry import prompts_with
+from sarag_rdf.kg.registry import strategies
 
 _key = attrgetter("round", "origin", "target", "relationship")
 """What identifies a step."""
@@ -247,3 +248,12 @@ class _Writer:
                 (PROV.wasGeneratedBy, node),
             )
         return resources
+
+
+def prompts_with(name: str) -> Prompts:
+    """The prompts of the installed reasoners that have a template of that name, or the core's."""
+    for options in strategies("reasoner").values():
+        prompts: Prompts | None = getattr(options, "prompts", None)
+        if prompts is not None and prompts.has(name):
+            return prompts
+    return CORE_PROMPTS

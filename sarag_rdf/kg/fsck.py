@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,14 +23,14 @@ from sarag_rdf.base.errors import (
     shown_path,
 )
 from sarag_rdf.base.ports import Change, Progress
-from sarag_rdf.base.resources import ontology_path, query_file
+from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG
 from sarag_rdf.building.commit import repair as complete_change
 from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_entailment
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import KINDS, GraphReader, Kind
-from sarag_rdf.graph.metadata import Meta, read_meta, with_revision
+from sarag_rdf.graph.metadata import Meta, read_meta, stats, with_revision
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, graph_names, imported_graphs
 from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shapes
 from sarag_rdf.graph.store.shacl import validate as validate_data
@@ -123,13 +122,6 @@ def repair(session: Session, progress: Progress) -> FsckReport:
         if error:
             built = f"vectors not updated; the next search updates them: {error}"
         return replace(_check(session, reader, progress), repaired=(*repaired, built))
-
-
-def stats(reader: GraphReader) -> dict[str, int]:
-    """Measure -> count, in the order of ``stats.rq``."""
-    counts = {measure.value: count for measure, count in reader.select_provenance("stats")}
-    measures = re.findall(r'"([^"]+)" AS \?measure', query_file("index", "stats").text)
-    return {measure: int(counts[measure].value) for measure in measures}
 
 
 def validate(reader: GraphReader, engine: ShaclEngine | None = None) -> ValidationReport:

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from sarag_rdf.answering.conversation import FollowedLLM
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import DEFAULT_LIMIT, Options
 from sarag_rdf.base.plugins import load, loadable
@@ -28,10 +27,9 @@ from sarag_rdf.base.ports import (
 )
 from sarag_rdf.base.types import Answer, Evidence, OnEvent, Query, Retrieved, graph_html
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.metadata import DatasetMetadata, Meta, read_meta, write_dataset_metadata
+from sarag_rdf.graph.metadata import DatasetMetadata, Meta, read_meta, stats, write_dataset_metadata
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.fsck import FsckReport
 from sarag_rdf.kg.lookup import (
     MAX_NODES,
     MAX_STATEMENTS,
@@ -42,7 +40,6 @@ from sarag_rdf.kg.lookup import (
     to_networkx,
 )
 from sarag_rdf.kg.vectors import empty_graph, recorded_model
-from sarag_rdf.retrieval.retriever import question_of
 
 if TYPE_CHECKING:
     import rdflib
@@ -56,6 +53,7 @@ if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
     from sarag_rdf.kg.deciding import Decisions
+    from sarag_rdf.kg.fsck import FsckReport
     from sarag_rdf.kg.gate import Quarantine
     from sarag_rdf.kg.linking import Links
     from sarag_rdf.kg.queries import QueryExplanation
@@ -120,8 +118,6 @@ class KnowledgeGraph:
         return f"<KnowledgeGraph {self.session.location}>"
 
     def _repr_html_(self) -> str:
-        from sarag_rdf.kg.fsck import stats
-
         with self.session.read(missing_ok=True) as snapshot:
             counts = {} if snapshot.reader.over is not None else stats(snapshot.own)
         return graph_html(repr(self), counts)
@@ -382,6 +378,8 @@ class KnowledgeGraph:
         self, question: str, weights: Mapping[str, float] | None, at: str, retriever: str | Options
     ) -> Query:
         """The question with activation weights and a time, if there are any."""
+        from sarag_rdf.retrieval.retriever import question_of  # indexing needs none
+
         query = question_of(question)
         if at:
             query = registry.at_time(query, at, retriever)
@@ -430,6 +428,8 @@ class KnowledgeGraph:
             return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
         if on_event is None:
             return self.reasoner(strategy, gather).answer(query)
+        from sarag_rdf.answering.conversation import FollowedLLM
+
         followed = FollowedLLM(self.llm(), on_event)
         answer = self.reasoner(strategy, gather, followed).answer(query)
         followed.show(answer.text if answer.outcome == "answered" else "")
@@ -669,8 +669,6 @@ class KnowledgeGraph:
 
     def stats(self) -> dict[str, int]:
         """Counts of sources, documents, entities, relationships and quads."""
-        from sarag_rdf.kg.fsck import stats
-
         with self.session.read() as snapshot:
             return stats(snapshot.own)
 

@@ -21,7 +21,6 @@ from sarag_rdf.base.ports import (
     Gather,
     Retriever,
 )
-from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Answer, Query, Retrieved
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.valid_time import moment_of
@@ -200,12 +199,3 @@ class GraphReasoner:
 
         prompts = self.strategy.prompts
         return self.strategy.answer(Conversation(query, self.gather, self.llm, self.view, prompts))
-
-
-def prompts_with(name: str) -> Prompts:
-    """The prompts of the installed reasoners that have a template of that name, or the core's."""
-    for options in strategies("reasoner").values():
-        prompts: Prompts | None = getattr(options, "prompts", None)
-        if prompts is not None and prompts.has(name):
-            return prompts
-    return CORE_PROMPTS

@@ -58,7 +58,6 @@ from sarag_rdf.graph.stored_ontologies import (
 )
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.lookup import literals_of
-from sarag_rdf.kg.rdf_export import ontology_prefixes
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import recorded_model
 
@@ -172,6 +171,8 @@ class Ontologies:
 
         It is empty for a graph that sarag did not write.
         """
+        from sarag_rdf.kg.rdf_export import ontology_prefixes  # little else needs exports
+
         with self._session.read(missing_ok=True) as snapshot:
             if snapshot.reader.over is not None:
                 return {}

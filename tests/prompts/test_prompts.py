@@ -20,7 +20,7 @@ from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relatio
 from sarag_rdf.extraction.llm_statements import StatementModel
 from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.kg.registry import prompts_with
+from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.plugins import papers
 from sarag_rdf.testing.fakes import HashEmbedder
 

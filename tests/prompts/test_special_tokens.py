@@ -16,7 +16,7 @@ from sarag_rdf.answering.conversation import prompt_text
 from sarag_rdf.base.prompts import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationships_prompt
-from sarag_rdf.kg.registry import prompts_with
+from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.plugins.evaluation.grading import Case, judge_prompt
