@@ -130,6 +130,11 @@ STATEMENT = "urn:sarag:statement:"
 """The prefix of IRIs for relationships that are single triples, without a node of their own."""
 
 
+def source_name(iri: str) -> str:
+    """The key of a source, such as the path of its file, or else its IRI."""
+    return unquote(iri.partition("/source/")[2]) or iri
+
+
 def statement_iri(subject: str, property_: str, object_: str) -> str:
     """An IRI for a triple, which contains the IRIs of subject, property and object."""
     return STATEMENT + ":".join(quote(part, safe="-._~") for part in (subject, property_, object_))

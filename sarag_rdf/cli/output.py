@@ -18,6 +18,7 @@ import click
 
 from sarag_rdf.base.errors import SaragError, one_line
 from sarag_rdf.base.files import replacing
+from sarag_rdf.base.iris import source_name
 from sarag_rdf.base.ports import Advance, Progress
 from sarag_rdf.base.sentences import printable_line
 
@@ -131,8 +132,6 @@ def _aligned(text: str, **options: Any) -> str:
 @cache
 def _templates() -> jinja2.Environment:
     import jinja2
-
-    from sarag_rdf.kg.results import source_name
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),

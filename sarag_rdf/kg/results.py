@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
-from urllib.parse import unquote
 
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import VALUE_TYPES, Answer, Context, Excerpt, RankedDocument, Retrieved
@@ -18,11 +17,6 @@ def names_of(retrieved: Retrieved) -> dict[str, str]:
     names |= {seed.node: seed.name for seed in retrieved.seeds}
     names |= {entity.iri: entity.name for entity in retrieved.entities}
     return {**names, **retrieved.names}
-
-
-def source_name(iri: str) -> str:
-    """The key of a source, such as the path of its file, or else its IRI."""
-    return unquote(iri.partition("/source/")[2]) or iri
 
 
 def path_in_words(

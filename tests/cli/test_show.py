@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from pyoxigraph import Literal
 
+from sarag_rdf.base.iris import source_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import (
     Answer,
@@ -24,7 +25,6 @@ from sarag_rdf.cli import answers
 from sarag_rdf.cli.answers import number_sources, show_retrieved, show_table
 from sarag_rdf.cli.output import text_lines
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.kg.results import source_name
 from sarag_rdf.retrieval import sarag
 from tests.retrieval import test_retrievers, test_sarag
 from tests.retrieval.graphs import QUESTIONS, larger_graph, view_of

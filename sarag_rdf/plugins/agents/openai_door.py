@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from sarag_rdf.base.errors import one_line
+from sarag_rdf.base.iris import source_name
 from sarag_rdf.base.options import Spec
 from sarag_rdf.kg.registry import strategies
-from sarag_rdf.kg.results import source_name
 from sarag_rdf.server.asking import EVENT_STREAM, job_of, started
 from sarag_rdf.server.jobs import JobReply, Progress, RequestError
 from sarag_rdf.server.openapi import (
