@@ -9,7 +9,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.types import Source
-from sarag_rdf.building.curation import SHOWN, Member, remarks
+from sarag_rdf.kg.proposals import SHOWN, Member, remarks
 from sarag_rdf.plugins.papers.clusters import clusters
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
