@@ -110,7 +110,7 @@ BUDGETS: dict[str, int] = {
     "kg": 5644,
     "models": 1829,
     "retrieval": 2357,
-    "server": 6381,
+    "server": 6397,
     "testing": 224,
     "sarag_rdf": 103,
     "plugins.agents": 1050,
