@@ -110,7 +110,7 @@ BUDGETS: dict[str, int] = {
     "kg": 5728,
     "models": 1829,
     "retrieval": 2357,
-    "server": 6369,
+    "server": 6385,
     "testing": 224,
     "sarag_rdf": 103,
     "plugins.agents": 1049,

@@ -307,6 +307,8 @@ def _node(iri: str, names: Iterable[ox.Literal], classes: Sequence[str]) -> _Jso
     kind = "entity"
     if SARAG.Document.value in classes:
         kind = "document"
+    elif SARAG.Value.value in classes:
+        kind = "value"
     elif _CLASSES.intersection(classes):
         kind = "class"
     own = [c for c in sorted(classes) if not c.startswith(SARAG.base)]

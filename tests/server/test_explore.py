@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.server.explore import NameIndex, write_names
 from sarag_rdf.server.picture.trace import activation_frames, chain_to
 from sarag_rdf.server.requests import MAX_NODES
@@ -43,6 +44,27 @@ def test_neighbours_have_sentences_names_and_kinds(server: Running) -> None:
     assert edge["text"] == "Ada founded Orbis."
     assert edge["relationship"].startswith(f"{BASE}relationship/")
     assert found["left_out"] == {"nodes": 0, "at_least": False}
+
+
+def test_a_year_is_a_value_among_neighbours_and_in_the_frames(tmp_path: Path) -> None:
+    class DatedExtractor:
+        method = Method("dated", "none")
+
+        def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+            for document in documents:
+                mentions = (Mention("Ada", "person"), Mention("1843", "time"))
+                yield Extraction(mentions, (Relation("Ada", "wrote in", "1843", document.text),))
+
+    folder = make_graph(
+        tmp_path / "kg", [Source("Ada wrote in 1843.", "", "ada")], extractor=DatedExtractor()
+    )
+    kinds = {"Ada": "entity", "1843": "value"}
+    with serving(folder, "--workers", "1") as running:
+        found = running.ask("GET", f"/graph/neighbours?iri={quote(ADA)}").json()
+    assert kinds.items() <= {node["name"]: node["kind"] for node in found["nodes"]}.items()
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        trace = activation_frames(kg.search("What did Ada do?"))
+    assert kinds.items() <= {node["name"]: node["kind"] for node in trace["nodes"]}.items()
 
 
 def test_what_is_left_out_is_counted(server: Running) -> None:

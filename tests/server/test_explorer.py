@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -213,6 +213,11 @@ def test_activation_is_shown_round_by_round(page: Page, server: Running) -> None
     seeds = page.run("window.explorer.graph.filterNodes((n, a) => a.seed)")
     assert seeds
     assert all(sizes[0][seed] > 4 for seed in seeds)
+    named = page.run("window.explorer.named")
+    assert {place["key"] for place in named} >= {*seeds}
+    for one, other in combinations(named, 2):
+        is_beside = one["right"] <= other["left"] or other["right"] <= one["left"]
+        assert is_beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
     page.run("document.getElementById('nodes').open = true")
     values = page.run(
         "[...document.querySelectorAll('#rows td.number')].map(c => Number(c.innerText))"

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.sentences import printable_line
-from sarag_rdf.base.types import VALUE_TYPES, Retrieved
+from sarag_rdf.base.types import Retrieved
 from sarag_rdf.server.picture.lettering import text_width, wrap
 from sarag_rdf.server.picture.trace import Edge, Node, Trace, trace_of
 
@@ -197,7 +197,7 @@ def _columns(trace: Trace, most: int) -> tuple[list[list[Node]], dict[str, int]]
     """The nodes of each column, and how many of each kind have no room in it."""
 
     def order(node: Node) -> tuple[bool, bool, bool, bool, float, str]:
-        is_value = node.entity is not None and node.entity.type in VALUE_TYPES
+        is_value = node.is_value
         is_seed, activation = node.is_seed, node.activation
         return not node.on_path, not node.ranked, not is_seed, is_value, -activation, node.iri
 

@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sarag_rdf.base.types import ActivatedEntity, NodeType, RankedDocument, Retrieved, Step
+from sarag_rdf.base.types import (
+    VALUE_TYPES,
+    ActivatedEntity,
+    NodeType,
+    RankedDocument,
+    Retrieved,
+    Step,
+)
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.kg.results import names_of
 
@@ -38,6 +45,11 @@ class Node:
     entity: ActivatedEntity | None = None
     ranked: RankedDocument | None = None
     chain: tuple[Step, ...] = ()
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is a date, a quantity or an adjective, which names no thing."""
+        return self.entity is not None and self.entity.type in VALUE_TYPES
 
     @property
     def activation(self) -> float:
@@ -161,7 +173,9 @@ def activation_frames(retrieved: Retrieved, most: int = MAX_FRAME_NODES) -> dict
     return {
         "nodes": [
             {
-                **{key: getattr(node, key) for key in ("iri", "name", "kind")},
+                "iri": node.iri,
+                "name": node.name,
+                "kind": "value" if node.is_value else node.kind,
                 "seed": node.is_seed,
                 "rank": node.ranked.rank if node.ranked else None,
             }

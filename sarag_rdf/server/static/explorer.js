@@ -6,7 +6,7 @@ const { byId, counted, element } = api;
 const NEIGHBOURS = 30;
 const MILLISECONDS = 1100;
 const state = { found: null, question: "", frames: [], timer: 0, running: null, number: 0 };
-const KINDS = { seed: "seed", entity: "entity", document: "document", class: "class" };
+const KINDS = { seed: "seed", entity: "entity", document: "document", class: "class", value: "date, quantity or adjective" };
 const SVG = "http://www.w3.org/2000/svg";
 
 let view = null;
@@ -113,7 +113,7 @@ function showTrace({ trace, settings }, isSame) {
   byId("left-out").textContent = trace.left_out.nodes
     ? `${counted(trace.left_out.nodes, "node")} with less activation left out.` : "";
   byId("inspector").hidden = true;
-  legend(["seed", "entity", "document"]);
+  legendOfNodes();
   if (isSame || api.isCalm()) showRound(state.frames.length - 1);
   else { showRound(0); play(); }
 }

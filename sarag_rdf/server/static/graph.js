@@ -5,11 +5,12 @@ import { isCalm } from "./api.js";
 const MOST = 500;
 const MANY = 700;
 const MILLISECONDS = 450;
+const LONGEST = 40; // characters of a name
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const PALETTES = {
-  light: { seed: "#b0005e", document: "#2f6db5", entity: "#1d8a6b", class: "#8250c4", idle: "#c3cbd4",
+  light: { seed: "#b0005e", document: "#2f6db5", entity: "#1d8a6b", class: "#8250c4", value: "#8592a0", idle: "#c3cbd4",
     edge: "#b4bec9", lit: "#b0005e", chosen: "#e08a00", ink: "#1b2430", paper: "#ffffff" },
-  dark: { seed: "#ff7ab8", document: "#7cb5f2", entity: "#5fcfae", class: "#bd9bf5", idle: "#4a5563",
+  dark: { seed: "#ff7ab8", document: "#7cb5f2", entity: "#5fcfae", class: "#bd9bf5", value: "#7b8896", idle: "#4a5563",
     edge: "#4b5766", lit: "#ff7ab8", chosen: "#ffb84d", ink: "#e8ecf1", paper: "#1a2028" },
 };
 export const palette = () => PALETTES[dark.matches ? "dark" : "light"];
@@ -21,6 +22,8 @@ export class GraphView {
     this.chosen = null;
     this.frame = null;
     this.animation = 0;
+    this.labels = []; // nodes of the frame that is drawn
+    this.named = []; // where their names are
     try {
       this.sigma = new Sigma(this.graph, container, this.settings());
     } catch (error) {
@@ -35,6 +38,8 @@ export class GraphView {
     for (const [event, on] of [["enterNode", 1], ["leaveNode", 0], ["enterEdge", 1], ["leaveEdge", 0]]) {
       this.sigma.on(event, () => container.classList.toggle("over", Boolean(on)));
     }
+    this.sigma.on("beforeRender", () => { this.labels = []; });
+    this.sigma.on("afterRender", () => this.drawLabels());
     dark.addEventListener("change", () => {
       for (const [name, value] of Object.entries(this.settings())) this.sigma.setSetting(name, value);
       this.paint();
@@ -53,14 +58,42 @@ export class GraphView {
       labelFont: "system-ui, sans-serif",
       labelSize: 13,
       labelWeight: "500",
-      labelDensity: 0.5,
-      labelGridCellSize: 110,
-      labelRenderedSizeThreshold: 6,
+      labelDensity: 2,
+      labelGridCellSize: 60,
+      labelRenderedSizeThreshold: 5,
       zIndex: true,
       minEdgeThickness: 1,
       stagePadding: 40,
       defaultDrawNodeHover: drawHover,
+      defaultDrawNodeLabel: (_, node) => this.labels.push(node),
     };
+  }
+
+  // Names that do not cover each other: the chosen one, seeds, passages by rank, then by size.
+  // Dates, quantities and adjectives come last, and in a trace only when chosen or pointed at.
+  drawLabels() {
+    const context = this.sigma.getCanvases().labels.getContext("2d");
+    const { labelFont, labelSize, labelWeight } = this.sigma.getSettings();
+    context.font = `${labelWeight} ${labelSize}px ${labelFont}`;
+    const colours = palette();
+    const place = ({ key, kind, seed, rank }) =>
+      key === this.chosen ? -2 : seed ? -1 : rank ?? (kind === "value" ? MOST + 1 : MOST);
+    const nodes = this.labels.filter((node) => !this.frame || place(node) <= MOST);
+    nodes.sort((one, two) => place(one) - place(two) || two.size - one.size || one.label.localeCompare(two.label));
+    this.named = [];
+    for (const { key, label, kind, x, y, size } of nodes) {
+      const text = label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label;
+      const left = x + size + 3, right = left + context.measureText(text).width;
+      const top = y - labelSize / 2, bottom = y + labelSize / 2;
+      if (this.named.some((box) => left < box.right && right > box.left && top < box.bottom && bottom > box.top)) continue;
+      this.named.push({ key, left, right, top, bottom });
+      context.lineWidth = 3;
+      context.lineJoin = "round";
+      context.strokeStyle = colours.paper;
+      context.strokeText(text, left, y + labelSize / 3);
+      context.fillStyle = kind === "document" ? colours.document : colours.ink;
+      context.fillText(text, left, y + labelSize / 3);
+    }
   }
 
   clear() {
@@ -139,7 +172,8 @@ export class GraphView {
   sizeOf(node) {
     if (!this.frame) return 5 + Math.min(9, Math.sqrt(this.graph.degree(node)) * 1.6);
     const value = this.frame.activation[node] ?? 0;
-    return value ? 4 + 13 * Math.sqrt(Math.min(1, value)) : 2.5;
+    const most = this.graph.getNodeAttribute(node, "kind") === "value" ? 4 : 13;
+    return value ? 4 + most * Math.sqrt(Math.min(1, value)) : 2.5;
   }
 
   colourOf(node, { kind, seed }) {
@@ -158,7 +192,7 @@ export class GraphView {
     this.graph.updateEachNodeAttributes((node, old) => {
       goals.set(node, [old.size, this.sizeOf(node)]);
       return { ...old, color: this.colourOf(node, old), zIndex: node === this.chosen ? 2 : 1,
-        forceLabel: node === this.chosen || Boolean(old.seed) };
+        forceLabel: node === this.chosen || Boolean(old.seed || old.rank) };
     });
     this.graph.updateEachEdgeAttributes((edge, old, source, target) => {
       const isLit = this.frame?.passed.has(`${source}\n${target}`);
