@@ -34,7 +34,7 @@ test test-slow fuzz soak soak-readers: export OMP_NUM_THREADS = 1
 .PHONY: demo test test-slow fuzz soak soak-readers check lint format types docs image clean
 
 demo: $(VENV)/.ready
-	$(PY) examples/demo.py
+	$(VENV)/bin/sarag demo
 
 test: $(VENV)/.ready-dev
 	tests/in_memory.sh $(PYTEST) -m "not ($(SLOW))"

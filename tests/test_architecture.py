@@ -54,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"),
         "plugins.relation_paths",
     },
+    "plugins.demo": {"base", "kg", "sarag_rdf", "server", "cli"},
     "plugins.duplicates": {"base", "building", "graph"},
     "plugins.homonyms": {"base", "building", "graph", "kg", "cli"},
 }
@@ -62,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "click": {
         *("cli", "plugins.agents", "plugins.contradictions", "plugins.evaluation"),
-        "plugins.homonyms",
+        *("plugins.demo", "plugins.homonyms"),
     },
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
@@ -101,7 +102,7 @@ ONLY_IN: dict[str, set[str]] = {
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 846,
-    "base": 4226,
+    "base": 4231,
     "building": 4755,
     "cli": 3185,
     "documents": 1293,
@@ -116,6 +117,7 @@ BUDGETS: dict[str, int] = {
     "plugins.agents": 1049,
     "plugins.evaluation": 5555,
     "plugins.contradictions": 352,
+    "plugins.demo": 88,
     "plugins.languages": 97,
     "plugins.learned": 881,
     "plugins.link_candidates": 383,

@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
@@ -34,6 +33,7 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.answers import show_table
 from sarag_rdf.cli.main import cli
 from sarag_rdf.models import local_embedder
+from sarag_rdf.plugins import demo as demo_command
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests import reference
 from tests.command import Sarag
@@ -197,8 +197,9 @@ def run_demo(folder: Path) -> str:
             patch.delenv(name)
         patch.setenv("COLUMNS", "100")
         patch.setattr(local_embedder, "MOST", 0)
+        patch.setattr(demo_command, "example_files", lambda: folder / "examples")
         patch.chdir(folder)
-        runpy.run_path("examples/demo.py", run_name="__main__")
+        demo_command.command.main([], standalone_mode=False)
     return printed.getvalue()
 
 

@@ -93,11 +93,14 @@ def test_contents(wheel: Path) -> None:
         ("queries", "examples/*.rq"),
         ("queries", "imported/*.j2"),
         ("ontology", "*.ttl"),
+        ("examples", "corpus/*.md"),
+        ("examples", "queries/*.rq"),
     )
     for folder, pattern in kinds:
         found = list((ROOT / folder).glob(pattern))
         assert len(found) >= 2
         wanted |= {f"sarag_rdf/_data/{path.relative_to(ROOT).as_posix()}" for path in found}
+    wanted.add("sarag_rdf/_data/examples/questions.json")
     for suffix in (
         "answering/prompts/answer.j2",
         "cli/templates/retrieved.j2",

@@ -1,7 +1,7 @@
-"""Access to packaged files: ontology, queries, page templates.
+"""Access to packaged files: ontology, queries, examples, page templates.
 
-A wheel contains `queries/` and `ontology/` as ``sarag_rdf/_data``; in a checkout they are at the
-top level.
+A wheel contains `queries/`, `ontology/` and what the demo reads of `examples/` as
+``sarag_rdf/_data``; in a checkout they are at the top level.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 def ontology_path(name: str) -> Path:
     """The path of an ontology file, such as ``sarag.ttl`` or ``shapes.ttl``."""
     return _DATA / "ontology" / name
+
+
+def example_files() -> Path:
+    """The folder with ``corpus``, ``questions.json`` and ``queries``."""
+    return _DATA / "examples"
 
 
 @dataclass(frozen=True, slots=True)
