@@ -106,7 +106,7 @@ BUDGETS: dict[str, int] = {
     "building": 4755,
     "cli": 3185,
     "documents": 1293,
-    "extraction": 5429,
+    "extraction": 5499,
     "graph": 7167,
     "kg": 5728,
     "models": 1829,

@@ -13,7 +13,12 @@ from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.entity_typing import NAMED, WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
-from sarag_rdf.extraction.names import english, type_of_noun
+from sarag_rdf.extraction.names import (
+    english,
+    lead_name,
+    short_names_of_person,
+    type_of_noun,
+)
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LEGAL_FORMS = frozenset(
@@ -83,10 +88,13 @@ def resolve_coreference(
     mention_spans = _surnames_of_people(mention_spans)
     types = _types(mention_spans)
     types.setdefault(topic_key, "misc")
-    full = _full_name_of_topic(mention_spans, types, topic_key) if title else ""
-    if full and types[topic_key] == "misc":
-        types[topic_key] = types[full]
+    opening = _opening_name_of_topic(doc, mention_spans, types, title) if title else ""
+    if opening and types[topic_key] == "misc":
+        types[topic_key] = types[normalize_name(opening)]
     aliases = list(find_aliases(doc, mention_spans, types))
+    if opening:
+        is_global = " " in opening or types[normalize_name(opening)] != "person"
+        aliases.append(DefinedAlias(topic, opening, is_global))
     aliases += (
         DefinedAlias(topic, s.name, " " in s.name or s.type != "person")
         for s in mention_spans
@@ -103,8 +111,8 @@ def resolve_coreference(
         # "Irène Joliot-Curie" is also "Joliot"
         if types.get(key := normalize_name(part), "geopolitical") != "geopolitical":
             links.link(key, topic_key)
-    if full:
-        links.link(full, topic_key)
+    if opening:
+        links.link(normalize_name(opening), topic_key)
 
     names = {s.key: s.name for s in reversed(mention_spans)} | {topic_key: topic}
     resolved = tuple(replace(s, name=names[links.root(s.key)]) for s in mention_spans)
@@ -227,11 +235,14 @@ def _short_forms(
     one is the title.
     """
     keys = list(dict.fromkeys((title_key, *(s.key for s in mention_spans if not s.is_date))))
+    heads = {s.key: normalize_name(s.name.split(", ")[0]) for s in mention_spans}
     people = {
         key: words
         for key in keys
         if types.get(key) in ("person", "misc")
-        and len(words := _strip_endings(key, _NAME_SUFFIXES)) > 1
+        and (
+            len(words := _strip_endings(heads.get(key, key), _NAME_SUFFIXES)) > 1 or words != [key]
+        )
     }
     companies = {
         bare: key for key in keys if (bare := " ".join(_strip_endings(key, _LEGAL_FORMS))) != key
@@ -255,7 +266,8 @@ def _short_forms(
             is_inner = len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1])
             unranked = words[1:] if words[0] in _RANKS and len(words) > 1 else words
             is_last = unranked == parts[-len(unranked) :] and "of" not in parts
-            if long != key and len(parts) > len(unranked) and (is_first or is_inner or is_last):
+            is_shorter = len(parts) > len(unranked) and (is_first or is_inner or is_last)
+            if long != key and (is_shorter or key == heads.get(long)):
                 longer.append(long)
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
         if types.get(long_form) == "person":
@@ -269,22 +281,41 @@ def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:
     return words
 
 
-def _full_name_of_topic(
-    mention_spans: list[MentionSpan], types: dict[str, EntityType], topic_key: str
+def _opening_name_of_topic(
+    doc: Doc, mention_spans: list[MentionSpan], types: dict[str, EntityType], title: str
 ) -> str:
-    """The key of the name at the start of the text that is another form of the title, or empty.
+    """The name at the start of the text, if it is another form of the title, or empty.
 
-    It is a person with the same surname ("Grant Henry Hill"), or the title without a place ("Anna"
-    of "Anna of Holstein").
+    It is a person with the same surname ("Grant Henry Hill"); the title with more words, without a
+    place, a rank or a legal form ("Anna" of "Anna of Holstein", "Taizhou" of "Taizhou, Jiangsu",
+    "Airspeed Limited" of "Airspeed Ltd."); or the first sentence says that the title is another
+    name ("Choi Jin-ri, better known by her stage name Sulli").
     """
     if not mention_spans or mention_spans[0].begin > 2:
         return ""
-    key = mention_spans[0].key
-    words, title = _strip_endings(key, _NAME_SUFFIXES), topic_key.split()
-    if types[key] == "person" and topic_key.startswith(f"{key} of "):
-        return key
-    is_full = len(words) > 1 and len(title) > 1 and words[-1] == title[-1]
-    return key if is_full and (types[key] == "person" or words[0] == title[0]) else ""
+    first, bare = mention_spans[0], strip_disambiguation(title)
+    key, title_key, bare_key = first.key, normalize_name(title), normalize_name(bare)
+    if re.search(rf"\b(?:by|for|in|of|on) {re.escape(key)}$", title_key):  # "History of X"
+        return ""
+    words, title_words = _strip_endings(key, _NAME_SUFFIXES), bare_key.split()
+    is_full = len(words) > 1 and len(title_words) > 1 and words[-1] == title_words[-1]
+    is_person = types[key] == "person" or short_names_of_person(doc.text) != ()
+    if is_full and (is_person or words[0] == title_words[0]):
+        return first.name
+    if types[key] == "person" and title_key.startswith(f"{key} of "):
+        return first.name
+    opening = normalize_name(lead_name(doc.text))
+    if first.is_date or not opening or not key.startswith(opening):
+        return ""
+    head, _, rest = bare.partition(", ")
+    is_head = key == normalize_name(head) and not rest[:1].islower()
+    is_longer = key.startswith(f"{bare_key} ") or (
+        len(title_words) > 1 and {*title_words} <= {*words}
+    )
+    is_company = _strip_endings(key, _LEGAL_FORMS) == _strip_endings(bare_key, _LEGAL_FORMS)
+    sentence = next(doc.sents).text
+    is_called = re.search(rf"{_CALLED}{re.escape(bare)}(?!\w)", sentence) is not None
+    return first.name if is_head or is_longer or is_company or is_called else ""
 
 
 def _is_neuter(doc: Doc) -> bool:
@@ -402,6 +433,11 @@ _FORMER = re.compile(
 _OR = re.compile(r"\s+or\s+(?:the )?")
 _PREDICATE = re.compile(r"\s*(?:\(|,|(?:is|was|are|were|may)\b)")
 """What follows two names at the start of a text: "X or Y is"."""
+_CALLED = (
+    r"\b(?:known|called|nicknamed|named|name|ring ?name|pseudonym|referred|doing business)\b"
+    r"[^.;()]{0,40}?[\s\"'\u201c]"
+)
+"""What precedes another name of the subject of a sentence."""
 _BORN = re.compile(r"[\s,(]*(?:(?:was|is) )?(?:born|n\u00e9e|nee)(?: as)?[\s\"'`\u201c]*")
 
 

@@ -54,6 +54,7 @@ TYPES: dict[str, EntityType] = {
     "MISC": "misc",
     "LAW": "misc",
     "LANGUAGE": "adjective",
+    "NOBLE": "person",
 }
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
@@ -73,10 +74,20 @@ _TRANSLATED = re.compile(
     r"([A-Z\u00c0-\u00de][^\"\u201c\u201d;:,()]{1,80}?)\s*[\"\u201d;,)]"
 )
 """A name in another language: "(German: X)"."""
+_NOBLE_TITLE = (
+    r"(?:(?:Grand|Hereditary|Crown|Prince)[ -])?(?:Archduke|Archduchess|Duke|Duchess|Earl|Count"
+    r"|Countess|Prince|Princess|King|Queen|Margrave|Margravine|Marquess|Marchioness|Viscount"
+    r"|Viscountess|Baron|Baroness|Baronet|Landgrave|Elector|Lord|Abbess|Burgrave)"
+)
+_NOBILITY = re.compile(
+    rf",\s+(?:the\s+)?(?:(\d{{1,3}}(?:st|nd|rd|th))\s+{_NOBLE_TITLE}(?:\s+of)?|{_NOBLE_TITLE}\s+of)"
+    r"\s+[A-Z][\w'\u2019]+(?:[ -][A-Z][\w'\u2019]+)*(\s+and\s+[A-Z][\w'\u2019-]+\b(?! [A-Z]))?"
+)
+"""A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook"."""
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _ROMAN = re.compile(r"[IVX]{1,5}")
-_TITLE, _DATED, _RUN, _QUOTE = "TITLE", "DATED", "RUN", "QUOTE"
+_TITLE, _DATED, _RUN, _QUOTE, _NOBLE = "TITLE", "DATED", "RUN", "QUOTE", "NOBLE"
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
@@ -98,6 +109,7 @@ _UNITS = frozenset(
     form.rstrip("+") for forms in ENGLISH["units"].values() for form in forms.split("|")
 )
 _FOREIGN_HEADS = english("mentions", "foreign_heads")
+_COMPASS = english("mentions", "compass")
 _PARTICLES = frozenset({"de", "des", "du", "della", "di"})
 _DATABLE = frozenset({"misc", "organization"})
 """Types of what a year before the name tells from others: the "2000" Summer Olympics."""
@@ -149,6 +161,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
             parts = map(_extended, map(_trim, _parts(ent, _surnames(doc))))
             named += [(_whole_words(_with_adjective(part)), ent.label_) for part in parts]
     named += quoted
+    named += [(span, _NOBLE) for span in _with_titles_of_nobility(doc)]
     named += [(span, "WORK_OF_ART") for span in _translations(doc)]
     named += [(span, _DATED) for span in _dates(doc)]
     labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
@@ -184,6 +197,8 @@ def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidenc
     """The evidence for the type where the span stands."""
     if label == _QUOTE:
         return TypeEvidence("misc", PLACED)
+    if label == _NOBLE:
+        return TypeEvidence("person", STATED)
     type_ = TYPES.get(ner_label, "misc")
     is_technical = has_other_text(span.doc)
     evidence = type_evidence(span, type_, is_technical=is_technical)
@@ -325,8 +340,10 @@ def _is_office(span: Span) -> bool:
 
 def _place_of_ruler(span: Span) -> Span | None:
     """The place in the name of an office: Count of "Anhalt"."""
-    of = next((token.i for token in span if token.text == "of"), span.start)
-    office = span.doc[span.start : of]
+    begin = next((token.i + 1 for token in span if token.text == ","), span.start)
+    begin += span.doc[begin].text[:1].isdigit()  # the "6th" Earl of
+    of = next((token.i for token in span if token.text == "of" and token.i >= begin), begin)
+    office = span.doc[begin:of]
     is_ruler = of < span.end - 1 and office[-1:].text.lower() in _RULERS and _is_office(office)
     place = span.doc[of + 1 : span.end]
     return place if is_ruler and place.text.istitle() and place[-1].tag_ != "NNPS" else None
@@ -512,13 +529,30 @@ def _translations(doc: Doc) -> Iterator[Span]:
             yield span
 
 
+def _with_titles_of_nobility(doc: Doc) -> Iterator[Span]:
+    """Names with the title that tells their bearer from others: "Anna Merrow, 4th Earl of Tarn"."""
+    for match in _NOBILITY.finditer(doc.text):
+        is_second = match[2] and match[1] and match[2].split()[-1] not in FIRST_NAMES
+        end = match.start(2) if match[2] and not is_second else match.end()
+        span = doc.char_span(match.start(), end)
+        if span is None:
+            continue
+        begin = span.start
+        while begin and (doc[begin - 1].pos_ == "PROPN" or _ROMAN.fullmatch(doc[begin - 1].text)):
+            begin -= 1
+            if begin > 1 and doc[begin - 1].text in ("of", "de", "von", "-"):
+                begin -= doc[begin - 2].pos_ == "PROPN"
+        if begin < span.start:
+            yield doc[begin : span.end]
+
+
 def _is_small(word: str) -> bool:
     return len(word) > 3 and word[0].islower()
 
 
 def _trim(span: Span) -> Span:
     begin, end = span.start, span.end
-    while begin < end and span.doc[begin].pos_ in _EDGE:
+    while begin < end and (span.doc[begin].pos_ in _EDGE or span.doc[begin].text in _COMPASS):
         begin += 1
     while begin < end and span.doc[end - 1].pos_ in _EDGE - {"PART"}:
         end -= 1

@@ -103,6 +103,81 @@ class TestMentions:
         assert "Blue Lantern" not in found
 
 
+class TestOpenings:
+    """The name that a text opens with is its title, or another form of it."""
+
+    @pytest.mark.parametrize(
+        ("title", "text", "opening"),
+        [
+            ("Owen Dahl (rower)", "Owen Dahl (born 3 May 1958) is a former rower.", "Owen Dahl"),
+            ("Ada Brook (author)", "Ada Jane Brook (1901-1980) was a writer.", "Ada Jane Brook"),
+            ("Harbor Ltd.", "Harbor Limited was founded in York in 1931.", "Harbor Limited"),
+            ("Erik Dahl", "Erik Dahl Moreno (born 1987) is a Chilean player.", "Erik Dahl Moreno"),
+            (
+                "Mara Q",
+                "Ines Falcato (born 29 March 1994), better known by her stage name Mara Q, is a "
+                "singer from Lisbon.",
+                "Ines Falcato",
+            ),
+        ],
+    )
+    def test_another_form_of_the_title_is_one_of_its_names(
+        self, extractor: SpacyExtractor, title: str, text: str, opening: str
+    ) -> None:
+        found = mentions(extractor, title, text)
+        assert opening not in found
+        assert opening in found[title].aliases
+
+    @pytest.mark.parametrize(
+        ("title", "text", "opening"),
+        [
+            ("History of Bergen", "Bergen is a city in Norway.", "Bergen"),
+            ("Letters of Erik Dahl", "Erik Dahl wrote to Mara Quinn for years.", "Erik Dahl"),
+            ("Mara Quinn", "Owen Brook met the singer in Lisbon.", "Owen Brook"),
+        ],
+    )
+    def test_another_thing_is_not(
+        self, extractor: SpacyExtractor, title: str, text: str, opening: str
+    ) -> None:
+        found = mentions(extractor, title, text)
+        assert opening in found
+        assert opening not in found.get(title, found[opening]).aliases
+
+
+class TestTitlesOfNobility:
+    def test_one_is_part_of_the_name_and_its_place_a_thing_of_its_own(
+        self, extractor: SpacyExtractor
+    ) -> None:
+        text = (
+            "Rosa Falk married Philipp Albrecht, Duke of Bergen, in 1928. Albrecht died in 1975. "
+            "She met Charles Lyon, 6th Earl of Tarn and Kinghorne, and his wife Mara Lyon."
+        )
+        found = mentions(extractor, "Rosa Falk", text)
+        assert found["Philipp Albrecht, Duke of Bergen"].type == "person"
+        assert found["Bergen"].type == "geopolitical"
+        assert "Charles Lyon, 6th Earl of Tarn and Kinghorne" in found
+        assert not {"Philipp Albrecht", "Albrecht", "Charles Lyon", "6th Earl of Tarn"} & {*found}
+
+    @pytest.mark.parametrize(
+        ("text", "names"),
+        [
+            (
+                "She was a daughter of Erik Dahl, 6th Earl of Tarn and Margaret Merrow.",
+                {"Erik Dahl, 6th Earl of Tarn", "Margaret Merrow"},
+            ),
+            ("In Bergen, Queen Ada met Owen Brook.", {"Bergen", "Owen Brook"}),
+        ],
+    )
+    def test_what_else_stands_beside_it_is_not(
+        self, extractor: SpacyExtractor, text: str, names: set[str]
+    ) -> None:
+        assert names <= mentions(extractor, "", text).keys()
+
+    def test_a_point_of_the_compass_is_no_part_of_a_place(self, extractor: SpacyExtractor) -> None:
+        found = mentions(extractor, "", "The farm of Erik Dahl lies in north-west Iowa.")
+        assert set(found) == {"Erik Dahl", "Iowa"}
+
+
 class TestNames:
     @pytest.mark.parametrize(
         ("text", "name"),
