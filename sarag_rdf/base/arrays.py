@@ -127,6 +127,20 @@ def rows_of(iris: Sequence[str], requested: Sequence[str]) -> Rows:
     return rows
 
 
+def distinct(rows: Rows) -> Rows:
+    """The distinct rows, ascending; `numpy.unique` takes some ten times as long for thousands."""
+    ascending = np.sort(rows)
+    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
+
+
+def places_in(ascending: Rows, rows: Rows) -> Rows:
+    """The position of each row in a list of rows, -1 if it is not there: shape (len(rows),)."""
+    if not len(ascending):
+        return np.full(len(rows), -1)
+    places = np.searchsorted(ascending, rows)
+    return np.where(ascending.take(places, mode="clip") == rows, places, -1)
+
+
 @dataclass(frozen=True, slots=True)
 class Merge:
     """A change of a sorted list: `deleted` rows, and the positions of `insertions`.
@@ -145,7 +159,7 @@ class Merge:
         """
         rows = find_all(iris, deleted)
         insertions = [bisect_left(iris, iri) for iri in inserted]
-        return cls(np.unique(rows[rows >= 0]), np.array(insertions, dtype=np.int64))
+        return cls(distinct(rows[rows >= 0]), np.array(insertions, dtype=np.int64))
 
     @property
     def size(self) -> int:
@@ -178,7 +192,7 @@ class Merge:
         new_starts = np.concatenate([[0], new_ends]).astype(np.int64)
         pieces: list[NDArray[np.uint8]] = []
         begin, inserted = 0, 0
-        for row in np.unique(np.concatenate([self.deleted, self.insertions])).tolist():
+        for row in distinct(np.concatenate([self.deleted, self.insertions])).tolist():
             pieces.append(data[starts[begin] : starts[row]])
             end = int(np.searchsorted(self.insertions, row, side="right"))
             pieces.append(new[new_starts[inserted] : new_starts[end]])

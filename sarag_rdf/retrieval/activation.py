@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, Rows
+from sarag_rdf.base.arrays import Floats, Rows, distinct, places_in
 from sarag_rdf.base.types import Arrival, NodeType, Step
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, RELATED_TO, EdgeKind, Edges, Network
 from sarag_rdf.retrieval.steering import EdgeFactors, Steering
@@ -74,7 +74,8 @@ class Activation:
     @classmethod
     def sums(cls, rows: Rows, amounts: Floats) -> Activation:
         """The sum of the amounts of each row."""
-        nodes, places = np.unique(rows, return_inverse=True)
+        nodes = distinct(rows)
+        places = np.searchsorted(nodes, rows)
         sums = np.bincount(places, amounts, len(nodes)).astype(np.float64)
         return cls(nodes[sums > 0.0], sums[sums > 0.0])
 
@@ -89,10 +90,7 @@ class Activation:
 
     def at(self, rows: Rows) -> Floats:
         """The amounts of some nodes, 0 for those that are not active: shape (len(rows),)."""
-        if not len(self.rows):
-            return np.zeros(len(rows))
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[places] == rows, self.amounts[places], 0.0)
+        return np.append(self.amounts, 0.0)[places_in(self.rows, rows)]
 
     def of_node(self, row: int) -> float:
         """The amount of one node."""
@@ -148,8 +146,9 @@ class Pass:
     @cached_property
     def _first(self) -> tuple[Rows, Rows]:
         """The nodes that got activation, ascending, and the positions of the largest amounts."""
-        targets, first = np.unique(self.edges.target[self._order], return_index=True)
-        return targets, self._order[first]
+        targets = self.edges.target[self._order]
+        first = np.flatnonzero(np.diff(targets, prepend=-1))
+        return targets[first], self._order[first]
 
     @property
     def most(self) -> Activation:
@@ -250,9 +249,7 @@ class Spreading:
         factor, share = (np.concatenate(columns).T.ravel() for columns in (factors, shares))
         low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
         order = np.lexsort((edge, -share, high, low, edges.source > edges.target))
-        is_first = np.ones(len(order), dtype=np.bool_)
-        is_first[1:] = np.any(np.diff(edges.pairs()[order], axis=0), axis=1)
-        best = order[is_first]
+        best = order[np.diff(edges.keys()[order], prepend=-1) != 0]
         edges = edges.take(best)
         weight = share[best] / self.network.frequencies(edges.source)
         return Pass.over(np.tile(kind, 2)[best], edges, active, weight, factor[best])
@@ -275,7 +272,7 @@ class Spreading:
         """What entities passed to the documents that describe them."""
         edges, about = (self.network.incoming(k, active.rows) for k in (DESCRIBES, ABOUT))
         document, entity, rates = edges.source, edges.target, self.rates
-        is_topic = np.isin(document << 32 | entity, about.source << 32 | about.target)
+        is_topic = places_in(about.keys(), edges.keys()) >= 0
         weight = np.where(is_topic, rates.topic_weight, rates.mention_weight)
         frequency = self.network.frequencies(entity)
         rest = np.clip(active.at(entity) - rates.decay * sources.at(document), 0.0, 1.0)

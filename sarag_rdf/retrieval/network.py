@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sarag_rdf.base.arrays import Rows, find_all, narrow, rows_of
+from sarag_rdf.base.arrays import Rows, distinct, find_all, narrow, places_in, rows_of
 from sarag_rdf.base.types import NodeType
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
@@ -172,6 +172,10 @@ class Edges:
         """Some of the edges: by position or by a Boolean mask."""
         return Edges(*(column[positions].astype(np.int64) for column in self.columns()))
 
+    def keys(self) -> Rows:
+        """One number for the source and the target of each edge, shape (m,)."""
+        return self.source << 32 | self.target
+
     def pairs(self) -> Rows:
         """(source, target) of each edge, shape (m, 2)."""
         return np.stack((self.source, self.target), axis=1).astype(np.int64)
@@ -245,7 +249,7 @@ class Network(ABC):
     def relationships_among(self, entities: Rows) -> Edges:
         """The relationships with both ends among these entities."""
         edges = self.outgoing(RELATED_TO, entities)
-        return edges.take(np.isin(edges.target, entities))
+        return edges.take(places_in(entities, edges.target) >= 0)
 
 
 class ArrayNetwork(Network):
@@ -277,14 +281,12 @@ class ArrayNetwork(Network):
 
     def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
         outgoing, incoming = (self._positions(kind, end, nodes) for end in _ENDS)
-        return self.edges(kind).take(np.union1d(outgoing, incoming))
+        return self.edges(kind).take(distinct(np.concatenate((outgoing, incoming))))
 
     def stated(self, statements: Rows) -> Edges:
         edges = self.edges(RELATED_TO)
-        at = np.searchsorted(edges.statement, statements.astype(edges.statement.dtype))
-        inside = at < len(edges)
-        at, statements = at[inside], statements[inside]
-        return edges.take(at[edges.statement[at] == statements])
+        at = places_in(edges.statement, statements.astype(edges.statement.dtype))
+        return edges.take(at[at >= 0])
 
     def frequencies(self, entities: Rows) -> Rows:
         starts = self._arrays[f"{DESCRIBES.name}_target_starts"]
