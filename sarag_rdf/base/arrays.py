@@ -103,10 +103,10 @@ class IriList(Sequence[str]):
         return hash((len(self), self._data[:4096].tobytes()))
 
 
-def find(iris: Sequence[str], iri: str) -> int:
-    """The position of an IRI in a sorted list, or -1."""
-    row = bisect_left(iris, iri)
-    return row if row < len(iris) and iris[row] == iri else -1
+def find(values: Sequence[Any], value: Any) -> int:
+    """The position of an IRI or row in a sorted list, or -1."""
+    place = bisect_left(values, value)
+    return place if place < len(values) and values[place] == value else -1
 
 
 def find_all(iris: Sequence[str], requested: Sequence[str]) -> Rows:

@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, Rows, distinct, places_in
+from sarag_rdf.base.arrays import Floats, Rows, distinct, find, places_in
 from sarag_rdf.base.types import Arrival, NodeType, Step
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, RELATED_TO, EdgeKind, Edges, Network
 from sarag_rdf.retrieval.steering import EdgeFactors, Steering
@@ -94,9 +94,8 @@ class Activation:
 
     def of_node(self, row: int) -> float:
         """The amount of one node."""
-        place = int(np.searchsorted(self.rows, row))
-        is_active = place < len(self.rows) and self.rows[place] == row
-        return float(self.amounts[place]) if is_active else 0.0
+        place = find(self.rows.data, row)
+        return float(self.amounts[place]) if place >= 0 else 0.0
 
     def best(self, count: int) -> Activation:
         """The most active nodes, at most 1 each, of equals those of lower rows."""
@@ -162,8 +161,7 @@ class Pass:
         With `kind`, of those over edges of this kind.
         """
         targets, first = self._first
-        place = int(np.searchsorted(targets, target))
-        if place == len(targets) or targets[place] != target:
+        if (place := find(targets.data, target)) < 0:
             return -1
 
         def fits(at: int) -> bool:
