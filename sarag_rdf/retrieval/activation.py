@@ -327,13 +327,13 @@ class Chains:
         last = [round_.passes[4] for round_ in self.rounds]
         places = [each.largest(document, kind=kind) for each in last]
         amounts = [e.amount[at] if at >= 0 else 0.0 for e, at in zip(last, places, strict=True)]
-        number = int(np.argmax(amounts))
+        number = amounts.index(max(amounts))
         return self._over(number, 4, places[number]) if places[number] >= 0 else ()
 
     def to_entity(self, entity: int) -> Chain:
         """The chain in the round that activated an entity most; empty for a seed."""
         amounts = [round_.entities.of_node(entity) for round_ in self.rounds]
-        return self.to(entity, int(np.argmax(amounts)), _FED_BY[4])
+        return self.to(entity, amounts.index(max(amounts)), _FED_BY[4])
 
     def to(self, node: int, number: int, passes: Sequence[int], without: int = -1) -> Chain:
         """The chain over one of these passes; what the document `without` passed is its echo."""

@@ -28,7 +28,6 @@ from sarag_rdf.base.types import (
     Retrieved,
     Seed,
 )
-from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.network import ABOUT, Network
@@ -224,7 +223,7 @@ def explained(
     """
     iris, chains = view.iris, Chains(spreading, rounds)
     rows = rows_of(iris.documents, [ranked.document.iri for ranked in documents]).tolist()
-    types = entity_labels(view.reader, {ranked.entity for ranked in documents if ranked.entity})
+    types = view.labels({ranked.entity for ranked in documents if ranked.entity})
 
     def with_chain(ranked: RankedDocument, row: int) -> RankedDocument:
         _, type_ = types.get(ranked.entity, ("", "misc"))
@@ -313,7 +312,7 @@ class Relevance:
         self._question = question
         self._names = np.zeros_like(question)
         if named:
-            labels = entity_labels(view.reader, named)
+            labels = view.labels(named)
             texts = [labels[entity][0] for entity in named]
             self._names = view.vectors.embedder.embed(texts).mean(axis=0)
         self.masked_question: Vector = np.asarray(
