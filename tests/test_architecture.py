@@ -101,7 +101,7 @@ ONLY_IN: dict[str, set[str]] = {
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 846,
-    "base": 4213,
+    "base": 4228,
     "building": 4868,
     "cli": 3187,
     "documents": 1293,
@@ -109,7 +109,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7158,
     "kg": 5644,
     "models": 1829,
-    "retrieval": 2370,
+    "retrieval": 2375,
     "server": 6381,
     "testing": 224,
     "sarag_rdf": 103,

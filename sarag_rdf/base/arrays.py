@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -16,7 +17,9 @@ Rows = NDArray[np.int64]
 """Positions in a list."""
 Floats = NDArray[np.float64]
 """Real numbers, such as scores."""
-DECODE_ALL_RATIO = 50
+SAMPLED = 64
+"""One in this many strings of a list is decoded when the list is first searched."""
+DECODE_ALL_RATIO = 20
 """If more than one in this many strings of a list are looked up, the whole list is decoded."""
 
 
@@ -87,6 +90,16 @@ class IriList(Sequence[str]):
         begin = self._bounds[row - 1] if row else 0
         return str(self._bytes[begin : self._bounds[row]], "utf-8", "surrogatepass")
 
+    @cached_property
+    def _sample(self) -> list[str]:
+        return [self[row] for row in range(0, len(self), SAMPLED)]
+
+    def first_from(self, iri: str) -> int:
+        """The row of the first string that is not below this one; `len` if there is none."""
+        after = bisect_left(self._sample, iri)
+        low, high = max(0, after - 1) * SAMPLED, min(after * SAMPLED, len(self))
+        return bisect_left(self, iri, low, high)
+
     def __iter__(self) -> Iterator[str]:
         return iter(unpacked(self._data, self._ends))
 
@@ -105,7 +118,7 @@ class IriList(Sequence[str]):
 
 def find(values: Sequence[Any], value: Any) -> int:
     """The position of an IRI or row in a sorted list, or -1."""
-    place = bisect_left(values, value)
+    place = values.first_from(value) if isinstance(values, IriList) else bisect_left(values, value)
     return place if place < len(values) and values[place] == value else -1
 
 
@@ -130,7 +143,9 @@ def rows_of(iris: Sequence[str], requested: Sequence[str]) -> Rows:
 def distinct(rows: Rows) -> Rows:
     """The distinct rows, ascending; `numpy.unique` takes some ten times as long for thousands."""
     ascending = np.sort(rows)
-    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
+    is_first = np.ones(len(rows), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    return ascending[is_first]
 
 
 def places_in(ascending: Rows, rows: Rows) -> Rows:

@@ -85,6 +85,8 @@ class Activation:
         return cls.sums(np.array([*amounts], np.int64), np.array([*amounts.values()], np.float64))
 
     def __add__(self, other: Activation) -> Activation:
+        if not (len(self.rows) and len(other.rows)):
+            return self if len(self.rows) else other
         rows = np.concatenate((self.rows, other.rows))
         return Activation.sums(rows, np.concatenate((self.amounts, other.amounts)))
 
@@ -163,11 +165,14 @@ class Pass:
         targets, first = self._first
         if (place := find(targets.data, target)) < 0:
             return -1
+        best = int(first[place])
+        if without < 0 and kind is None:
+            return best
 
         def fits(at: int) -> bool:
             return self.edges.source[at] != without and kind in (None, self.kind[at])
 
-        if fits(best := int(first[place])):
+        if fits(best):
             return best
         begin, end = np.searchsorted(self.edges.target, [target, target + 1], sorter=self._order)
         return next(filter(fits, self._order[begin:end].tolist()), -1)
