@@ -30,7 +30,15 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Floats, Rows, distinct, find, places_in
 from sarag_rdf.base.types import Arrival, NodeType, Step
-from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, RELATED_TO, EdgeKind, Edges, Network
+from sarag_rdf.retrieval.network import (
+    ABOUT,
+    DESCRIBES,
+    NO_EDGES,
+    RELATED_TO,
+    EdgeKind,
+    Edges,
+    Network,
+)
 from sarag_rdf.retrieval.steering import EdgeFactors, Steering
 
 Chain = tuple[Step, ...]
@@ -178,6 +186,9 @@ class Pass:
         return next(filter(fits, self._order[begin:end].tolist()), -1)
 
 
+NOTHING = Pass(np.empty(0, dtype=object), NO_EDGES, *np.empty((3, 0)))
+
+
 @dataclass(frozen=True, eq=False)
 class Round:
     """What documents (`sources`) and entities (`seeds`) activated.
@@ -238,7 +249,10 @@ class Spreading:
     def _over_identities(self, active: Activation) -> Pass:
         """Activation passed whole to the entities for the same thing."""
         kinds = [kind for kind in self.network.kinds if kind.is_identity]
-        kind, edges = _joined(kinds, [self.network.incident(k, active.rows) for k in kinds])
+        parts = [self.network.incident(kind, active.rows) for kind in kinds]
+        if not any(map(len, parts)):
+            return NOTHING
+        kind, edges = _joined(kinds, parts)
         edges = _both_ways(edges)
         one = np.ones(len(edges))
         return Pass.over(np.tile(kind, 2), edges, active, one, one)
@@ -292,7 +306,7 @@ class Spreading:
 
 def _joined(kinds: Sequence[EdgeKind], parts: Sequence[Edges]) -> tuple[NDArray[np.object_], Edges]:
     """Edges of several kinds, one kind after the other, with the kind of each."""
-    columns = zip(*(part.columns() for part in (Edges.of([], []), *parts)), strict=True)
+    columns = zip(*(part.columns() for part in (NO_EDGES, *parts)), strict=True)
     kind = np.repeat(np.array(kinds, dtype=object), [len(part) for part in parts])
     return kind, Edges(*map(np.concatenate, columns))
 

@@ -158,7 +158,7 @@ class Edges:
     @classmethod
     def union(cls, *parts: Edges) -> Edges:
         """The edges of several tables, each once."""
-        columns = zip(*(part.columns() for part in (cls.of([], []), *parts)), strict=True)
+        columns = zip(*(part.columns() for part in (NO_EDGES, *parts)), strict=True)
         return cls.of(*map(np.concatenate, columns))
 
     def __len__(self) -> int:
@@ -179,6 +179,9 @@ class Edges:
     def pairs(self) -> Rows:
         """(source, target) of each edge, shape (m, 2)."""
         return np.stack((self.source, self.target), axis=1).astype(np.int64)
+
+
+NO_EDGES = Edges.of([], [])
 
 
 class Network(ABC):
@@ -263,8 +266,8 @@ class ArrayNetwork(Network):
     def of(cls, iris: Iris, edges: Mapping[EdgeKind, Edges]) -> ArrayNetwork:
         """The network with these edges; kinds that are not given have none."""
         kinds = tuple(dict.fromkeys((*EDGE_KINDS, *edges)))
-        none = Edges.of([], [])
-        return cls(iris, arrays_of(iris, {kind: edges.get(kind, none) for kind in kinds}), kinds)
+        every = {kind: edges.get(kind, NO_EDGES) for kind in kinds}
+        return cls(iris, arrays_of(iris, every), kinds)
 
     def edges(self, kind: EdgeKind) -> Edges:
         source, target = (self._arrays[f"{kind.name}_{end}"] for end in _ENDS)
@@ -280,8 +283,10 @@ class ArrayNetwork(Network):
         return self.edges(kind).take(np.sort(self._positions(kind, "target", targets)))
 
     def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
-        outgoing, incoming = (self._positions(kind, end, nodes) for end in _ENDS)
-        return self.edges(kind).take(distinct(np.concatenate((outgoing, incoming))))
+        if not len(edges := self.edges(kind)):
+            return NO_EDGES
+        positions = [self._positions(kind, end, nodes) for end in _ENDS]
+        return edges.take(distinct(np.concatenate(positions)))
 
     def stated(self, statements: Rows) -> Edges:
         edges = self.edges(RELATED_TO)
@@ -366,7 +371,7 @@ class StoreNetwork(Network):
         """Edges from the rows of a query; a row with an unbound variable is not an edge."""
         values = [[term.value for term in row] for row in rows if None not in row]
         if not values:
-            return Edges.of([], [])
+            return NO_EDGES
         columns = [*map(list, zip(*values, strict=True))]
         statements = columns.pop(0) if kind.has_statements else []
         find = find_all if kind.is_identity else rows_of
