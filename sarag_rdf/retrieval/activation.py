@@ -30,15 +30,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Floats, Rows, distinct, find, places_in
 from sarag_rdf.base.types import Arrival, NodeType, Step
-from sarag_rdf.retrieval.network import (
-    ABOUT,
-    DESCRIBES,
-    NO_EDGES,
-    RELATED_TO,
-    EdgeKind,
-    Edges,
-    Network,
-)
+from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, RELATED_TO, EdgeKind, Edges, Network
 from sarag_rdf.retrieval.steering import EdgeFactors, Steering
 
 Chain = tuple[Step, ...]
@@ -186,7 +178,7 @@ class Pass:
         return next(filter(fits, self._order[begin:end].tolist()), -1)
 
 
-NOTHING = Pass(np.empty(0, dtype=object), NO_EDGES, *np.empty((3, 0)))
+NOTHING = Pass(np.empty(0, dtype=object), Edges.of([], []), *np.empty((3, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,24 +244,23 @@ class Spreading:
         parts = [self.network.incident(kind, active.rows) for kind in kinds]
         if not any(map(len, parts)):
             return NOTHING
-        kind, edges = _joined(kinds, parts)
-        edges = _both_ways(edges)
+        kind, edges = np.tile(_kinds_of(kinds, parts), 2), _both_ways(*parts)
         one = np.ones(len(edges))
-        return Pass.over(np.tile(kind, 2), edges, active, one, one)
+        return Pass.over(kind, edges, active, one, one)
 
     def _over_associations(self, active: Activation) -> Pass:
         """Activation passed over the edge between each pair that passes most, in each direction."""
         kinds = [kind for kind in self.network.kinds if kind.is_association]
         parts, factors, shares = zip(*(self._passing(kind, active) for kind in kinds), strict=True)
-        kind, edges = _joined(kinds, parts)
-        edges, edge = _both_ways(edges), np.tile(np.arange(len(edges)), 2)
+        kind, edges = np.tile(_kinds_of(kinds, parts), 2), _both_ways(*parts)
+        edge = np.tile(np.arange(len(edges) // 2), 2)
         factor, share = (np.concatenate(columns).T.ravel() for columns in (factors, shares))
         low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
         order = np.lexsort((edge, -share, high, low, edges.source > edges.target))
         best = order[np.diff(edges.keys()[order], prepend=-1) != 0]
         edges = edges.take(best)
         weight = share[best] / self.network.frequencies(edges.source)
-        return Pass.over(np.tile(kind, 2)[best], edges, active, weight, factor[best])
+        return Pass.over(kind[best], edges, active, weight, factor[best])
 
     def _passing(self, kind: EdgeKind, active: Activation) -> tuple[Edges, Floats, Floats]:
         """Edges that pass activation, with factors and shares in both directions: shape (m, 2)."""
@@ -304,17 +295,15 @@ class Spreading:
         )
 
 
-def _joined(kinds: Sequence[EdgeKind], parts: Sequence[Edges]) -> tuple[NDArray[np.object_], Edges]:
-    """Edges of several kinds, one kind after the other, with the kind of each."""
-    columns = zip(*(part.columns() for part in (NO_EDGES, *parts)), strict=True)
-    kind = np.repeat(np.array(kinds, dtype=object), [len(part) for part in parts])
-    return kind, Edges(*map(np.concatenate, columns))
+def _kinds_of(kinds: Sequence[EdgeKind], parts: Sequence[Edges]) -> NDArray[np.object_]:
+    """The kind of each edge in `parts`, one kind after the other."""
+    return np.repeat(np.array(kinds, dtype=object), [len(part) for part in parts])
 
 
-def _both_ways(edges: Edges) -> Edges:
-    back = replace(edges, source=edges.target, target=edges.source)
-    columns = zip(edges.columns(), back.columns(), strict=True)
-    return Edges(*map(np.concatenate, columns))
+def _both_ways(*parts: Edges) -> Edges:
+    """The edges of all parts, and then again from target to source."""
+    back = (replace(part, source=part.target, target=part.source) for part in parts)
+    return Edges.joined(*parts, *back)
 
 
 # Chains

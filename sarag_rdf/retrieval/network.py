@@ -156,10 +156,15 @@ class Edges:
         return cls(sources[order], targets[order], statements[order])
 
     @classmethod
+    def joined(cls, *parts: Edges) -> Edges:
+        """The rows of several tables, one table after the other."""
+        columns = zip(*(part.columns() for part in (NO_EDGES, *parts)), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+    @classmethod
     def union(cls, *parts: Edges) -> Edges:
         """The edges of several tables, each once."""
-        columns = zip(*(part.columns() for part in (NO_EDGES, *parts)), strict=True)
-        return cls.of(*map(np.concatenate, columns))
+        return cls.of(*cls.joined(*parts).columns())
 
     def __len__(self) -> int:
         return len(self.source)

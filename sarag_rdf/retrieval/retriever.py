@@ -30,7 +30,6 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.graph.ontology.schema import weights_text
 from sarag_rdf.graph.texts import relationship_texts
-from sarag_rdf.graph.valid_time import timed
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network import DESCRIBES, SAME_AS
 from sarag_rdf.retrieval.view import GraphView
@@ -144,7 +143,7 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         for each in views:
             labels = each.labels(shown_entities) | labels
             stated = relationship_texts(each.reader, shown) | stated
-            times |= timed(each.reader, shown)
+            times |= each.times(shown)
         origins = {
             link.relationship: stated[link.relationship][1]
             for link in explanation.relationships

@@ -17,7 +17,7 @@ from sarag_rdf.base.types import Document, EntityType, Query
 from sarag_rdf.graph.graph_reader import DOCUMENTS, Delta, GraphReader
 from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, with_weights
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.graph.valid_time import moment_of, not_holding
+from sarag_rdf.graph.valid_time import moment_of, not_holding, stated_times, timed
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
 from sarag_rdf.retrieval.network import (
     ArrayNetwork,
@@ -129,6 +129,25 @@ class GraphView:
         return found
 
     @cached_property
+    def _timed(self) -> IriList:
+        arrays = self.vectors.cached_arrays(
+            "timed",
+            lambda: IriList.of(stated_times(self.reader)).arrays("timed"),
+            self._timed_after,
+        )
+        return IriList.of_arrays(arrays, "timed")
+
+    def _timed_after(self, old: Arrays, delta: Delta) -> Arrays:
+        before, touched = IriList.of_arrays(old, "timed"), sorted(delta.touched["relationship"])
+        now = IriList.of(stated_times(self.reader, touched))
+        return Merge.of(before, touched, now).iris(before, now).arrays("timed")
+
+    def times(self, relationships: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Those of the relationships with a time, and the fields of `base.types.Timed`."""
+        some = relationships if self._in_store else filter(self._timed.__contains__, relationships)
+        return timed(self.reader, some)
+
+    @cached_property
     def _annotated(self) -> Rules:
         return rules_of(row[:-1] for row in self.reader.select_provenance("activation-rules"))
 
@@ -158,7 +177,7 @@ class GraphView:
     def prepare(self) -> None:
         """Build the arrays that are cached between runs, or update them to this revision."""
         self.vectors.keep("names")
-        _ = self.words, self.network, self._in_store or self._labels
+        _ = self.words, self.network, self._in_store or (self._labels, self._timed)
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""
