@@ -31,7 +31,6 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import DatasetMetadata, Meta, read_meta, write_dataset_metadata
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.fsck import FsckReport
 from sarag_rdf.kg.lookup import (
     MAX_NODES,
     MAX_STATEMENTS,
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
     from sarag_rdf.kg.deciding import Decisions
+    from sarag_rdf.kg.fsck import FsckReport
     from sarag_rdf.kg.gate import Quarantine
     from sarag_rdf.kg.linking import Links
     from sarag_rdf.kg.queries import QueryExplanation
