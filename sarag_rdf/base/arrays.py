@@ -116,10 +116,17 @@ class IriList(Sequence[str]):
         return hash((len(self), self._data[:4096].tobytes()))
 
 
-def find(values: Sequence[Any], value: Any) -> int:
-    """The position of an IRI or row in a sorted list, or -1."""
-    place = values.first_from(value) if isinstance(values, IriList) else bisect_left(values, value)
-    return place if place < len(values) and values[place] == value else -1
+def find(iris: Sequence[str], iri: str) -> int:
+    """The position of an IRI in a sorted list, or -1."""
+    row = iris.first_from(iri) if isinstance(iris, IriList) else bisect_left(iris, iri)
+    return row if row < len(iris) and iris[row] == iri else -1
+
+
+def place_in(ascending: Rows, row: int) -> int:
+    """The position of a row in a list of rows, or -1; for many, see `places_in`."""
+    rows = ascending.data
+    place = bisect_left(rows, row)
+    return place if place < len(rows) and rows[place] == row else -1
 
 
 def find_all(iris: Sequence[str], requested: Sequence[str]) -> Rows:

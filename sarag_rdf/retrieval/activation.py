@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, Rows, distinct, find, places_in
+from sarag_rdf.base.arrays import Floats, Rows, distinct, place_in, places_in
 from sarag_rdf.base.types import Arrival, NodeType, Step
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, RELATED_TO, EdgeKind, Edges, Network
 from sarag_rdf.retrieval.steering import EdgeFactors, Steering
@@ -96,7 +96,7 @@ class Activation:
 
     def of_node(self, row: int) -> float:
         """The amount of one node."""
-        place = find(self.rows.data, row)
+        place = place_in(self.rows, row)
         return float(self.amounts[place]) if place >= 0 else 0.0
 
     def best(self, count: int) -> Activation:
@@ -163,7 +163,7 @@ class Pass:
         With `kind`, of those over edges of this kind.
         """
         targets, first = self._first
-        if (place := find(targets.data, target)) < 0:
+        if (place := place_in(targets, target)) < 0:
             return -1
         best = int(first[place])
         if without < 0 and kind is None:
