@@ -109,7 +109,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7163,
     "kg": 5645,
     "models": 1829,
-    "retrieval": 2405,
+    "retrieval": 2406,
     "server": 6381,
     "testing": 224,
     "sarag_rdf": 103,

@@ -144,7 +144,8 @@ class GraphView:
 
     def times(self, relationships: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Those of the relationships with a time, and the fields of `base.types.Timed`."""
-        some = relationships if self._in_store else filter(self._timed.__contains__, relationships)
+        is_kept = not self._in_store and self.reader.readable is None  # what some may see is not for all
+        some = filter(self._timed.__contains__, relationships) if is_kept else relationships
         return timed(self.reader, some)
 
     @cached_property
