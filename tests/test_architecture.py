@@ -109,7 +109,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7163,
     "kg": 5645,
     "models": 1829,
-    "retrieval": 2406,
+    "retrieval": 2407,
     "server": 6381,
     "testing": 224,
     "sarag_rdf": 103,

@@ -144,7 +144,8 @@ class GraphView:
 
     def times(self, relationships: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Those of the relationships with a time, and the fields of `base.types.Timed`."""
-        is_kept = not self._in_store and self.reader.readable is None  # what some may see is not for all
+        # what a reader with rights may see is not for all
+        is_kept = not self._in_store and self.reader.readable is None
         some = filter(self._timed.__contains__, relationships) if is_kept else relationships
         return timed(self.reader, some)
 
