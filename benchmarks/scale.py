@@ -11,6 +11,10 @@ time compares with that of copying the bytes that it has to touch, on this machi
 Vectors are made of random directions for words (384 dimensions), so "encode" is not that of a
 model. With ``--keep`` graphs are left in a folder and used again.
 
+What a search costs beside the encoding of its question, with the model of a graph::
+
+    python -m benchmarks.scale --explained kg questions.json
+
 All times are processor time, with one thread for linear algebra: other programs on the machine
 disturb it less than elapsed time, which is longer by the waits for the disk.
 """
@@ -18,6 +22,7 @@ disturb it less than elapsed time, which is longer by the waits for the disk.
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
 import os
 import statistics
@@ -26,7 +31,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,9 +43,12 @@ import sarag_rdf
 from benchmarks.generated import DIMENSIONS, Corpus, GeneratedExtractor, WordVectors
 from benchmarks.linked_data import ntriples
 from benchmarks.stopwatch import Place, Stopwatch
+from sarag_rdf.base.ports import embed_queries
 from sarag_rdf.base.types import Query
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.plugins.evaluation.datasets import read_questions
 from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import Spreading
 from sarag_rdf.retrieval.sarag import Sarag
@@ -57,11 +66,22 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--sparql", type=int, default=3, help="questions by SPARQL alone")
     parser.add_argument("--keep", type=Path, help="folder that graphs are left in")
+    parser.add_argument(
+        "--explained",
+        type=Path,
+        nargs=2,
+        metavar=("KG", "QUESTIONS"),
+        help="a graph, and questions",
+    )
     parser.add_argument("--phase", choices=list(PHASES), help=argparse.SUPPRESS)
     parser.add_argument("--kg", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.phase:
         print(json.dumps(PHASES[options.phase](options) | memory()))
+        return 0
+    if options.explained:
+        kg, file = options.explained
+        print(explained(kg, file, options.questions))
         return 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch)
@@ -276,6 +296,61 @@ def copying() -> float:
         block.copy()
         times.append(time.process_time() - begin)
     return len(block) / (1000.0 * min(times))
+
+
+# ------------------------------------------------------------- Beside the encoding
+
+
+Searching = Callable[[KnowledgeGraph, str], object]
+SEARCHES: Mapping[str, Searching] = {
+    "the ranking alone": lambda kg, text: kg.search(text, retriever="sarag:explain=false"),
+    "with its explanation": lambda kg, text: kg.search(text),
+    "with evidence, as JSON": lambda kg, text: retrieved_to_dict(kg.search(text)),
+}
+WARM = 10
+"""Questions that are asked before those that are measured."""
+
+
+def explained(folder: Path, file: Path, count: int) -> str:
+    """Searches beside the encoding of their questions, each asked once, as Markdown."""
+    texts = [question.query.text for question in read_questions(file).questions][: WARM + count]
+    first, texts = texts[:WARM], texts[WARM:] or texts
+    lines = ["| a search | of its encoding | encoding, ms | SPARQL queries | function calls |"]
+    lines.append("|---|---:|---:|---:|---:|")
+    for name, search in SEARCHES.items():
+        with warm(folder, first, search) as kg:
+            times = [beside_encoding(kg, text, search) for text in texts]
+        with warm(folder, first, search) as kg, cProfile.Profile() as profile:
+            for text in texts:
+                search(kg, text)
+        calls = sum(row.callcount for row in profile.getstats()) / len(texts)
+        query = OxigraphStore.query.__code__
+        queries = sum(row.callcount for row in profile.getstats() if row.code is query)
+        encoding = 1000 * statistics.median(seconds for seconds, _ in times)
+        share = statistics.median(search / encode for encode, search in times)
+        numbers = f"{share:.2f} | {encoding:.1f} | {queries / len(texts):.1f} | {calls:,.0f}"
+        lines.append(f"| {name} | {numbers} |")
+    return "\n".join(lines)
+
+
+@contextmanager
+def warm(folder: Path, texts: Sequence[str], search: Searching) -> Iterator[KnowledgeGraph]:
+    """A graph that some questions were asked."""
+    with sarag_rdf.open(folder, endpoint=None) as kg:
+        for text in texts:
+            search(kg, text)
+        yield kg
+
+
+def beside_encoding(kg: KnowledgeGraph, text: str, search: Searching) -> tuple[float, float]:
+    """Seconds of encoding a question, and of a search that takes its vector from the cache."""
+    with kg.session.read() as snapshot:
+        snapshot.view.vectors.embed_query(text)
+    begin = time.thread_time()
+    embed_queries(kg.session.models.embedders("").model, [text])
+    encoded = time.thread_time()
+    search(kg, text)
+    return encoded - begin, time.thread_time() - encoded
 
 
 # ------------------------------------------------------------------------------ Report

@@ -167,7 +167,9 @@ def name_segment(normalized: str) -> str:
     at the first of these and ends in a hyphen and a hash; no other segment has a hyphen.
     """
     match = _NAME_SEGMENT.match(normalized.replace(" ", "_"))
-    readable = match.group() if match and all(map(_in_segment, match.group())) else ""
+    readable = match.group() if match else ""
+    if not readable.isascii() and not all(map(_in_segment, readable)):
+        readable = ""
     is_whole = len(readable) == len(normalized) <= MAX_NAME_SEGMENT and "_" not in normalized
     if is_whole and any(map(_in_word, readable)):
         return readable.translate(_ENCODED)

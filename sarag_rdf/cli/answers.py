@@ -11,7 +11,6 @@ import click
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Answer, Citation, Retrieved
 from sarag_rdf.cli.output import counted, line_width, printable, text_lines
-from sarag_rdf.graph.store.results import plain_text
 from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.results import names_of, path_in_words
 
@@ -95,6 +94,8 @@ def show_table(result: Any) -> None:
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
+
+    from sarag_rdf.graph.store.results import plain_text
 
     table = RichTable(box=box.SIMPLE, pad_edge=False)
     for name in result.variables:

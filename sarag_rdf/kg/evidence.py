@@ -247,12 +247,8 @@ def _words(text: str, language: str) -> Words:
     stemmer = _stemmer(short)
     if stemmer is None:
         return frozenset(words)
-    stems = stemmer.stemWords(words)
-    return (
-        frozenset(_families().get(stem, stem) for stem in stems)
-        if short == "en"
-        else frozenset(stems)
-    )
+    stems, families = stemmer.stemWords(words), _families() if short == "en" else {}
+    return frozenset(map(families.get, stems, stems))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from sarag_rdf.base.iris import strip_disambiguation
@@ -85,7 +85,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
 
     def with_names(value: Any, *ends: str) -> dict[str, Any]:
         named = {f"{end}_name": names.get(getattr(value, end), "") for end in ends}
-        return asdict(value) | named
+        return _flat(value) | named
 
     documents = [
         {
@@ -114,7 +114,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
         "retriever": retrieved.retriever,
         "settings": dict(retrieved.settings),
         "calibration": dict(retrieved.calibration),
-        "seeds": [asdict(seed) for seed in retrieved.seeds],
+        "seeds": [_flat(seed) for seed in retrieved.seeds],
         "entities": [
             _fields(entity, "iri name type activation hop")
             | {"seed": entity.is_seed, "activated": entity.is_activated}
@@ -179,6 +179,11 @@ def _sentences(excerpt: Excerpt) -> list[dict[str, Any]]:
         }
         for begin, end in excerpt.spans
     ]
+
+
+def _flat(value: Any) -> dict[str, Any]:
+    """As `asdict`, which copies what it finds, for a dataclass of texts and numbers."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _fields(value: Any, names: str) -> dict[str, Any]:

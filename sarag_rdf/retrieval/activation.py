@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, Rows
+from sarag_rdf.base.arrays import Floats, Rows, distinct, place_in, places_in
 from sarag_rdf.base.types import Arrival, NodeType, Step
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, RELATED_TO, EdgeKind, Edges, Network
 from sarag_rdf.retrieval.steering import EdgeFactors, Steering
@@ -74,7 +74,8 @@ class Activation:
     @classmethod
     def sums(cls, rows: Rows, amounts: Floats) -> Activation:
         """The sum of the amounts of each row."""
-        nodes, places = np.unique(rows, return_inverse=True)
+        nodes = distinct(rows)
+        places = np.searchsorted(nodes, rows)
         sums = np.bincount(places, amounts, len(nodes)).astype(np.float64)
         return cls(nodes[sums > 0.0], sums[sums > 0.0])
 
@@ -84,21 +85,19 @@ class Activation:
         return cls.sums(np.array([*amounts], np.int64), np.array([*amounts.values()], np.float64))
 
     def __add__(self, other: Activation) -> Activation:
+        if not (len(self.rows) and len(other.rows)):
+            return self if len(self.rows) else other
         rows = np.concatenate((self.rows, other.rows))
         return Activation.sums(rows, np.concatenate((self.amounts, other.amounts)))
 
     def at(self, rows: Rows) -> Floats:
         """The amounts of some nodes, 0 for those that are not active: shape (len(rows),)."""
-        if not len(self.rows):
-            return np.zeros(len(rows))
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[places] == rows, self.amounts[places], 0.0)
+        return np.append(self.amounts, 0.0)[places_in(self.rows, rows)]
 
     def of_node(self, row: int) -> float:
         """The amount of one node."""
-        place = int(np.searchsorted(self.rows, row))
-        is_active = place < len(self.rows) and self.rows[place] == row
-        return float(self.amounts[place]) if is_active else 0.0
+        place = place_in(self.rows, row)
+        return float(self.amounts[place]) if place >= 0 else 0.0
 
     def best(self, count: int) -> Activation:
         """The most active nodes, at most 1 each, of equals those of lower rows."""
@@ -148,8 +147,9 @@ class Pass:
     @cached_property
     def _first(self) -> tuple[Rows, Rows]:
         """The nodes that got activation, ascending, and the positions of the largest amounts."""
-        targets, first = np.unique(self.edges.target[self._order], return_index=True)
-        return targets, self._order[first]
+        targets = self.edges.target[self._order]
+        first = np.flatnonzero(np.diff(targets, prepend=-1))
+        return targets[first], self._order[first]
 
     @property
     def most(self) -> Activation:
@@ -163,17 +163,22 @@ class Pass:
         With `kind`, of those over edges of this kind.
         """
         targets, first = self._first
-        place = int(np.searchsorted(targets, target))
-        if place == len(targets) or targets[place] != target:
+        if (place := place_in(targets, target)) < 0:
             return -1
+        best = int(first[place])
+        if without < 0 and kind is None:
+            return best
 
         def fits(at: int) -> bool:
             return self.edges.source[at] != without and kind in (None, self.kind[at])
 
-        if fits(best := int(first[place])):
+        if fits(best):
             return best
         begin, end = np.searchsorted(self.edges.target, [target, target + 1], sorter=self._order)
         return next(filter(fits, self._order[begin:end].tolist()), -1)
+
+
+NOTHING = Pass(np.empty(0, dtype=object), Edges.of([], []), *np.empty((3, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,26 +241,26 @@ class Spreading:
     def _over_identities(self, active: Activation) -> Pass:
         """Activation passed whole to the entities for the same thing."""
         kinds = [kind for kind in self.network.kinds if kind.is_identity]
-        kind, edges = _joined(kinds, [self.network.incident(k, active.rows) for k in kinds])
-        edges = _both_ways(edges)
+        parts = [self.network.incident(kind, active.rows) for kind in kinds]
+        if not any(map(len, parts)):
+            return NOTHING
+        kind, edges = np.tile(_kinds_of(kinds, parts), 2), _both_ways(*parts)
         one = np.ones(len(edges))
-        return Pass.over(np.tile(kind, 2), edges, active, one, one)
+        return Pass.over(kind, edges, active, one, one)
 
     def _over_associations(self, active: Activation) -> Pass:
         """Activation passed over the edge between each pair that passes most, in each direction."""
         kinds = [kind for kind in self.network.kinds if kind.is_association]
         parts, factors, shares = zip(*(self._passing(kind, active) for kind in kinds), strict=True)
-        kind, edges = _joined(kinds, parts)
-        edges, edge = _both_ways(edges), np.tile(np.arange(len(edges)), 2)
+        kind, edges = np.tile(_kinds_of(kinds, parts), 2), _both_ways(*parts)
+        edge = np.tile(np.arange(len(edges) // 2), 2)
         factor, share = (np.concatenate(columns).T.ravel() for columns in (factors, shares))
         low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
         order = np.lexsort((edge, -share, high, low, edges.source > edges.target))
-        is_first = np.ones(len(order), dtype=np.bool_)
-        is_first[1:] = np.any(np.diff(edges.pairs()[order], axis=0), axis=1)
-        best = order[is_first]
+        best = order[np.diff(edges.keys()[order], prepend=-1) != 0]
         edges = edges.take(best)
         weight = share[best] / self.network.frequencies(edges.source)
-        return Pass.over(np.tile(kind, 2)[best], edges, active, weight, factor[best])
+        return Pass.over(kind[best], edges, active, weight, factor[best])
 
     def _passing(self, kind: EdgeKind, active: Activation) -> tuple[Edges, Floats, Floats]:
         """Edges that pass activation, with factors and shares in both directions: shape (m, 2)."""
@@ -275,7 +280,7 @@ class Spreading:
         """What entities passed to the documents that describe them."""
         edges, about = (self.network.incoming(k, active.rows) for k in (DESCRIBES, ABOUT))
         document, entity, rates = edges.source, edges.target, self.rates
-        is_topic = np.isin(document << 32 | entity, about.source << 32 | about.target)
+        is_topic = places_in(about.keys(), edges.keys()) >= 0
         weight = np.where(is_topic, rates.topic_weight, rates.mention_weight)
         frequency = self.network.frequencies(entity)
         rest = np.clip(active.at(entity) - rates.decay * sources.at(document), 0.0, 1.0)
@@ -290,17 +295,15 @@ class Spreading:
         )
 
 
-def _joined(kinds: Sequence[EdgeKind], parts: Sequence[Edges]) -> tuple[NDArray[np.object_], Edges]:
-    """Edges of several kinds, one kind after the other, with the kind of each."""
-    columns = zip(*(part.columns() for part in (Edges.of([], []), *parts)), strict=True)
-    kind = np.repeat(np.array(kinds, dtype=object), [len(part) for part in parts])
-    return kind, Edges(*map(np.concatenate, columns))
+def _kinds_of(kinds: Sequence[EdgeKind], parts: Sequence[Edges]) -> NDArray[np.object_]:
+    """The kind of each edge in `parts`, one kind after the other."""
+    return np.repeat(np.array(kinds, dtype=object), [len(part) for part in parts])
 
 
-def _both_ways(edges: Edges) -> Edges:
-    back = replace(edges, source=edges.target, target=edges.source)
-    columns = zip(edges.columns(), back.columns(), strict=True)
-    return Edges(*map(np.concatenate, columns))
+def _both_ways(*parts: Edges) -> Edges:
+    """The edges of all parts, and then again from target to source."""
+    back = (replace(part, source=part.target, target=part.source) for part in parts)
+    return Edges.joined(*parts, *back)
 
 
 # Chains
@@ -332,13 +335,13 @@ class Chains:
         last = [round_.passes[4] for round_ in self.rounds]
         places = [each.largest(document, kind=kind) for each in last]
         amounts = [e.amount[at] if at >= 0 else 0.0 for e, at in zip(last, places, strict=True)]
-        number = int(np.argmax(amounts))
+        number = amounts.index(max(amounts))
         return self._over(number, 4, places[number]) if places[number] >= 0 else ()
 
     def to_entity(self, entity: int) -> Chain:
         """The chain in the round that activated an entity most; empty for a seed."""
         amounts = [round_.entities.of_node(entity) for round_ in self.rounds]
-        return self.to(entity, int(np.argmax(amounts)), _FED_BY[4])
+        return self.to(entity, amounts.index(max(amounts)), _FED_BY[4])
 
     def to(self, node: int, number: int, passes: Sequence[int], without: int = -1) -> Chain:
         """The chain over one of these passes; what the document `without` passed is its echo."""

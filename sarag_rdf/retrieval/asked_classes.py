@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sarag_rdf.base.arrays import IriList, Rows, find
+from sarag_rdf.base.arrays import IriList, Rows, distinct, find
 from sarag_rdf.base.ports import Arrays
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
@@ -97,18 +97,17 @@ class AskedClasses:
     def documents(self, view: GraphView, best: Rows, classes: frozenset[str]) -> Rows:
         """Documents about an instance that another of the `best` documents describes, ascending."""
         described = view.network.outgoing(DESCRIBES, np.sort(best))
-        about = view.network.incoming(ABOUT, np.unique(described.target))
-        names = {row: view.iris.entities[row] for row in np.unique(about.target).tolist()}
+        about = view.network.incoming(ABOUT, distinct(described.target))
+        names = {row: view.iris.entities[row] for row in distinct(about.target).tolist()}
         instances = self.instances(set(names.values()), classes)
         pairs = set(map(tuple, described.pairs().tolist()))
-        return np.unique(
-            [
-                document
-                for document, topic in about.pairs().tolist()
-                if names[topic] in instances
-                and any((each, topic) in pairs for each in best.tolist() if each != document)
-            ]
-        ).astype(np.int64)
+        documents = [
+            document
+            for document, topic in about.pairs().tolist()
+            if names[topic] in instances
+            and any((each, topic) in pairs for each in best.tolist() if each != document)
+        ]
+        return distinct(np.array(documents, dtype=np.int64))
 
 
 def _phrases(question: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sarag_rdf.base.arrays import Rows, find_all, narrow, rows_of
+from sarag_rdf.base.arrays import Rows, distinct, find_all, narrow, places_in, rows_of
 from sarag_rdf.base.types import NodeType
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
@@ -156,10 +156,15 @@ class Edges:
         return cls(sources[order], targets[order], statements[order])
 
     @classmethod
+    def joined(cls, *parts: Edges) -> Edges:
+        """The rows of several tables, one table after the other."""
+        columns = zip(*(part.columns() for part in (NO_EDGES, *parts)), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+    @classmethod
     def union(cls, *parts: Edges) -> Edges:
         """The edges of several tables, each once."""
-        columns = zip(*(part.columns() for part in (cls.of([], []), *parts)), strict=True)
-        return cls.of(*map(np.concatenate, columns))
+        return cls.of(*cls.joined(*parts).columns())
 
     def __len__(self) -> int:
         return len(self.source)
@@ -172,9 +177,16 @@ class Edges:
         """Some of the edges: by position or by a Boolean mask."""
         return Edges(*(column[positions].astype(np.int64) for column in self.columns()))
 
+    def keys(self) -> Rows:
+        """One number for the source and the target of each edge, shape (m,)."""
+        return self.source << 32 | self.target
+
     def pairs(self) -> Rows:
         """(source, target) of each edge, shape (m, 2)."""
         return np.stack((self.source, self.target), axis=1).astype(np.int64)
+
+
+NO_EDGES = Edges.of([], [])
 
 
 class Network(ABC):
@@ -245,7 +257,7 @@ class Network(ABC):
     def relationships_among(self, entities: Rows) -> Edges:
         """The relationships with both ends among these entities."""
         edges = self.outgoing(RELATED_TO, entities)
-        return edges.take(np.isin(edges.target, entities))
+        return edges.take(places_in(entities, edges.target) >= 0)
 
 
 class ArrayNetwork(Network):
@@ -259,8 +271,8 @@ class ArrayNetwork(Network):
     def of(cls, iris: Iris, edges: Mapping[EdgeKind, Edges]) -> ArrayNetwork:
         """The network with these edges; kinds that are not given have none."""
         kinds = tuple(dict.fromkeys((*EDGE_KINDS, *edges)))
-        none = Edges.of([], [])
-        return cls(iris, arrays_of(iris, {kind: edges.get(kind, none) for kind in kinds}), kinds)
+        every = {kind: edges.get(kind, NO_EDGES) for kind in kinds}
+        return cls(iris, arrays_of(iris, every), kinds)
 
     def edges(self, kind: EdgeKind) -> Edges:
         source, target = (self._arrays[f"{kind.name}_{end}"] for end in _ENDS)
@@ -276,15 +288,15 @@ class ArrayNetwork(Network):
         return self.edges(kind).take(np.sort(self._positions(kind, "target", targets)))
 
     def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
-        outgoing, incoming = (self._positions(kind, end, nodes) for end in _ENDS)
-        return self.edges(kind).take(np.union1d(outgoing, incoming))
+        if not len(edges := self.edges(kind)):
+            return NO_EDGES
+        positions = [self._positions(kind, end, nodes) for end in _ENDS]
+        return edges.take(distinct(np.concatenate(positions)))
 
     def stated(self, statements: Rows) -> Edges:
         edges = self.edges(RELATED_TO)
-        at = np.searchsorted(edges.statement, statements.astype(edges.statement.dtype))
-        inside = at < len(edges)
-        at, statements = at[inside], statements[inside]
-        return edges.take(at[edges.statement[at] == statements])
+        at = places_in(edges.statement, statements.astype(edges.statement.dtype))
+        return edges.take(at[at >= 0])
 
     def frequencies(self, entities: Rows) -> Rows:
         starts = self._arrays[f"{DESCRIBES.name}_target_starts"]
@@ -364,7 +376,7 @@ class StoreNetwork(Network):
         """Edges from the rows of a query; a row with an unbound variable is not an edge."""
         values = [[term.value for term in row] for row in rows if None not in row]
         if not values:
-            return Edges.of([], [])
+            return NO_EDGES
         columns = [*map(list, zip(*values, strict=True))]
         statements = columns.pop(0) if kind.has_statements else []
         find = find_all if kind.is_identity else rows_of

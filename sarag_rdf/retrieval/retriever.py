@@ -7,7 +7,7 @@ A retriever gives scored documents and, if it activates entities, an `Explanatio
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,10 +28,8 @@ from sarag_rdf.base.types import (
     Seed,
     Subgraph,
 )
-from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema import weights_text
-from sarag_rdf.graph.texts import entity_labels, relationship_texts
-from sarag_rdf.graph.valid_time import timed
+from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network import DESCRIBES, SAME_AS
 from sarag_rdf.retrieval.view import GraphView
@@ -141,11 +139,11 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         labels: dict[str, tuple[str, EntityType]] = {}
         stated: dict[str, tuple[str, str]] = {}
         times: dict[str, dict[str, Any]] = {}
-        readers = (view.reader,) if view.facts is view else (view.reader, view.facts.reader)
-        for reader in readers:
-            labels = entity_labels(reader, shown_entities) | labels
-            stated = relationship_texts(reader, shown) | stated
-            times |= timed(reader, shown)
+        views = dict.fromkeys((view, view.facts))
+        for each in views:
+            labels = each.labels(shown_entities) | labels
+            stated = relationship_texts(each.reader, shown) | stated
+            times |= each.times(shown)
         origins = {
             link.relationship: stated[link.relationship][1]
             for link in explanation.relationships
@@ -155,7 +153,7 @@ class RetrieverStrategy(RetrieverOptions, ABC):
             texts |= view.documents(origins.values())
         names = {iri: name for iri, (name, _) in labels.items()}
         names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
-        seeds = tuple(_described_seeds(readers, seeds, names))
+        seeds = tuple(_described_seeds(views, seeds, names))
         names |= {iri: text for iri, (text, _) in stated.items()}
         if any(step.kind == SAME_AS.name for step in steps):
             names[SAME_AS.predicate] = "is the same as"
@@ -200,14 +198,14 @@ class RetrieverStrategy(RetrieverOptions, ABC):
 
 
 def _described_seeds(
-    readers: Sequence[GraphReader], seeds: Sequence[Seed], names: Mapping[str, str]
+    views: Iterable[GraphView], seeds: Sequence[Seed], names: Mapping[str, str]
 ) -> list[Seed]:
     """The seeds with their names, and the reasons why they are seeds."""
     descriptions = [seed.text for seed in seeds if seed.text not in ("", seed.node)]
     reasons = {
         iri.value: f"description: {text.value}"
-        for reader in readers
-        for iri, text, _ in reader.rows_for("description-sources", descriptions)
+        for view in views
+        for iri, text, _ in view.reader.rows_for("description-sources", descriptions)
     }
     reasons |= {seed.node: "document" for seed in seeds if seed.text == seed.node}
     reasons[""] = "named in the question"

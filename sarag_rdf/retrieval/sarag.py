@@ -11,25 +11,23 @@ the entity. The score of a document is the sum of its similarity, its words and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import Floats, Rows, Scale, rows_of
+from sarag_rdf.base.arrays import Floats, Rows, Scale, distinct, places_in, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import (
     VALUE_TYPES,
-    ActivatedEntity,
     Link,
     Query,
     RankedDocument,
     Retrieved,
     Seed,
 )
-from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.network import ABOUT, Network
@@ -160,7 +158,7 @@ class Sarag(RetrieverStrategy):
         of documents about the same topic whose score without r is higher.
         """
         touched = [rows for r in rounds for rows in (r.sources.rows, r.documents.rows)]
-        rows = np.unique(np.concatenate([relevance.candidates, *touched]))
+        rows = distinct(np.concatenate([relevance.candidates, *touched]))
         scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
         parts: dict[str, Floats] = {}
         for number, round_ in enumerate(rounds, start=1):
@@ -172,7 +170,7 @@ class Sarag(RetrieverStrategy):
         if classes:
             heads = rows[best(relevance, rows, added, HEADS)]
             asked_documents = view.derived(AskedClasses).documents(view, heads, classes)
-            asked = np.isin(rows, asked_documents).astype(np.float64)
+            asked = (places_in(asked_documents, rows) >= 0).astype(np.float64)
         parts["asked"] = self.class_gain * asked
         topics = topics_of(view.network, rows)
         few = promising(relevance, rows, added + parts["asked"], topics, self.limit)
@@ -225,7 +223,7 @@ def explained(
     """
     iris, chains = view.iris, Chains(spreading, rounds)
     rows = rows_of(iris.documents, [ranked.document.iri for ranked in documents]).tolist()
-    types = entity_labels(view.reader, {ranked.entity for ranked in documents if ranked.entity})
+    types = view.labels({ranked.entity for ranked in documents if ranked.entity})
 
     def with_chain(ranked: RankedDocument, row: int) -> RankedDocument:
         _, type_ = types.get(ranked.entity, ("", "misc"))
@@ -235,23 +233,23 @@ def explained(
         return replace(ranked, entity=entity, chain=chain, arrivals=chains.arrivals(row))
 
     documents = [*map(with_chain, documents, rows)]
-    active = np.unique(np.concatenate([round_.entities.rows for round_ in rounds]))
+    active = distinct(np.concatenate([round_.entities.rows for round_ in rounds]))
     sums = np.sum([round_.entities.at(active) for round_ in rounds], axis=0)
-    total = dict(zip(active.tolist(), np.minimum(1.0, sums).tolist(), strict=True))
+    total = Activation(active, np.minimum(1.0, sums))
     steps = [step for ranked in documents for step in ranked.chain]
     ends = {step.origin for step in steps if step.origin_type == "entity"}
     ends |= {step.target for step in steps if step.target_type == "entity"}
-    shown = set(sorted(total, key=lambda row: (-total[row], row))[:ENTITIES])
-    shown |= {*rounds[0].seeds.rows.tolist(), *rows_of(iris.entities, sorted(ends)).tolist()}
-    amounts = {row: total.get(row, 0.0) for row in shown}
-    order = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
+    named = rounds[0].seeds.rows, rows_of(iris.entities, sorted(ends))
+    shown = distinct(np.concatenate((total.best(ENTITIES).rows, *named)))
+    amounts = total.at(shown)
+    order = np.lexsort((shown, -amounts))
     entities = {
         iris.entities[row]: activated(
             iris.entities[row], amount, chains.to_entity(row), is_activated=amount >= ACTIVATED
         )
-        for row, amount in order
+        for row, amount in zip(shown[order].tolist(), amounts[order].tolist(), strict=True)
     }
-    links = _links(view, question, spreading.gate, np.array(sorted(shown)), entities)
+    links = _links(view, question, spreading.gate, shown, shown[amounts >= ACTIVATED])
     retrieved = [
         link
         for link in links
@@ -263,30 +261,18 @@ def explained(
     return documents, Explanation(seeds, tuple(entities.values()), links, retrieved)
 
 
-def _links(
-    view: GraphView,
-    question: Vector,
-    gate: Gate,
-    rows: Rows,
-    entities: Mapping[str, ActivatedEntity],
-) -> list[Link]:
-    """Relationships among these entities, at least one end activated, the nearest first."""
-    iris, edges = view.iris, view.network.relationships_among(rows.astype(np.int64))
-    ends = [(iris.entities[one], iris.entities[other]) for one, other in edges.pairs().tolist()]
-    at = np.flatnonzero([any(entities[end].is_activated for end in pair) for pair in ends])
-    statements = edges.statement[at]
-    cosines = view.relationship_cosines(question, statements)
-    weights = gate(statements)
-    order = np.lexsort((statements, -cosines.round(DIGITS)))[:LINKS]
+def _links(view: GraphView, question: Vector, gate: Gate, rows: Rows, active: Rows) -> list[Link]:
+    """Relationships among these entities, at least one end in `active`, the nearest first."""
+    iris, edges = view.iris, view.network.relationships_among(rows)
+    is_active = [places_in(active, end) >= 0 for end in (edges.source, edges.target)]
+    edges = edges.take(np.any(is_active, axis=0))
+    cosines = view.relationship_cosines(question, edges.statement)
+    order = np.lexsort((edges.statement, -cosines.round(DIGITS)))[:LINKS]
+    weights, edges = gate(edges.statement)[order], edges.take(order)
+    columns = [column.tolist() for column in (*edges.columns(), cosines[order], weights)]
     return [
-        Link(
-            iris.relationships[int(statements[i])],
-            *ends[int(at[i])],
-            "",
-            float(cosines[i]),
-            float(weights[i]),
-        )
-        for i in order
+        Link(iris.relationships[row], iris.entities[subject], iris.entities[object_], "", *numbers)
+        for subject, object_, row, *numbers in zip(*columns, strict=True)
     ]
 
 
@@ -326,7 +312,7 @@ class Relevance:
         self._question = question
         self._names = np.zeros_like(question)
         if named:
-            labels = entity_labels(view.reader, named)
+            labels = view.labels(named)
             texts = [labels[entity][0] for entity in named]
             self._names = view.vectors.embedder.embed(texts).mean(axis=0)
         self.masked_question: Vector = np.asarray(
@@ -338,7 +324,7 @@ class Relevance:
 
         nearest, cosines = self._index.nearest_rows(self.masked_question, CANDIDATES)
         best = highest(self.words, CANDIDATES)
-        self.candidates = np.union1d(nearest, best[self.words[best] > 0.0])
+        self.candidates = distinct(np.concatenate((nearest, best[self.words[best] > 0.0])))
         """Rows of the documents with the highest cosines or BM25 scores, ascending."""
         self.candidate_scores = self.scores(self.candidates)
         self.bound = self._bound(cosines[-1:], self.words[best[-1:]])

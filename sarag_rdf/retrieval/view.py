@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal, TypeVar
+from functools import cached_property, partial
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.base.arrays import IriList, Rows
+from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Arrays, Vector, WordIndex
-from sarag_rdf.base.types import Document, Query
+from sarag_rdf.base.types import Document, EntityType, Query
 from sarag_rdf.graph.graph_reader import DOCUMENTS, Delta, GraphReader
 from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, with_weights
-from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.graph.valid_time import moment_of, not_holding
+from sarag_rdf.graph.texts import entity_labels, full_documents
+from sarag_rdf.graph.valid_time import moment_of, not_holding, stated_times, timed
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
 from sarag_rdf.retrieval.network import (
     ArrayNetwork,
@@ -98,6 +98,58 @@ class GraphView:
         return Iris(*(self.vectors.nodes(kind) for kind in NODES))
 
     @cached_property
+    def _labels(self) -> IriList:
+        make = partial(self._label_arrays, self.iris.entities)
+        arrays = self.vectors.cached_arrays("labels", make, self._labels_after)
+        return IriList.of_arrays(arrays, "labels")
+
+    def _label_arrays(self, entities: Sequence[str]) -> Arrays:
+        """Type, tab and name of each entity; nothing for one without a label."""
+        known = entity_labels(self.reader, entities)
+        labels = ["\t".join(known.get(entity, ())[::-1]) for entity in entities]
+        return IriList.packed(labels).arrays("labels")
+
+    def _labels_after(self, old: Arrays, delta: Delta) -> Arrays | None:
+        touched = sorted(delta.touched["entity"])
+        if (before := self.vectors.before("entity")) is None or not touched:
+            return None if before is None else old
+        some = [iri for iri in touched if find(self.iris.entities, iri) >= 0]
+        labels = (IriList.of_arrays(each, "labels") for each in (old, self._label_arrays(some)))
+        return Merge.of(before, touched, some).iris(*labels).arrays("labels")
+
+    def labels(self, entities: Iterable[str]) -> dict[str, tuple[str, EntityType]]:
+        """Entity -> (name, type), of those that the graph has."""
+        if self._in_store:
+            return entity_labels(self.reader, entities)
+        iris, found = [*set(entities)], {}
+        for iri, row in zip(iris, find_all(self.iris.entities, iris).tolist(), strict=True):
+            if row >= 0 and (label := self._labels[row]):
+                type_, _, name = label.partition("\t")
+                found[iri] = name, cast("EntityType", type_)
+        return found
+
+    @cached_property
+    def _timed(self) -> IriList:
+        arrays = self.vectors.cached_arrays(
+            "timed",
+            lambda: IriList.of(stated_times(self.reader)).arrays("timed"),
+            self._timed_after,
+        )
+        return IriList.of_arrays(arrays, "timed")
+
+    def _timed_after(self, old: Arrays, delta: Delta) -> Arrays:
+        before, touched = IriList.of_arrays(old, "timed"), sorted(delta.touched["relationship"])
+        now = IriList.of(stated_times(self.reader, touched))
+        return Merge.of(before, touched, now).iris(before, now).arrays("timed")
+
+    def times(self, relationships: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Those of the relationships with a time, and the fields of `base.types.Timed`."""
+        # what a reader with rights may see is not for all
+        is_kept = not self._in_store and self.reader.readable is None
+        some = filter(self._timed.__contains__, relationships) if is_kept else relationships
+        return timed(self.reader, some)
+
+    @cached_property
     def _annotated(self) -> Rules:
         return rules_of(row[:-1] for row in self.reader.select_provenance("activation-rules"))
 
@@ -127,7 +179,7 @@ class GraphView:
     def prepare(self) -> None:
         """Build the arrays that are cached between runs, or update them to this revision."""
         self.vectors.keep("names")
-        _ = self.words, self.network
+        _ = self.words, self.network, self._in_store or (self._labels, self._timed)
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""

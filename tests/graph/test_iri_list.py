@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.base.arrays import IriList, find, find_all, rows_of
+from sarag_rdf.base.arrays import (
+    IriList,
+    distinct,
+    find,
+    find_all,
+    place_in,
+    places_in,
+    rows_of,
+)
 
 TEXTS = st.lists(st.text(max_size=12), max_size=60)
 
@@ -30,6 +38,21 @@ def test_few_of_many_are_found_without_decoding_all() -> None:
     made = IriList.of(f"urn:x:{number:05d}" for number in range(5000))
     assert find_all(made, ["urn:x:00017", "urn:y", "urn:x:04999"]).tolist() == [17, -1, 4999]
     assert made[-1] == "urn:x:04999"
+    assert [find(made, made[row]) for row in range(300)] == list(range(300))
+    assert [find(made, f"urn:x:{row:05d}a") for row in range(300)] == [-1] * 300
+
+
+ROWS = st.lists(st.integers(0, 30), max_size=40)
+
+
+@given(ROWS, ROWS)
+def test_rows_of_a_list_of_rows(rows: list[int], others: list[int]) -> None:
+    ascending = distinct(np.array(rows, dtype=np.int64))
+    expected = sorted(set(rows))
+    assert ascending.tolist() == expected
+    places = [expected.index(row) if row in expected else -1 for row in others]
+    assert places_in(ascending, np.array(others, dtype=np.int64)).tolist() == places
+    assert [place_in(ascending, row) for row in others] == places
 
 
 def test_an_unknown_one_is_named() -> None:

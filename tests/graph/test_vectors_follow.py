@@ -99,10 +99,12 @@ def nothing_is_read_whole() -> Iterator[None]:
 
 
 def network(reader: GraphReader, vectors: GraphVectors) -> dict[str, list[Any]]:
-    """The arrays of the network, and its lists."""
-    made = make_view(reader, vectors).network
+    """The arrays of the network, its lists, and the labels of its entities."""
+    view = make_view(reader, vectors)
+    made = view.network
     lists = {name: list(getattr(made.iris, name)) for name in Iris.__slots__}
     edges = {kind: made.edges(kind) for kind in EDGE_KINDS}
+    lists["labels"] = sorted(view.labels(lists["entities"]).items())
     return lists | {name: array.tolist() for name, array in arrays_of(made.iris, edges).items()}
 
 

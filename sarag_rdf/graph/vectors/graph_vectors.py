@@ -31,7 +31,7 @@ READ_BY_DEFAULT: tuple[Kind, ...] = ("document", "relationship")
 """Kinds of texts whose vectors the default retriever reads."""
 NODES: tuple[Kind, ...] = ("document", "entity", "relationship")
 """Kinds that have rows in the network."""
-ARRAYS = ("names", "words", *(f"{kind}-nodes" for kind in NODES), "network")
+ARRAYS = ("names", "words", "labels", "timed", *(f"{kind}-nodes" for kind in NODES), "network")
 """Names of the cached arrays."""
 _NODES, _IRIS = "nodes", "documents"
 UpdateArrays = Callable[[Arrays, Delta], Arrays | None]
