@@ -202,7 +202,7 @@ def places(view: GraphView) -> list[Place]:
     """The functions of a search by `sarag`, with their stages."""
     return [
         (view.vectors, "embed_query", "encode"),
-        (sarag, "named_entities", "seeds"),
+        (sarag, "names_in", "seeds"),
         (sarag, "Relevance", "seeds"),
         (Spreading, "rounds", "activation"),
         (view, "relationship_cosines", "weights"),

@@ -218,7 +218,8 @@ class Seed:
     """An entity or document that is active at the start; `name` and `reason` describe it.
 
     `text` is the description that made an entity a seed, or the document itself, with its
-    similarity to the question; it is empty, with similarity 1, for a name in the question.
+    similarity to the question; it is empty, with similarity 1, for a name in the question. A name
+    that is typed otherwise there is in the `reason`, and `activation` is its probability.
     """
 
     node: str

@@ -56,7 +56,7 @@ def path_in_words(
     elif seed.text:
         places = [f"{name} (its description is similar to the question)"]
     else:
-        places = [f"{name} (named in the question)"]
+        places = [f"{name} ({seed.reason})"]
     for step in ranked.chain:
         target = names.get(step.target, step.target)
         if step.kind == "related_to":

@@ -210,7 +210,8 @@ def _described_seeds(
     reasons |= {seed.node: "document" for seed in seeds if seed.text == seed.node}
     reasons[""] = "named in the question"
     return [
-        replace(s, name=names.get(s.node, s.node), reason=reasons.get(s.text, "")) for s in seeds
+        replace(s, name=names.get(s.node, s.node), reason=s.reason or reasons.get(s.text, ""))
+        for s in seeds
     ]
 
 

@@ -30,6 +30,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
 from sarag_rdf.retrieval.asked_classes import AskedClasses
+from sarag_rdf.retrieval.near_names import names_in
 from sarag_rdf.retrieval.network import ABOUT, Network
 from sarag_rdf.retrieval.retriever import (
     NOT_EXPLAINED,
@@ -38,7 +39,6 @@ from sarag_rdf.retrieval.retriever import (
     activated,
     scored,
 )
-from sarag_rdf.retrieval.seeds import Topics, named_entities
 from sarag_rdf.retrieval.view import GraphView
 
 BEAM = 30
@@ -103,6 +103,13 @@ class Sarag(RetrieverStrategy):
         ge=0.0,
         le=MAX_COUNT,
     )
+    near: float = option(
+        0.5,
+        "Least probability of a near name, for words of the question that are misspelt or a part "
+        "of a name. With 1 only names as the graph has them count.",
+        ge=0.0,
+        le=1.0,
+    )
     explain: bool = option(
         True,
         "Return seeds, paths, entities and relationships; without them the ranking is the same.",
@@ -110,9 +117,10 @@ class Sarag(RetrieverStrategy):
     )
 
     def retrieve(self, view: GraphView, query: Query) -> Retrieved:
-        question = view.vectors.embed_query(query.text)
-        named = named_entities(view.names, query.text, Topics(view))
-        relevance = Relevance(view, query.text, question, list(named))
+        names = names_in(view, query.text, self.near)
+        question = view.vectors.embed_query(names.text)
+        named = names.entities(view, question)
+        relevance = Relevance(view, names.text, question, list(named))
         order = np.argsort(-relevance.candidate_scores, kind="stable")
         nearest = relevance.candidates[order[: self.k]].tolist()
         entities = rows_of(view.iris.entities, list(named)).tolist()
@@ -135,6 +143,7 @@ class Sarag(RetrieverStrategy):
         explanation = NOT_EXPLAINED
         if self.explain:
             documents, explanation = explained(view, question, spreading, rounds, documents)
+            explanation = replace(explanation, seeds=names.described(view, explanation.seeds))
         settings = {"classes": " and ".join(asked)} if asked else {}
         return self.result(view, query, documents, explanation, calibration, settings)
 

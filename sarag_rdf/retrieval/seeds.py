@@ -14,8 +14,9 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Seed
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
-from sarag_rdf.retrieval.network import ABOUT
+from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.view import GraphView, Names
 
 MARKED: Final = re.compile(r"\[([^\[\]]+)\]")
@@ -90,40 +91,55 @@ def nearest_entities(
         k *= 4
 
 
-class Topics:
-    """The set of all topics of documents; an entity is looked up when its membership is tested."""
+class ProperNames:
+    """The entities that a name without capitals stands for, each looked up when it is tested.
+
+    Such a name is rarely a common word: documents write it as several words with capitals, or those
+    that describe the entity are not few among all that contain the rarest word of its name.
+    """
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
 
     def __contains__(self, entity: object) -> bool:
-        row = find(self._view.iris.entities, str(entity))
-        return row >= 0 and len(self._view.network.incoming(ABOUT, np.array([row]))) > 0
+        row = np.array([find(self._view.iris.entities, str(entity))])
+        label, _ = entity_labels(self._view.reader, [str(entity)]).get(str(entity), ("", ""))
+        if row[0] < 0 or not label:
+            return False
+        words = label.split()
+        if len(words) > 1 and all(word[0].isupper() or len(word) <= _SHORT for word in words):
+            return True
+        described = len(self._view.network.incoming(DESCRIBES, row))
+        is_topic = len(self._view.network.incoming(ABOUT, row)) > 0
+        rarest = min(
+            map(self._view.words.frequency, re.findall(r"\w+", label.casefold())), default=0
+        )
+        return described >= rarest * (_OF_TOPIC if is_topic else _OF_OTHER) > 0.0
 
 
+_OF_TOPIC, _OF_OTHER = 0.05, 0.5
+"""The least share of the documents with a word that describe what the word is a name of."""
+_SHORT = 3
+"""The letters of the longest words without a capital within a name, such as "of"."""
 _WORD = re.compile(r"\S+")
-_LONGEST = 12
+LONGEST = 12
 """The number of words of the longest name."""
-_NO_NAMES = frozenset(
+NO_NAMES = frozenset(
     "who whom whose what which when where why how is are was were do does did has have had can "
     "could in on at of to for from by with the a an".split()
 )
 """Words at the beginning of questions, which are not names by themselves."""
 
 
-def named_entities(
-    names: Names, question: str, topics: Container[str] = frozenset()
-) -> dict[str, float]:
-    """Entities whose name is in the question, with activation in (0, 1]: see `named_spans`."""
-    named: dict[str, float] = {}
-    for _, entities in named_spans(names, question, topics):
-        named = entities | named
-    return named
+Span = tuple[int, int]
+"""The offsets of the begin and end of words in a question."""
+NamedSpan = tuple[Span, dict[str, float]]
+"""A name in a question, and its entities with their shares in (0, 1]."""
 
 
 def named_spans(
     names: Names, question: str, topics: Container[str] = frozenset()
-) -> list[tuple[tuple[int, int], dict[str, float]]]:
+) -> list[NamedSpan]:
     """Where the question names entities, as offsets, the names of most words first.
 
     The longest names count, not those within another name ('York' in 'New York'). A name needs a
@@ -136,18 +152,18 @@ def named_spans(
     is_plain = not any(c.isupper() for c in question[1:])
     marked = [any(c.isupper() or c.isdigit() for c in question[b:e]) for b, e in words]
     common: set[str] = set()
-    for length in range(min(_LONGEST, len(words)), 0, -1):
+    for length in range(min(LONGEST, len(words)), 0, -1):
         for first in range(len(words) - length + 1):
             is_common = not any(marked[first : first + length])
             if is_common and not is_plain:
                 continue
             name = normalize_name(question[words[first][0] : words[first + length - 1][1]])
-            if name and name not in _NO_NAMES:
+            if name and name not in NO_NAMES:
                 spans[first, first + length] = name
                 if is_common:
                     common.add(name)
     entities = names.entities(common, topics) | names.entities(set(spans.values()) - common)
-    matches: list[tuple[tuple[int, int], dict[str, float]]] = []
+    matches: list[NamedSpan] = []
     covered: set[int] = set()
     for (begin, end), name in spans.items():
         if name in entities and covered.isdisjoint(range(begin, end)):

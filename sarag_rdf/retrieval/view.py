@@ -19,6 +19,8 @@ from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, wit
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.graph.valid_time import moment_of, not_holding, stated_times, timed
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
+from sarag_rdf.graph.vectors.search_indexes import Bm25Index
+from sarag_rdf.retrieval.name_index import NameIndex, name_arrays, updated_name_arrays
 from sarag_rdf.retrieval.network import (
     ArrayNetwork,
     Iris,
@@ -172,14 +174,28 @@ class GraphView:
         return self.derived(_absent, query.at)
 
     @cached_property
-    def words(self) -> WordIndex:
+    def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
         return self.vectors.words()
+
+    @cached_property
+    def name_index(self) -> NameIndex:
+        """The names of entities by their trigrams, in the order of their IRIs."""
+        reader, entities = self.reader, self.iris.entities
+
+        def update(old: Arrays, delta: Delta) -> Arrays | None:
+            before = self.vectors.before("entity")
+            if before is None:
+                return None
+            return updated_name_arrays(reader, old, before, entities, delta)
+
+        make = partial(name_arrays, reader, entities)
+        return NameIndex(self.vectors.cached_arrays("name-index", make, update))
 
     def prepare(self) -> None:
         """Build the arrays that are cached between runs, or update them to this revision."""
         self.vectors.keep("names")
-        _ = self.words, self.network, self._in_store or (self._labels, self._timed)
+        _ = self.words, self.network, self.name_index, self._in_store or (self._labels, self._timed)
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""

@@ -82,7 +82,7 @@ def settings(sarag: Sarag, *arguments: str) -> dict[str, float]:
 
 
 def test_every_option_of_a_retriever_can_be_set(sarag: Sarag, graph: Path) -> None:
-    scoring = {"class_gain": 2.0, "topic_penalty": 3.0}
+    scoring = {"class_gain": 2.0, "topic_penalty": 3.0, "near": 0.5}
     defaults = {"k": 3, "n": 2, "c": 0.98, "decay": 0.15, "gain": 0.4, **scoring}
     assert settings(sarag) == defaults
     given = settings(sarag, "--retriever", "sarag:k=2:decay=0.2:gain=1:c=0.5:n=1")

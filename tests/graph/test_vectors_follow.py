@@ -94,18 +94,21 @@ def nothing_is_read_whole() -> Iterator[None]:
     with (
         patch("sarag_rdf.graph.vectors.graph_vectors.texts_of", side_effect=AssertionError),
         patch("sarag_rdf.retrieval.view.network_arrays", side_effect=AssertionError),
+        patch("sarag_rdf.retrieval.view.name_arrays", side_effect=AssertionError),
     ):
         yield
 
 
 def network(reader: GraphReader, vectors: GraphVectors) -> dict[str, list[Any]]:
-    """The arrays of the network, its lists, and the labels of its entities."""
+    """The arrays of the network, its lists, the labels of its entities, and the arrays of names."""
     view = make_view(reader, vectors)
     made = view.network
     lists = {name: list(getattr(made.iris, name)) for name in Iris.__slots__}
     edges = {kind: made.edges(kind) for kind in EDGE_KINDS}
     lists["labels"] = sorted(view.labels(lists["entities"]).items())
-    return lists | {name: array.tolist() for name, array in arrays_of(made.iris, edges).items()}
+    arrays = {f"names {name}": array for name, array in view.name_index.arrays.items()}
+    arrays |= arrays_of(made.iris, edges)
+    return lists | {name: array.tolist() for name, array in arrays.items()}
 
 
 def same(found: GraphVectors, fresh: GraphVectors) -> None:

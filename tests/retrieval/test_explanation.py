@@ -120,7 +120,7 @@ def check(report: Report) -> None:
         assert link["text"]
         assert link["subject_name"]
         assert link["object_name"]
-    names = {"k", "n", "c", "decay", "gain", "class_gain", "topic_penalty"}
+    names = {"k", "n", "c", "decay", "gain", "class_gain", "topic_penalty", "near"}
     assert settings.keys() - {"classes"} == names
 
 

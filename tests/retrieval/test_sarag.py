@@ -61,7 +61,7 @@ VECTORS: dict[str, Mapping[str, float]] = {
 }
 SETTINGS: dict[str, Any] = {
     "k": 1, "n": 2, "c": 0.0, "decay": 0.5, "gain": 0.5, "class_gain": 1.0,
-    "topic_penalty": 1.5,
+    "topic_penalty": 1.5, "near": 0.5,
 }  # fmt: skip
 
 

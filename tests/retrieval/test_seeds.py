@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import pytest
 
 from sarag_rdf.base.types import Extraction, Mention
-from sarag_rdf.retrieval.seeds import named_entities
+from sarag_rdf.retrieval.seeds import named_spans
 from sarag_rdf.retrieval.view import Names
 from tests.retrieval.graphs import MINTER, indexed
 
 
 def entity(name: str) -> str:
     return MINTER.entity(name)
+
+
+def named_entities(
+    names: Names, question: str, topics: Container[str] = frozenset()
+) -> dict[str, float]:
+    spans = named_spans(names, question, topics)
+    return {entity: share for _, several in reversed(spans) for entity, share in several.items()}
 
 
 def graph(*documents: tuple[Mention, ...]) -> Names:

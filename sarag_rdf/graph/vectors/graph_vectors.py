@@ -31,8 +31,12 @@ READ_BY_DEFAULT: tuple[Kind, ...] = ("document", "relationship")
 """Kinds of texts whose vectors the default retriever reads."""
 NODES: tuple[Kind, ...] = ("document", "entity", "relationship")
 """Kinds that have rows in the network."""
-ARRAYS = ("names", "words", "labels", "timed", *(f"{kind}-nodes" for kind in NODES), "network")
-"""Names of the cached arrays."""
+ARRAYS = (
+    *("names", "words", "labels", "timed"),
+    *(f"{kind}-nodes" for kind in NODES),
+    *("name-index", "network"),
+)
+"""Names of the cached arrays, last those of names and edges, which depend on more than texts."""
 _NODES, _IRIS = "nodes", "documents"
 UpdateArrays = Callable[[Arrays, Delta], Arrays | None]
 """Arrays after a change: the same object if unaffected, None if they have to be rebuilt."""
@@ -56,7 +60,7 @@ def carry_over(store: VectorStore, model: str, delta: Delta) -> None:
     for kind in KINDS:
         store.rekey(kind, before, after)
     before, after = (arrays_key(revision, model) for revision in (delta.before, delta.after))
-    for name in ARRAYS[:-1] if delta.links or delta.derived else ARRAYS:
+    for name in ARRAYS[:-2] if delta.links or delta.derived else ARRAYS:
         store.rekey(name, before, after)
 
 

@@ -229,6 +229,31 @@ class Bm25Index:
             scores[rows] += idf * counts / (counts + K1 * (1 - B + B * relative))
         return scores
 
+    def frequency(self, word: str) -> int:
+        """The number of texts that contain a word, case folded."""
+        number, starts = find(self._words, word), self._arrays["starts"]
+        return int(starts[number + 1] - starts[number]) if number >= 0 else 0
+
+    def sharing(self, text: str, count: int, most: int) -> Rows:
+        """At most `count` texts that share most words with a text, most first, by their idf.
+
+        At most `most` postings are read, those of rare words first; scores are divided by the
+        square roots of lengths.
+        """
+        starts = self._arrays["starts"]
+        numbers = np.array([find(self._words, word) for word in {*_words(text)}], dtype=np.int64)
+        numbers = numbers[numbers >= 0]
+        sizes = (starts[numbers + 1] - starts[numbers]).astype(np.int64)
+        order = np.lexsort((numbers, sizes))
+        order = order[np.cumsum(sizes[order]) <= most]
+        if not len(order):
+            return np.zeros(0, dtype=np.int64)
+        parts = [self._arrays["rows"][starts[n] : starts[n + 1]] for n in numbers[order].tolist()]
+        weights = np.repeat(np.log1p(len(self) / sizes[order]), sizes[order])
+        rows, places = np.unique(np.concatenate(parts), return_inverse=True)
+        scores = np.bincount(places, weights) / np.sqrt(self._arrays["lengths"][rows])
+        return rows[np.lexsort((rows, -scores))[:count]].astype(np.int64)
+
     @cached_property
     def _mean(self) -> float:
         """The mean number of words per text."""

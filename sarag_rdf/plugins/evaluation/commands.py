@@ -122,8 +122,13 @@ selection_options = together(
         help="Random seed of the bootstrap intervals; if given, the questions are also shuffled "
         "before --limit. Default: 0, without shuffling.",
     ),
+    click.option(
+        "--perturb", type=click.Choice(["typo", "lower", "last", "plain"]),
+        help="Ask the questions as people type them: with one typing error in each name, without "
+        "capitals, with last names only, or without diacritics.",
+    ),
 )  # fmt: skip
-"""Selection of questions."""
+"""Selection of questions, and what is done to them."""
 result_options = together(
     flags.json_option, file_option("--output", "Write the JSON of all results to this file, too.")
 )
@@ -209,6 +214,7 @@ class Inputs:
             "limit": options["limit"],
             "shuffled": options["seed"] is not None,
             "seed": options["seed"] or 0,
+            "perturbed": options.get("perturb"),
             "extractor": sorted(self.kg.extractors()),
             "embedder": self.kg.meta().embedding_model,
             "version": sarag_rdf.__version__,
@@ -250,6 +256,11 @@ def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> It
                     f"the graph contains no passage of {options['corpus']}: name a graph of this "
                     "corpus, or omit --kg"
                 )
+        if kind := options.get("perturb"):
+            from sarag_rdf.plugins.evaluation.perturbation import perturbed
+
+            with kg.session.read() as snapshot:
+                questions = perturbed(questions, kind, snapshot.view, options["seed"] or 0)
         yield Inputs(kg, corpus, file, questions, problems)
 
 

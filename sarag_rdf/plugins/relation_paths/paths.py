@@ -57,7 +57,7 @@ from sarag_rdf.retrieval.retriever import (
     best_documents,
     document_cosines,
 )
-from sarag_rdf.retrieval.seeds import MARKED, Topics, named_spans, nearest_entities
+from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans, nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 MOST_HOPS: Final = 3
@@ -180,7 +180,7 @@ class PathSearch:
         if marked and known:
             [entities] = known.values()
             begin, end = marked.start(), marked.start() + len(marked[1])
-        elif spans := named_spans(view.names, text, Topics(view)):
+        elif spans := named_spans(view.names, text, ProperNames(view)):
             (begin, end), entities = max(spans, key=lambda span: span[0][1] - span[0][0])
         elif marked:
             return []

@@ -1,0 +1,231 @@
+"""Names of the graph that a question has with typing errors, or in part.
+
+Of the names that have many trigrams in common with words of the question, the similarity of their
+letters decides: twice the letters in common blocks, divided by all letters (Ratcliff and Metzener,
+Pattern Matching: The Gestalt Approach, Dr. Dobb's Journal 13(7), 1988).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher, get_close_matches
+from typing import Final
+
+import numpy as np
+
+from sarag_rdf.base.arrays import find
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import Seed
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
+from sarag_rdf.retrieval.seeds import LONGEST, NO_NAMES, NamedSpan, ProperNames, Span, named_spans
+from sarag_rdf.retrieval.view import OWNERS, GraphView
+
+LEAST_SIMILAR: Final = 0.8
+"""The least similarity of words and a name."""
+LETTERS: Final = range(4, 81)
+"""The numbers of letters of words that may be near to a name."""
+GAP: Final = 2
+"""The most words without capitals between two of a name."""
+_WORD = re.compile(r"\S+")
+_LETTERS = re.compile(r"\w+")
+_DIGITS = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class NearName:
+    """The entities, by ascending row, one of which words of a question nearly name.
+
+    probability: that it is one of them, in (0, 1]: the similarity of the letters times the share
+    of the name that the question has. name: what to read in place of the words; empty for a part
+    of a name, and for several names. saved: the letters less four for each error.
+    """
+
+    span: Span
+    rows: tuple[int, ...]
+    probability: float
+    name: str
+    saved: float
+
+    def entities(self, view: GraphView, question: Vector) -> dict[str, float]:
+        """Entity -> probability, of several those whose documents are nearest to the question.
+
+        That of each is proportional to exp(z), z the standardised cosine of its nearest document.
+        """
+        rows, index = np.array(self.rows), view.vectors.index("document")
+        z = np.zeros(len(rows))
+        if len(rows) > 1:
+            mean, deviation = index.moments(question)
+            edges = view.network.incoming(DESCRIBES, rows)
+            cosines = index.cosines(question, edges.source) - mean
+            np.maximum.at(z, np.searchsorted(rows, edges.target), cosines / (deviation or 1.0))
+        best = np.argsort(-z, kind="stable")[:OWNERS]
+        weights = np.exp(z[best]) * self.probability / np.exp(z[best]).sum()
+        names = [view.iris.entities[row] for row in rows[best].tolist()]
+        return dict(zip(names, weights.tolist(), strict=True))
+
+
+class NearNames:
+    """Finds the names of a graph that a question nearly has."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+
+    def find(self, question: str, named: Sequence[NamedSpan], least: float) -> list[NearName]:
+        """What words of a question nearly name, in spans that do not overlap.
+
+        Near names have at least the probability `least`.
+        `named` are the names that it has exactly. A near name takes the place of shorter ones, and
+        of a person's name of one word, which may be the last name of others.
+        """
+        surnames = {s for s, entities in named if self._is_surname(question[slice(*s)], entities)}
+        known = {span for span, _ in named} - surnames
+        runs = self._runs(question)
+        found = [near for run in runs for near in self._in_run(question, run, known, surnames)]
+        chosen: list[NearName] = []
+        found = [near for near in found if near.probability >= least]
+        for near in sorted(found, key=lambda near: (-near.saved, near.span)):
+            rivals = [normalize_name(question[slice(*s)]) for s in known if overlap(s, near.span)]
+            is_free = not any(overlap(other.span, near.span) for other in chosen)
+            if is_free and near.saved > sum(map(len, rivals)):
+                chosen.append(near)
+        return chosen
+
+    def _is_surname(self, name: str, entities: Iterable[str]) -> bool:
+        """Whether a name has one word, and is that of persons that no document is about."""
+        if " " in normalize_name(name):
+            return False
+        rows = np.array([find(self._view.iris.entities, entity) for entity in sorted(entities)])
+        types = {type_ for _, type_ in entity_labels(self._view.reader, entities).values()}
+        return types == {"person"} and not len(self._view.network.incoming(ABOUT, rows))
+
+    def _runs(self, question: str) -> Iterator[list[tuple[Span, bool]]]:
+        """Words at which names may begin and end, those near to each other together.
+
+        Names have one of those that are true: words with a capital or a digit, and words that no
+        document contains. The others are beside a word of the latter kind.
+        """
+        words = [(match.span(), match[0]) for match in _WORD.finditer(question)]
+        frequency = self._view.words.frequency
+        unknown = [not all(map(frequency, _LETTERS.findall(word.casefold()))) for _, word in words]
+        run: list[tuple[Span, bool]] = []
+        begin = last = 0
+        for at, (span, word) in enumerate(words):
+            is_marked = any(c.isupper() or c.isdigit() for c in word)
+            is_name = unknown[at] or (is_marked and normalize_name(word) not in NO_NAMES)
+            if is_name or any(unknown[max(0, at - 1) : at + 2]):
+                if run and (at - last > GAP + 1 or at - begin >= LONGEST):
+                    yield run
+                    run = []
+                begin, last = begin if run else at, at
+                run.append((span, is_name))
+        if run:
+            yield run
+
+    def _in_run(
+        self,
+        question: str,
+        run: Sequence[tuple[Span, bool]],
+        known: Container[Span],
+        surnames: Container[Span],
+    ) -> Iterator[NearName]:
+        """The nearest names of the words from one to another of a run."""
+        parts: defaultdict[str, list[tuple[float, int, str]]] = defaultdict(list)
+        words = question[run[0][0][0] : run[-1][0][1]]
+        for row, name in self._view.name_index.candidates(words):
+            for text, share in _parts(normalize_name(name)):
+                parts[text].append((share, row, name))
+        for first in range(len(run)):
+            for last in range(first, len(run)):
+                span = run[first][0][0], run[last][0][1]
+                text = normalize_name(question[slice(*span)])
+                is_name = any(is_name for _, is_name in run[first : last + 1])
+                if not is_name or span in known or len(text) not in LETTERS:
+                    continue
+                few = [part for part in parts if _DIGITS.findall(part) == _DIGITS.findall(text)]
+                close = get_close_matches(text, few, len(few) or 1, LEAST_SIMILAR)
+                ratios = [SequenceMatcher(None, part, text).ratio() for part in close]
+                best = [part for part, r in zip(close, ratios, strict=True) if r == ratios[0]]
+                every = sorted((each for part in best for each in parts[part]), reverse=True)
+                whole = [each for each in every if each[0] == 1.0]
+                is_plain = question[slice(*span)].islower()
+                several = every if span in surnames else whole or every[: 0 if is_plain else None]
+                if several:
+                    share, _, name = several[0]
+                    is_one = share == 1.0 and len({normalize_name(n) for _, _, n in several}) == 1
+                    yield NearName(
+                        span,
+                        tuple(sorted({row for _, row, _ in several})),
+                        ratios[0] * share,
+                        name if is_one else "",
+                        len(text) * (4 * ratios[0] - 3) + (share - 1.0) / 2,
+                    )
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionNames:
+    """The names of a question, `exact` or `near`."""
+
+    question: str
+    exact: Sequence[NamedSpan]
+    near: Sequence[NearName]
+
+    @property
+    def text(self) -> str:
+        """The question with its near names as the graph writes them."""
+        text = self.question
+        for near in sorted(self.near, key=lambda near: near.span, reverse=True):
+            begin, end = near.span
+            text = text[:begin] + (near.name or text[begin:end]) + text[end:]
+        return text
+
+    def entities(self, view: GraphView, question: Vector) -> dict[str, float]:
+        """Entities with their activation in (0, 1], for the vector of the question."""
+        named: dict[str, float] = {}
+        for near in self.near:
+            named = near.entities(view, question) | named
+        for _, entities in self.exact:
+            named = entities | named
+        return named
+
+    def described(self, view: GraphView, seeds: Iterable[Seed]) -> list[Seed]:
+        """The seeds; the reason of those of near names is the words that name them."""
+        reasons: dict[str, str] = {}
+        for near in self.near:
+            words = self.question[slice(*near.span)].strip("\"'?!.,;: ")
+            if normalize_name(words) != normalize_name(near.name):
+                rows = map(view.iris.entities.__getitem__, near.rows)
+                reasons |= dict.fromkeys(rows, f'named in the question as "{words}"')
+        return [
+            replace(seed, reason=reasons[seed.node]) if seed.node in reasons else seed
+            for seed in seeds
+        ]
+
+
+def names_in(view: GraphView, question: str, least: float) -> QuestionNames:
+    """The names of a question, near ones of at least a probability."""
+    exact = named_spans(view.names, question, ProperNames(view))
+    near = NearNames(view).find(question, exact, least) if least < 1.0 else []
+    spans = [each.span for each in near]
+    kept = [each for each in exact if not any(overlap(each[0], span) for span in spans)]
+    return QuestionNames(question, kept, near)
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two spans have a character in common."""
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _parts(name: str) -> Iterator[tuple[str, float]]:
+    """A name, its last words, and its first ones if longer; each with its share of the letters."""
+    words = name.split()
+    yield name, 1.0
+    for at in range(1, len(words)):
+        first, last = " ".join(words[:at]), " ".join(words[at:])
+        yield last, len(last) / len(name)
+        if 2 * len(first) >= len(name):
+            yield first, len(first) / len(name)
