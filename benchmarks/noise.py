@@ -37,7 +37,6 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance
-from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.vectors import make_embedder
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.evaluation.datasets import (
@@ -47,7 +46,7 @@ from sarag_rdf.plugins.evaluation.datasets import (
     read_questions,
 )
 from sarag_rdf.plugins.evaluation.measures import mean
-from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, Evaluation
+from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, Evaluation, ranking_options
 
 SHARES = (0.1, 0.2, 0.4)
 METHODS = ("sarag", "sarag-paper", "ppr", "dense")

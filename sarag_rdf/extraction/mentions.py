@@ -54,7 +54,7 @@ TYPES: dict[str, EntityType] = {
     "MISC": "misc",
     "LAW": "misc",
     "LANGUAGE": "adjective",
-    "NOBLE": "person",
+    "TITLED": "person",
 }
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
@@ -74,20 +74,10 @@ _TRANSLATED = re.compile(
     r"([A-Z\u00c0-\u00de][^\"\u201c\u201d;:,()]{1,80}?)\s*[\"\u201d;,)]"
 )
 """A name in another language: "(German: X)"."""
-_NOBLE_TITLE = (
-    r"(?:(?:Grand|Hereditary|Crown|Prince)[ -])?(?:Archduke|Archduchess|Duke|Duchess|Earl|Count"
-    r"|Countess|Prince|Princess|King|Queen|Margrave|Margravine|Marquess|Marchioness|Viscount"
-    r"|Viscountess|Baron|Baroness|Baronet|Landgrave|Elector|Lord|Abbess|Burgrave)"
-)
-_NOBILITY = re.compile(
-    rf",\s+(?:the\s+)?(?:(\d{{1,3}}(?:st|nd|rd|th))\s+{_NOBLE_TITLE}(?:\s+of)?|{_NOBLE_TITLE}\s+of)"
-    r"\s+[A-Z][\w'\u2019]+(?:[ -][A-Z][\w'\u2019]+)*(\s+and\s+[A-Z][\w'\u2019-]+\b(?! [A-Z]))?"
-)
-"""A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook"."""
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _ROMAN = re.compile(r"[IVX]{1,5}")
-_TITLE, _DATED, _RUN, _QUOTE, _NOBLE = "TITLE", "DATED", "RUN", "QUOTE", "NOBLE"
+_TITLE, _DATED, _RUN, _QUOTE, _TITLED = "TITLE", "DATED", "RUN", "QUOTE", "TITLED"
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
@@ -102,6 +92,14 @@ _OFFICES = _RANKS | english("mentions", "offices")
 _BEFORE_OFFICES = frozenset({"the", "a", "an", "as", "their", "his", "her"})
 _PARTS = frozenset({"Version", "Chapter", "Section", "Figure"})
 _RULERS = english("mentions", "rulers")
+_APPOINTED = {"governor", "voivode", "castellan", "mayor", "bishop", "archbishop", "regent"}
+_NOBLE = "|".join(sorted(_RULERS - _APPOINTED)).title()
+_NOBLE_TITLE = rf"(?:(?:Grand|Hereditary|Crown)[ -])?(?:{_NOBLE})"
+_NOBILITY = re.compile(
+    rf",\s+(?:the\s+)?(?:(\d{{1,3}}(?:st|nd|rd|th))\s+{_NOBLE_TITLE}(?:\s+of)?|{_NOBLE_TITLE}\s+of)"
+    r"\s+[A-Z][\w'\u2019]+(?:[ -][A-Z][\w'\u2019]+)*(\s+and\s+[A-Z][\w'\u2019-]+\b(?! [A-Z]))?"
+)
+"""A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook"."""
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
 _PLACING = english("mentions", "placing") | {"at", "of", "from"}
@@ -161,7 +159,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
             parts = map(_extended, map(_trim, _parts(ent, _surnames(doc))))
             named += [(_whole_words(_with_adjective(part)), ent.label_) for part in parts]
     named += quoted
-    named += [(span, _NOBLE) for span in _with_titles_of_nobility(doc)]
+    named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
     named += [(span, "WORK_OF_ART") for span in _translations(doc)]
     named += [(span, _DATED) for span in _dates(doc)]
     labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
@@ -197,7 +195,7 @@ def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidenc
     """The evidence for the type where the span stands."""
     if label == _QUOTE:
         return TypeEvidence("misc", PLACED)
-    if label == _NOBLE:
+    if label == _TITLED:
         return TypeEvidence("person", STATED)
     type_ = TYPES.get(ner_label, "misc")
     is_technical = has_other_text(span.doc)

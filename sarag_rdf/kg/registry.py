@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sarag_rdf.base import plugins
 from sarag_rdf.base.errors import PluginError, UsageError
-from sarag_rdf.base.options import Options, RetrieverOptions, Spec, declared_options
+from sarag_rdf.base.options import Options, Spec
 from sarag_rdf.base.ports import (
     LLM,
     CountTokens,
@@ -132,17 +132,6 @@ def make_retriever(
     Raises `UsageError` for an unknown name or option, or a bad value.
     """
     return GraphRetriever(options_of("retriever", chosen, values), view)
-
-
-def ranking_options(chosen: str) -> RetrieverOptions:
-    """Options of a retriever that ranks documents and explains nothing unless asked to."""
-    spec = Spec.parse(chosen)
-    options = strategy("retriever", spec.name)
-    if any(declared.name == "explain" for declared in declared_options(options)):
-        spec = Spec(spec.label, spec.name, {"explain": "false", **spec.options})
-    ranking = spec.read(options)
-    assert isinstance(ranking, RetrieverOptions)  # noqa: S101 - all retrievers have these
-    return ranking
 
 
 def require_activation(chosen: str | Options, what: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sarag_rdf.base.arrays import Floats, find_all
+from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions
 from sarag_rdf.base.ports import Vector
@@ -31,7 +31,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.ontology.schema import weights_text
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.retrieval.activation import Chain
-from sarag_rdf.retrieval.network import DESCRIBES, SAME_AS
+from sarag_rdf.retrieval.network import SAME_AS
 from sarag_rdf.retrieval.view import GraphView
 
 MAX_WORDS = 1000
@@ -234,17 +234,3 @@ def document_cosines(view: GraphView, question: Vector) -> Floats:
     """Cosines of all documents with the question, by row."""
     index = view.vectors.index("document")
     return index.cosines(question, np.arange(len(index))).astype(np.float64)
-
-
-def most_active(view: GraphView, activation: Mapping[str, float]) -> dict[int, str]:
-    """Document, by row -> the most active of these entities that it describes, ties by IRI."""
-    names = sorted(activation)
-    rows = find_all(view.iris.entities, names).tolist()
-    entities = {row: name for row, name in zip(rows, names, strict=True) if row >= 0}
-    described = view.network.incoming(DESCRIBES, np.array([*entities], dtype=np.int64))
-    best: dict[int, str] = {}
-    for document, row in described.pairs().tolist():
-        entity = entities[row]
-        if document not in best or activation[entity] > activation[best[document]]:
-            best[document] = entity
-    return best

@@ -14,7 +14,6 @@ from sarag_rdf.base.options import Spec
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
 from sarag_rdf.plugins.evaluation import retrieval
 from sarag_rdf.plugins.evaluation.measures import count_words, words_to_answer
@@ -267,8 +266,8 @@ def test_options_of_a_method() -> None:
     spec = Spec.parse(" sarag:n=1:decay=0.5 ")
     assert (spec.label, spec.name) == ("sarag:n=1:decay=0.5", "sarag")
     assert spec.read(SaragRetriever) == SaragRetriever(n=1, decay=0.5)
-    assert ranking_options(spec.label) == SaragRetriever(n=1, decay=0.5, explain=False)
-    assert ranking_options("sarag:explain=true") == SaragRetriever()
+    assert retrieval.ranking_options(spec.label) == SaragRetriever(n=1, decay=0.5, explain=False)
+    assert retrieval.ranking_options("sarag:explain=true") == SaragRetriever()
 
 
 def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> None:

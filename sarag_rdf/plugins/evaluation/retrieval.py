@@ -12,13 +12,13 @@ from typing import Any, cast
 import click
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.options import RetrieverOptions
+from sarag_rdf.base.options import RetrieverOptions, Spec, declared_options
 from sarag_rdf.base.ports import Progress, Retriever, embed_queries
 from sarag_rdf.base.types import Document
 from sarag_rdf.cli.flags import Decorator, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import ranking_options
+from sarag_rdf.kg.registry import strategy
 from sarag_rdf.plugins.evaluation import commands, measures, reporting
 from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
 from sarag_rdf.retrieval.retriever import question_of
@@ -365,3 +365,14 @@ def _draw(outcomes: Outcomes, last: int, path: Path) -> None:
             for k in range(1, last + 1)
         ]
     reporting.write_plot(path, "Recall of supporting passages", curves, "rank")
+
+
+def ranking_options(chosen: str) -> RetrieverOptions:
+    """Options of a retriever that ranks documents and explains nothing unless asked to."""
+    spec = Spec.parse(chosen)
+    options = strategy("retriever", spec.name)
+    if any(declared.name == "explain" for declared in declared_options(options)):
+        spec = Spec(spec.label, spec.name, {"explain": "false", **spec.options})
+    ranking = spec.read(options)
+    assert isinstance(ranking, RetrieverOptions)  # noqa: S101 - all retrievers have these
+    return ranking

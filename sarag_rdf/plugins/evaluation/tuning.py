@@ -21,7 +21,6 @@ from sarag_rdf.base.options import RetrieverOptions, Spec
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit
-from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.plugins.evaluation import commands, retrieval
 from sarag_rdf.plugins.evaluation.reporting import (
     block,
@@ -72,7 +71,7 @@ def settings_of(
     settings: list[Setting] = []
     for values in chosen:
         label = ":".join([spec.name, *map("=".join, {**spec.options, **values}.items())])
-        settings.append((values, labels.setdefault(ranking_options(label), label)))
+        settings.append((values, labels.setdefault(retrieval.ranking_options(label), label)))
     return settings, {label: options for options, label in labels.items()}
 
 
@@ -270,7 +269,7 @@ def command(**options: Any) -> None:
     variations = [read_variation(text) for text in options["variations"]]
     retriever: str = options["retriever"]
     settings, methods = settings_of(retriever, variations, is_grid=options["grid"])
-    given = ranking_options(retriever)
+    given = retrieval.ranking_options(retriever)
     start = next((label for label, own in methods.items() if own == given), retriever)
     methods = {start: given, **methods}
     if options["plot"]:

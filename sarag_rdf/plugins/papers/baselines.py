@@ -21,11 +21,12 @@ Rank Learning Methods, SIGIR 2009, section 2::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from sarag_rdf.base.arrays import Floats, rows_of
+from sarag_rdf.base.arrays import Floats, find_all, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.retrieval.network import DESCRIBES
@@ -132,3 +133,17 @@ class Khop(RetrieverStrategy):
         best = best_documents(view, scores, self.limit, similarities=cosines)
         explanation = Explanation(seeds, hops={entities[row]: hop for row, hop in hops.items()})
         return self.result(view, query, best, explanation)
+
+
+def most_active(view: GraphView, activation: Mapping[str, float]) -> dict[int, str]:
+    """Document, by row -> the most active of these entities that it describes, ties by IRI."""
+    names = sorted(activation)
+    rows = find_all(view.iris.entities, names).tolist()
+    entities = {row: name for row, name in zip(rows, names, strict=True) if row >= 0}
+    described = view.network.incoming(DESCRIBES, np.array([*entities], dtype=np.int64))
+    best: dict[int, str] = {}
+    for document, row in described.pairs().tolist():
+        entity = entities[row]
+        if document not in best or activation[entity] > activation[best[document]]:
+            best[document] = entity
+    return best

@@ -57,7 +57,7 @@ from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.baselines import in_turn
+from sarag_rdf.plugins.papers.baselines import in_turn, most_active
 from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line, text_reply
 from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
@@ -274,7 +274,7 @@ class DotRagSearch(_PathOptions, RetrieverStrategy):
         ]
         cosines = retriever.document_cosines(view, question)
         reached = {iri: amount for iri, amount in activation.items() if chains[iri]}
-        owners = retriever.most_active(view, reached)
+        owners = most_active(view, reached)
         order = sorted(owners, key=lambda row: (-reached[owners[row]], -cosines[row], row))
         places = np.full(len(cosines), np.inf)
         places[order] = np.arange(1, len(order) + 1)

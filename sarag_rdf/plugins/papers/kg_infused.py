@@ -53,7 +53,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
 from sarag_rdf.plugins.papers import PROMPTS
-from sarag_rdf.plugins.papers.baselines import in_turn, ranks
+from sarag_rdf.plugins.papers.baselines import in_turn, most_active, ranks
 from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.network import RELATED_TO
@@ -90,7 +90,7 @@ def activated_documents(
     measures: Mapping[str, Floats],
 ) -> list[RankedDocument]:
     """Documents by falling score, with their most active entities and `measures` by row."""
-    best = retriever.most_active(view, activation)
+    best = most_active(view, activation)
     return [
         retriever.scored(
             view.iris.documents[row],

@@ -17,13 +17,13 @@ from sarag_rdf.base.arrays import Rows, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
+from sarag_rdf.plugins.papers.baselines import most_active
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network import RELATED_TO, SAME_AS, Edges
 from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
     activated,
-    most_active,
     scored,
 )
 from sarag_rdf.retrieval.seeds import nearest_seeds
