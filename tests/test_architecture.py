@@ -108,7 +108,7 @@ BUDGETS: dict[str, int] = {
     "documents": 1293,
     "extraction": 5497,
     "graph": 7201,
-    "kg": 5718,
+    "kg": 5719,
     "models": 1829,
     "retrieval": 2743,
     "server": 6385,

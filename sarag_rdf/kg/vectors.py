@@ -326,7 +326,8 @@ class Vectors:
                 carry_over(store, meta.embedding_model, delta)
                 vectors = GraphVectors(reader, model, store, meta.revision, delta)
                 if delta.links and vectors.is_cached():
-                    _ = make_view(reader, vectors, "memory").network
+                    view = make_view(reader, vectors, "memory")
+                    _ = view.network, view.name_index
             except VectorStoreError as error:
                 log.warning("vectors not updated; the next search updates them: %s", error)
 
