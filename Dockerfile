@@ -13,6 +13,9 @@ COPY pyproject.toml README.md LICENSE ./
 COPY sarag_rdf ./sarag_rdf
 COPY queries ./queries
 COPY ontology ./ontology
+COPY examples/corpus ./examples/corpus
+COPY examples/queries ./examples/queries
+COPY examples/questions.json ./examples/questions.json
 RUN pip install --constraint requirements/constraints.txt '.[documents,mcp,metrics]'
 
 FROM python:3.12-slim
