@@ -20,7 +20,6 @@ from sarag_rdf.base.arrays import find
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Seed
-from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.seeds import LONGEST, NO_NAMES, NamedSpan, ProperNames, Span, named_spans
 from sarag_rdf.retrieval.view import OWNERS, GraphView
@@ -100,7 +99,7 @@ class NearNames:
         if " " in normalize_name(name):
             return False
         rows = np.array([find(self._view.iris.entities, entity) for entity in sorted(entities)])
-        types = {type_ for _, type_ in entity_labels(self._view.reader, entities).values()}
+        types = {type_ for _, type_ in self._view.labels(entities).values()}
         return types == {"person"} and not len(self._view.network.incoming(ABOUT, rows))
 
     def _runs(self, question: str) -> Iterator[list[tuple[Span, bool]]]:

@@ -14,7 +14,6 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Seed
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.view import GraphView, Names
@@ -103,7 +102,7 @@ class ProperNames:
 
     def __contains__(self, entity: object) -> bool:
         row = np.array([find(self._view.iris.entities, str(entity))])
-        label, _ = entity_labels(self._view.reader, [str(entity)]).get(str(entity), ("", ""))
+        label, _ = self._view.labels([str(entity)]).get(str(entity), ("", ""))
         if row[0] < 0 or not label:
             return False
         words = label.split()

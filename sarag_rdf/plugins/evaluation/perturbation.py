@@ -16,7 +16,6 @@ from random import Random
 from typing import Final
 
 from sarag_rdf.base.types import VALUE_TYPES
-from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.retrieval.seeds import ProperNames, named_spans
@@ -70,7 +69,7 @@ def _perturbed(question: Question, kind: str, view: GraphView, seed: int) -> Que
 def _names(view: GraphView, text: str) -> Iterator[tuple[int, int, bool]]:
     """The names in a question, as offsets, and whether they are those of persons."""
     spans = named_spans(view.names, text, ProperNames(view))
-    types = entity_labels(view.reader, {entity for _, entities in spans for entity in entities})
+    types = view.labels(entity for _, entities in spans for entity in entities)
     for (begin, end), entities in spans:
         kinds = {types[entity][1] for entity in entities if entity in types}
         if not kinds <= VALUE_TYPES:
