@@ -56,6 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "plugins.demo": {"base", "kg", "sarag_rdf", "server", "cli"},
     "plugins.duplicates": {"base", "building", "graph"},
+    "plugins.merge_by_name": {"base", "building"},
     "plugins.homonyms": {"base", "building", "graph", "kg", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
@@ -103,7 +104,7 @@ BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 846,
     "base": 4272,
-    "building": 4755,
+    "building": 4684,
     "cli": 3186,
     "documents": 1293,
     "extraction": 5497,
@@ -135,6 +136,7 @@ BUDGETS: dict[str, int] = {
     "plugins.void": 373,
     "plugins.wikibase": 2455,
     "plugins.things": 117,
+    "plugins.merge_by_name": 82,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS, iri, text_of
+from sarag_rdf.base.vocab import RDF, SARAG, SKOS, iri, text_of
 from sarag_rdf.building.decision_records import Decisions
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.building.link_records import EXACT, Match
@@ -23,8 +22,6 @@ from sarag_rdf.graph.vectors.search_indexes import VectorIndex
 
 NEAR = 0.9
 """Minimum cosine of the names of two entities, by default."""
-_MAX_GROUP = 50
-"""Groups with more entities than this are skipped: their names are too common."""
 
 
 @dataclass(slots=True)
@@ -167,71 +164,3 @@ def propose(
             merged.add(duplicate)
             accepted.append(match)
     return accepted
-
-
-def _propose_same_words(context: MergeContext) -> Iterator[Match]:
-    """Names with the same words in any order, ignoring a plural s."""
-    features = context.features
-    groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for entity, name in sorted(features.names.items()):
-        groups[tuple(sorted(map(_strip_plural, name.split())))].append(entity)
-    for entities in groups.values():
-        if len(entities) > _MAX_GROUP:
-            continue
-        for one, other in combinations(entities, 2):
-            if features.names[one] != features.names[other]:
-                target, duplicate = features.merge_order(one, other)
-                yield proposal(target, duplicate, SEMAPV.LexicalMatching, 0.9)
-
-
-def _strip_plural(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-def _propose_initials(context: MergeContext) -> Iterator[Match]:
-    """Persons given by initials and surname, if only one person matches and has a neighbour with
-    them in common.
-    """
-    features = context.features
-    by_surname: defaultdict[str, list[str]] = defaultdict(list)
-    for entity in sorted(features.persons & features.names.keys()):
-        words = features.names[entity].split()
-        if len(words) > 1:
-            by_surname[words[-1]].append(entity)
-    for entities in by_surname.values():
-        for short in entities:
-            first, *middle, _ = features.names[short].split()
-            fits = [
-                e for e in entities if e != short and _matches_initials(first, features.names[e])
-            ]
-            if len(first) > 3 or middle or len(fits) != 1:
-                continue
-            if features.share_neighbour(short, fits[0]):
-                yield proposal(fits[0], short, SEMAPV.LexicalMatching, 0.8)
-
-
-def _matches_initials(initials: str, name: str) -> bool:
-    first_names = name.split()[:-1]
-    return len(first_names[0]) > 1 and "".join(word[0] for word in first_names).startswith(initials)
-
-
-def _propose_near(context: MergeContext) -> Iterator[Match]:
-    """Entities that share a neighbour and whose names have similar embeddings."""
-    features = context.features
-    for entity in sorted(features.names):
-        if not features.neighbours[entity]:
-            continue
-        for other, cosine in context.nearest(entity, context.minimum_cosine):
-            if (
-                other > entity
-                and other in features.names
-                and features.share_neighbour(entity, other)
-            ):
-                target, duplicate = features.merge_order(entity, other)
-                justification = SEMAPV.SemanticSimilarityThresholdMatching
-                yield proposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
-
-
-SAME_WORDS = MergeRule(_propose_same_words)
-INITIALS = MergeRule(_propose_initials)
-NEAR_NAMES = MergeRule(_propose_near)

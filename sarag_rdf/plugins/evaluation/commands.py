@@ -48,6 +48,13 @@ _MODULES: Final = {
     "fit-paths": "relation_paths:fit_command",
 }
 """Command -> module and attribute, imported when the command is called."""
+PERTURBATIONS: Final = {
+    "typo": "with one typing error in each name",
+    "lower": "without capitals",
+    "last": "with last names only",
+    "plain": "without diacritics",
+}
+"""What can be done to questions (`evaluation.perturbation`) -> how they are asked then."""
 _PROBLEMS = 3
 """Problems of indexing that are printed."""
 
@@ -123,9 +130,9 @@ selection_options = together(
         "before --limit. Default: 0, without shuffling.",
     ),
     click.option(
-        "--perturb", type=click.Choice(["typo", "lower", "last", "plain"]),
-        help="Ask the questions as people type them: with one typing error in each name, without "
-        "capitals, with last names only, or without diacritics.",
+        "--perturb", type=click.Choice([*PERTURBATIONS]),
+        help="Ask the questions as people type them: "
+        f"{', '.join([*PERTURBATIONS.values()][:-1])}, or {[*PERTURBATIONS.values()][-1]}.",
     ),
 )  # fmt: skip
 """Selection of questions, and what is done to them."""

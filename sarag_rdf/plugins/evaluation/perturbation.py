@@ -21,13 +21,6 @@ from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.retrieval.seeds import ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
-PERTURBATIONS: Final = {
-    "typo": "one typing error in each name",
-    "lower": "all letters small",
-    "last": "of persons the last name only",
-    "plain": "letters without diacritics",
-}
-"""What can be done to a question."""
 _LEAST: Final = 3
 """The fewest letters, besides the first of each word, of a name that gets a typing error."""
 _INNER_LETTER = re.compile(r"(?<=\w)[^\W\d_]")
@@ -44,7 +37,7 @@ _STROKES = str.maketrans(
 def perturbed(
     questions: Sequence[Question], kind: str, view: GraphView, seed: int = 0
 ) -> list[Question]:
-    """The questions after one of the `PERTURBATIONS`; the same ones for the same seed."""
+    """The questions after one of the `commands.PERTURBATIONS`; the same ones for the same seed."""
     return [_perturbed(question, kind, view, seed) for question in questions]
 
 
