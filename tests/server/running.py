@@ -125,16 +125,18 @@ class Running:
         ]
 
     def raw(self, data: bytes) -> bytes:
-        """Send bytes as they are, and read until the server hangs up or falls silent."""
+        """Send bytes as they are, and read until the server hangs up or falls silent.
+
+        It may hang up before it has read all of them.
+        """
+        parts = []
         with socket.create_connection((self.host, self.port), timeout=10) as wire:
-            wire.sendall(data)
-            parts = []
-            try:
+            with suppress(ConnectionResetError, BrokenPipeError):
+                wire.sendall(data)
+            with suppress(TimeoutError, ConnectionResetError):
                 while part := wire.recv(1 << 16):
                     parts.append(part)
-            except (TimeoutError, ConnectionResetError):
-                pass
-            return b"".join(parts)
+        return b"".join(parts)
 
     def children(self) -> set[int]:
         """Processes that the server has started, and those that they have started."""
