@@ -20,6 +20,7 @@ from sarag_rdf.answering.single import reasoned_reply
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation, Context
+from sarag_rdf.plugins.papers import PROMPTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class Cot(ReasonerStrategy):
     """
 
     name = "cot"
+    prompts = PROMPTS
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"closing": "unanswered"}}
     steps: int = option(3, "Maximum number of searches, each with a call.", ge=1, le=MAX_HOPS)
     closing: str = option(
