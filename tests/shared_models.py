@@ -9,47 +9,47 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
 import pytest
 
-from sarag_rdf.base.ports import Matrix
+from sarag_rdf.base.ports import Matrix, Vector
 from sarag_rdf.extraction import spacy_extractor as pipeline
+from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
 
-class SharedModel:
-    """A sentence-transformers model that computes the embedding of a text once in a test run.
+class SharedEncoder:
+    """An encoder that embeds a text once in a test run, and is loaded only if one is new.
 
     Embeddings are files in a folder that the processes of the run share.
     """
 
-    def __init__(self, load: Callable[[], Any], folder: Path) -> None:
+    def __init__(self, load: Callable[[], BertEncoder], folder: Path) -> None:
         self._load, self._folder = load, folder
-        self._vectors: dict[tuple[str, str], Matrix] = {}
+        self._vectors: dict[tuple[str, str], Vector] = {}
         self._read = set[str]()
         self._turn = threading.Lock()
 
     @cached_property
-    def _model(self) -> Any:
+    def _encoder(self) -> BertEncoder:
         return self._load()
 
-    def get_embedding_dimension(self) -> int:
-        return int(self._model.get_embedding_dimension())
-
-    def encode(self, texts: Sequence[str], **options: Any) -> Matrix:
-        keys = [(options.get("prompt", ""), text) for text in texts]
+    def embed(self, texts: Sequence[str], prompt: str = "") -> Matrix:
+        keys = [(prompt, text) for text in texts]
         with self._turn:
             if any(key not in self._vectors for key in keys):
                 self._read_files()
             new = [key for key in dict.fromkeys(keys) if key not in self._vectors]
-            if new:
-                vectors = self._model.encode([text for _, text in new], **options)
+            if new or not keys:
+                vectors = self._encoder.embed([text for _, text in new], prompt)
+                if not keys:
+                    return vectors
                 self._vectors.update(zip(new, vectors, strict=True))
                 self._write_file(new, vectors)
             return np.stack([self._vectors[key] for key in keys])
@@ -76,24 +76,27 @@ def shared_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     run = tmp_path_factory.getbasetemp()
     folder = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "embeddings"
     folder.mkdir(exist_ok=True)
-    load_pipeline, load_model = pipeline.load_pipeline, SentenceTransformerEmbedder._load
+    load_pipeline = pipeline.load_pipeline
+    load_encoder: Callable[..., BertEncoder | None] = vars(SentenceTransformerEmbedder)[
+        "_encoder"
+    ].func
 
     @cache
     def pipeline_of(model: str | None, _defaults: tuple[str, ...]) -> Language:
         return load_pipeline(model)
 
-    @cache
-    def default_model() -> SharedModel:
-        return SharedModel(lambda: load_model(SentenceTransformerEmbedder()), folder)
+    shared = SharedEncoder(lambda: BertEncoder(SentenceTransformerEmbedder().folder), folder)
 
-    def model_of(embedder: SentenceTransformerEmbedder) -> Any:
-        return default_model() if embedder.model == DEFAULT_MODEL else load_model(embedder)
+    def encoder_of(embedder: SentenceTransformerEmbedder) -> SharedEncoder | BertEncoder | None:
+        return shared if embedder.model == DEFAULT_MODEL else load_encoder(embedder)
 
+    encoder = cached_property(encoder_of)
+    encoder.__set_name__(SentenceTransformerEmbedder, "_encoder")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             pipeline, "load_pipeline", lambda model=None: pipeline_of(model, pipeline.MODELS)
         )
-        patch.setattr(SentenceTransformerEmbedder, "_load", model_of)
+        patch.setattr(SentenceTransformerEmbedder, "_encoder", encoder)
         yield
 
 
@@ -106,7 +109,6 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import BertConfig, BertModel
 
     default = SentenceTransformerEmbedder().folder
-    assert default is not None
     folder = tmp_path_factory.mktemp("models")
     (folder / "bert").mkdir()
     config = BertConfig(

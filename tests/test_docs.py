@@ -32,7 +32,6 @@ from sarag_rdf.base.ports import Triples
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.answers import show_table
 from sarag_rdf.cli.main import cli
-from sarag_rdf.models import local_embedder
 from sarag_rdf.plugins import demo as demo_command
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests import reference
@@ -160,7 +159,6 @@ def test_marked_commands_run(
 ) -> None:
     """They end with the exit code of the mark, 0 without one, and print the output shown."""
     monkeypatch.setenv("COLUMNS", "100")  # that of the outputs shown
-    monkeypatch.setattr(local_embedder, "MOST", 0)  # all vectors are those that the pages share
     skip_without_models()
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = page.read_text("utf-8")
@@ -196,7 +194,6 @@ def run_demo(folder: Path) -> str:
         for name in [name for name in os.environ if name.startswith(("OPENAI_", "SARAG_"))]:
             patch.delenv(name)
         patch.setenv("COLUMNS", "100")
-        patch.setattr(local_embedder, "MOST", 0)
         patch.setattr(demo_command, "example_files", lambda: folder / "examples")
         patch.chdir(folder)
         demo_command.command.main([], standalone_mode=False)

@@ -29,11 +29,7 @@ from sarag_rdf.graph.vectors.graph_vectors import EmbedTexts, GraphVectors, carr
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.models.caches import CachedEmbedder, CachedLLM, EmbeddingPrefetcher
 from sarag_rdf.models.embedding_names import ModelName, effective_prompts
-from sarag_rdf.models.local_embedder import (
-    DEFAULT_MODEL,
-    QuestionEmbedder,
-    SentenceTransformerEmbedder,
-)
+from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 log = logging.getLogger(__name__)
@@ -113,10 +109,7 @@ def _is_same_model(named: str, recorded: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Embedders:
-    """One model for the texts of a graph and for questions, which a faster engine may encode.
-
-    `model` is that of questions, without its cache.
-    """
+    """The `model` of a graph without a cache, and with those of its texts and of questions."""
 
     texts: CachedEmbedder
     questions: CachedEmbedder
@@ -168,16 +161,8 @@ class Models:
                 path, keep = self._cache(EMBEDDING_CACHE), self._writable_cache
                 texts = CachedEmbedder(model, path)
                 questions = texts if keep else CachedEmbedder(model, path, keep=False)
-                if isinstance(model, SentenceTransformerEmbedder):
-                    model = QuestionEmbedder(model, questions)
-                    questions = CachedEmbedder(model, path, keep=keep)
                 self._loaded = Embedders(texts, questions, model)
             return self._loaded
-
-    def prepare_questions(self) -> None:
-        """Check the engine for questions against the model; later processes need not load it."""
-        if self._loaded and isinstance(self._loaded.model, QuestionEmbedder):
-            self._loaded.model.prepare()
 
     def _load(self, recorded: str) -> Embedder:
         if self._named is not None and not isinstance(self._named, str):
@@ -303,7 +288,6 @@ class Vectors:
         )
         vectors.follow()
         make_view(reader, vectors, self._engine).prepare()
-        self._models.prepare_questions()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
         """The same, for writes that are complete without vectors; returns an error of a model."""

@@ -33,7 +33,6 @@ from sarag_rdf.base.ports import (
     Reply,
     Seen,
     StreamingLLM,
-    Vector,
     embed_queries,
 )
 from sarag_rdf.base.redaction import redacted_data
@@ -113,12 +112,6 @@ class CachedEmbedder:
         if not keys:
             return embed([])
         return np.stack([np.frombuffer(values[key], dtype=np.float32) for key in keys])
-
-    def cached(self, text: str, prompt: str | None = None) -> Vector | None:
-        """The vector of a text with that prompt if it is cached; nothing is embedded."""
-        key = self._key(text, prompt)
-        values = self._cached_values([key])
-        return np.frombuffer(values[key], dtype=np.float32) if values else None
 
     def _cached_values(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
         latest = {} if self._latest is None else self._latest
