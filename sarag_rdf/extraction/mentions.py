@@ -560,7 +560,7 @@ def _is_nickname(span: Span) -> bool:
 
 def _matches(doc: Doc, pattern: re.Pattern[str]) -> Iterator[Span]:
     """What matches a pattern, or its group ``name``."""
-    group = "name" if "name" in pattern.groupindex else 0
+    group: str | int = "name" if "name" in pattern.groupindex else 0
     for match in pattern.finditer(doc.text):
         if span := doc.char_span(match.start(group), match.end(group)):
             yield span
