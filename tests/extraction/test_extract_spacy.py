@@ -112,6 +112,13 @@ class TestOpenings:
             ("Owen Dahl (rower)", "Owen Dahl (born 3 May 1958) is a former rower.", "Owen Dahl"),
             ("Ada Brook (author)", "Ada Jane Brook (1901-1980) was a writer.", "Ada Jane Brook"),
             ("Harbor Ltd.", "Harbor Limited was founded in York in 1931.", "Harbor Limited"),
+            ("Tom Dahl", "Thomas Dahl AM (born 1927) is a director.", "Thomas Dahl"),
+            (
+                "Thomas Lyon-Brook, Lord Tarn",
+                "Thomas George Lyon-Brook (6 February 1801 - 27 January 1834) was an heir.",
+                "Thomas George Lyon-Brook",
+            ),
+            ("Herman, Count of Tarn", "Herman of Brook was a count.", "Herman of Brook"),
             ("Erik Dahl", "Erik Dahl Moreno (born 1987) is a Chilean player.", "Erik Dahl Moreno"),
             (
                 "Mara Q",
@@ -296,6 +303,19 @@ class TestAliases:
         assert mentions(extractor, "Nadia Petrova", text)["Nadia Petrova"].aliases == (
             "Nina Peters",
         )
+
+    def test_names_after_or(self, extractor: SpacyExtractor) -> None:
+        text = "Nadia Petrova, also known as Nina Peters or Nora Pender, is a dancer from Moscow."
+        aliases = mentions(extractor, "Nadia Petrova", text)["Nadia Petrova"].aliases
+        assert aliases == ("Nina Peters", "Nora Pender")
+        text = "Johann Nicolaus Brook (or Johann Nikolaus Brook) was a composer."
+        (name,) = mentions(extractor, "", text)
+        assert name == "Johann Nicolaus Brook"
+
+    def test_other_names_that_texts_do_not_explain(self, extractor: SpacyExtractor) -> None:
+        found = mentions(extractor, "", "Owen Dahl moved to the United States after World War II.")
+        assert "U.S." in found["United States"].aliases
+        assert "Second World War" in found["World War II"].aliases
 
     def test_a_bare_surname_at_birth_is_no_alias(self, extractor: SpacyExtractor) -> None:
         text = "Emily Stone (née Brook) is a dancer from Leeds."

@@ -18,7 +18,7 @@ from pyoxigraph import Literal, Triple
 from sarag_rdf.base.iris import Minter, local_name, sha256_hex
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
-from sarag_rdf.extraction.text_values import CURRENCY, unit_names
+from sarag_rdf.extraction.text_values import CURRENCY, CURRENCY_WORDS, UNIT_IRIS
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology import schema_reader
 from sarag_rdf.graph.ontology.schema import Schema, split_words, value_datatype
@@ -197,3 +197,17 @@ def unit_texts(unit: str) -> tuple[Texts, Texts, list[Literal]]:
     names = unit_names(unit) or (local_name(unit),)
     kind = "currency" if unit.startswith(CURRENCY) else "unit of measurement"
     return {"en": names[0]}, {"en": kind}, [Literal(n, language="en") for n in names[1:]]
+
+
+def unit_names(unit: str) -> tuple[str, ...]:
+    """The English names of a unit or currency by its IRI, the label first; empty if unknown.
+
+    >>> unit_names("http://qudt.org/vocab/unit/KiloM")[0]
+    'kilometre'
+    """
+    if unit.startswith(CURRENCY):
+        code = unit.removeprefix(CURRENCY)
+        return (code, *(name for name, known in CURRENCY_WORDS.items() if known == code))
+    names = [name for name, iri in UNIT_IRIS.items() if iri == unit]
+    label = sorted(names, key=lambda name: (name.endswith("s"), -len(name)))[:1]
+    return tuple(dict.fromkeys((*label, *names)))
