@@ -196,6 +196,14 @@ class OxigraphStore:
         return cls(store, writable=False, folder=folder.parent, files=files)
 
     @property
+    def checkpoint(self) -> Path | None:
+        """The folder with the files of a snapshot, which do not change as long as this object exists.
+
+        None for a store that is writable or in memory, and where `Checkpoint` has no such folder.
+        """
+        return self._files.folder if self._files is not None and self._files.is_scratch else None
+
+    @property
     def inner(self) -> ox.Store:
         """The pyoxigraph store, as long as this object exists; `StoreError` after `close`."""
         if self._store is None:
