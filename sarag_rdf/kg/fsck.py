@@ -22,6 +22,7 @@ from sarag_rdf.base.errors import (
     StoreError,
     shown_path,
 )
+from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.base.ports import Change, Progress
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG
@@ -108,6 +109,12 @@ def check(session: Session, progress: Progress) -> FsckReport:
     ]
     findings = tuple(finding for finding in report.findings if finding not in running)
     return replace(report, findings=findings, notes=(*report.notes, *notes))
+
+
+def check_deeply(session: Session, progress: Progress) -> tuple[Finding, ...]:
+    """What the deep checks of plug-ins find, each a function of the arguments of this one."""
+    checks = [load("checks", name) for name in plugins("checks")]
+    return tuple(finding for run in checks for finding in run(session, progress))
 
 
 def repair(session: Session, progress: Progress) -> FsckReport:

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -187,7 +187,9 @@ class Writer:
     def add_written(self, name: str, path: Path) -> None:
         """Add a file that was written for this backup, unless an earlier one has the same."""
         with path.open("rb") as file:
-            written = StoredFile(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+            written = StoredFile(
+                path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
+            )
         target = self._target(name)
         for backup in reversed(self.earlier):
             if backup.files.get(name) == written and self._link(backup.folder / name, target):
@@ -289,9 +291,3 @@ def explaining(folder: Path, state: str) -> Iterator[None]:
         raise StoreError(
             f"cannot write to {shown_path(folder)}: {error.strerror or error}{where}; {state}"
         ) from error
-
-
-def relative_paths(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """Paths with their names in a folder."""
-    for path in paths:
-        yield path, path.relative_to(folder).as_posix()

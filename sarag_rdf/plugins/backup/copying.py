@@ -52,7 +52,12 @@ class BackupReport:
 
 
 def back_up(
-    kg: Path, to: Path, *, keep: int | None = None, caches: bool = False, progress: Progress = silent
+    kg: Path,
+    to: Path,
+    *,
+    keep: int | None = None,
+    caches: bool = False,
+    progress: Progress = silent,
 ) -> BackupReport:
     """Copy the graph in `kg`, as it is now, to a folder of backups.
 
