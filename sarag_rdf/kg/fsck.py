@@ -39,7 +39,11 @@ from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex
-from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore, VectorStore
+from sarag_rdf.graph.vectors.vector_store import (
+    RecordingVectorStore,
+    VectorStore,
+    forget_verified,
+)
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
@@ -113,6 +117,7 @@ def check(session: Session, progress: Progress) -> FsckReport:
 
 def check_deeply(session: Session, progress: Progress) -> tuple[Finding, ...]:
     """What the deep checks of plug-ins find, each a function of the arguments of this one."""
+    forget_verified()
     checks = [load("checks", name) for name in plugins("checks")]
     return tuple(finding for run in checks for finding in run(session, progress))
 

@@ -197,9 +197,9 @@ class OxigraphStore:
 
     @property
     def checkpoint(self) -> Path | None:
-        """The folder with the files of a snapshot, which do not change as long as this object exists.
+        """The folder with the files of a snapshot, unchanged as long as this object exists.
 
-        None for a store that is writable or in memory, and where `Checkpoint` has no such folder.
+        None for other stores, and where `Checkpoint` has no such folder.
         """
         return self._files.folder if self._files is not None and self._files.is_scratch else None
 

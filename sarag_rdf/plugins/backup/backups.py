@@ -92,16 +92,19 @@ def read_backup(folder: Path) -> Backup:
     """The backup in a folder, whose files are not checked; raises `InputError`."""
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        listed = content["backup"]
-        if content["sha256"] != _digest(listed):
-            raise ValueError("another checksum than when it was written")
+        listed, is_whole = content["backup"], content["sha256"] == _digest(content["backup"])
         files = {path: StoredFile(**file) for path, file in listed.pop("files").items()}
-        return Backup(folder, files=files, **listed)
+        backup = Backup(folder, files=files, **listed)
     except (OSError, ValueError, TypeError, KeyError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
             f"{shown_path(folder / MANIFEST)} cannot be read: {reason} (take another backup)"
         ) from error
+    if not is_whole:
+        raise InputError(
+            f"{shown_path(folder / MANIFEST)} is not as it was written (take another backup)"
+        )
+    return backup
 
 
 def _digest(listed: Mapping[str, Any]) -> str:
@@ -216,7 +219,8 @@ class Writer:
         """Write the manifest, and give the backup its name."""
         number = 1 + max((backup.number for backup in self.earlier), default=0)
         now = datetime.now(UTC)
-        name = f"{number:04}-{now:%Y%m%dT%H%M%SZ}-{re.sub(r'[^A-Za-z0-9]', '', revision)[:8] or 'none'}"
+        start = revision[:8] or "none"
+        name = f"{number:04}-{now:%Y%m%dT%H%M%SZ}-{start}"
         when = now.isoformat(timespec="seconds")
         backup = Backup(self.folder / name, number, when, revision, base, caches, self.files)
         listed = asdict(backup)

@@ -111,7 +111,7 @@ def _mebibytes(size: int) -> str:
 @flags.switch("--replace", "Replace the graph that is in the folder of --kg.")
 @flags.json_option
 @click.pass_context
-def restore(context: click.Context, source: Path, **options: Any) -> int:
+def restore(context: click.Context, /, source: Path, **options: Any) -> int:
     """Restore a graph from a backup, or from an export.
 
     BACKUP is a backup of 'sarag backup', or the folder of backups, of which the newest is restored;

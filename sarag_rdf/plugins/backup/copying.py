@@ -18,9 +18,10 @@ from urllib.parse import quote
 from sarag_rdf.base.errors import InputError, StoreError, StoreLockedError, UsageError, shown_path
 from sarag_rdf.base.ports import Advance, Progress, silent
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, holder_of
+from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, holder_of, remove_leftovers
 from sarag_rdf.kg.location import FolderLocation
 from sarag_rdf.plugins.backup.backups import (
+    MANIFEST,
     Backup,
     Writer,
     backups_in,
@@ -36,6 +37,8 @@ _STORE_FILE = re.compile(r"CURRENT|MANIFEST-\d+|\d+\.(?:sst|log)")
 _UNSAFE = re.compile(r".*(?:\.part|-wal|-shm|-journal)|\..*")
 """Names of files of caches that are being written."""
 _DATABASE = ".sqlite"
+_LOCK = "LOCK"
+"""Name of the file of a store that its writer has locked."""
 _SAFE = "earlier backups are unchanged"
 
 
@@ -168,6 +171,8 @@ def chosen_backup(place: Path) -> Backup:
         return backups[-1]
     if problems:
         raise InputError(problems[-1])
+    if not (place / MANIFEST).exists():
+        raise InputError(f"{place} holds no backup: give a folder that sarag backup wrote to")
     return read_backup(place)
 
 
@@ -182,7 +187,7 @@ def restore(
     """
     location = FolderLocation(kg)
     store = location.folder / "store"
-    if not _has_files(store):
+    if not (is_there := _has_graph(store)):
         location.exists()  # raises for a folder of other files
     elif not replace:
         raise UsageError(
@@ -190,33 +195,33 @@ def restore(
             "or add --replace"
         )
     with explaining(location.folder, "what was there is unchanged"), ExitStack() as stack:
-        location.folder.mkdir(parents=True, exist_ok=True)
-        if is_there := _has_files(store):
-            stack.enter_context(_excluding_writers(location))
+        store.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(_excluding_writers(location))
+        remove_leftovers(location.folder)
         work = Path(tempfile.mkdtemp(prefix=COPY, dir=location.folder))
         stack.callback(shutil.rmtree, work, ignore_errors=True)
         _copy(backup, work, progress("restoring files", len(backup.files)))
         _check_opens(work / "store", backup)
         for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
             sync_folder(folder)
-        if is_there:
-            _exchange(work / "store", store)
-        else:
-            _move(work / "store", store)
+        _exchange(work / "store", store)
         _move_caches(work / "cache", location.folder / "cache")
         sync_folder(location.folder)
     return RestoreReport(backup, is_there)
 
 
-def _has_files(store: Path) -> bool:
-    """Whether there is a graph, be it a damaged one."""
-    return store.is_dir() and any(store.iterdir())
+def _has_graph(store: Path) -> bool:
+    """Whether there is a graph, be it a damaged one: more than the lock of one to be made."""
+    return store.is_dir() and any(path.name != _LOCK for path in store.iterdir())
 
 
 @contextmanager
 def _excluding_writers(location: FolderLocation) -> Iterator[None]:
-    """Hold the lock of a store that cannot be opened perhaps; raises `StoreLockedError`."""
-    with (location.folder / "store" / "LOCK").open("a") as lock:
+    """Hold the lock of a store, which may be damaged or not yet made, as the engine does.
+
+    Raises `StoreLockedError`.
+    """
+    with (location.folder / "store" / _LOCK).open("a") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -265,18 +270,6 @@ def _exchange(new: Path, old: Path) -> None:
             return
     old.rename(new.with_name("replaced"))
     new.rename(old)
-
-
-def _move(new: Path, store: Path) -> None:
-    try:
-        new.rename(store)
-    except OSError as error:
-        if _has_files(store):
-            raise UsageError(
-                f"another process has written a graph to {shown_path(store.parent)} meanwhile: "
-                "give another folder with --kg, or add --replace"
-            ) from error
-        raise
 
 
 def _move_caches(new: Path, caches: Path) -> None:
