@@ -583,11 +583,14 @@ def holder_of(folder: Path) -> Holder | None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what killed writers left in a graph's folder; requires the lock of the store."""
-    store = folder / "store"
-    for path in (*store.glob("bulk-*.sst"), *store.glob("OPTIONS-*.dbtmp")):
-        with suppress(OSError):
-            path.unlink()
+    """Delete what earlier writers left in a graph's folder; requires the lock of the store.
+
+    RocksDB keeps the log of what it did, a tenth of a megabyte, of the last thousand writers.
+    """
+    for pattern in ("bulk-*.sst", "OPTIONS-*.dbtmp", "LOG.old.*"):
+        for path in (folder / "store").glob(pattern):
+            with suppress(OSError):
+                path.unlink()
     for path in folder.glob(f"{COPY}*"):
         shutil.rmtree(path, ignore_errors=True)
 
