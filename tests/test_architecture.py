@@ -49,6 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"base", "documents", "graph", "kg", "sarag_rdf", "server"},
     "__main__": {"cli"},
     "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
+    "plugins.backup": {"base", "graph", "kg", "cli"},
     "plugins.contradictions": {"base", "building", "graph", "kg", "cli"},
     "plugins.evaluation": {
         *("base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"),
@@ -62,8 +63,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 ONLY_IN: dict[str, set[str]] = {
     "click": {
-        *("cli", "plugins.agents", "plugins.contradictions", "plugins.evaluation"),
-        *("plugins.demo", "plugins.homonyms"),
+        *("cli", "plugins.agents", "plugins.backup", "plugins.contradictions"),
+        *("plugins.demo", "plugins.evaluation", "plugins.homonyms"),
     },
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
@@ -75,7 +76,7 @@ ONLY_IN: dict[str, set[str]] = {
     "tokenizers": {"models"},
     "safetensors": {"models"},
     "threadpoolctl": {"models"},
-    "sqlite3": {"models", "server"},
+    "sqlite3": {"models", "plugins.backup", "server"},
     "spacy": {"extraction", "plugins.languages", "plugins.learned"},
     "sklearn": {
         *("plugins.evaluation", "plugins.learned", "plugins.link_candidates", "plugins.papers"),
@@ -115,6 +116,7 @@ BUDGETS: dict[str, int] = {
     "testing": 224,
     "sarag_rdf": 103,
     "plugins.agents": 1049,
+    "plugins.backup": 1,
     "plugins.evaluation": 5685,
     "plugins.contradictions": 352,
     "plugins.demo": 88,
