@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import os
@@ -15,7 +16,7 @@ from sarag_rdf.base.errors import InputError, StoreLockedError, UsageError
 from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.results import retrieved_to_dict
-from sarag_rdf.plugins.backup import backups, copying
+from sarag_rdf.plugins.backup import backups
 from sarag_rdf.plugins.backup.backups import MANIFEST, Backup, backups_in, locked, read_backup
 from sarag_rdf.plugins.backup.copying import back_up, chosen_backup, restore
 from tests.command import Sarag
@@ -137,6 +138,7 @@ def test_the_newest_are_kept(kg: Path, to: Path) -> None:
     (to / names[3] / MANIFEST).rename(to / "manifest")  # no longer whole, so it does not count
     index(kg, 9)
     report = back_up(kg, to, keep=2)
+    assert report.backup.number == 5
     assert report.deleted == (names[0], names[1])
     assert len(report.problems) == 1
     assert (to / "notes").exists()
@@ -192,7 +194,7 @@ def test_readers_keep_what_they_read_while_it_is_replaced(
     kg: Path, to: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
 ) -> None:
     if not exchange:
-        monkeypatch.setattr(copying.ctypes, "CDLL", lambda *_, **__: object())
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
     backup = made(kg, to)
     index(kg, *range(20, 25))
     reader = OxigraphStore.open(kg / "store")

@@ -108,6 +108,7 @@ class Drill:
         chance = random.Random(f"{self.seed} {number}")
         what = ("backup", "restore", "replace")[number % 3]
         before = self._whole()
+        command: tuple[str, ...]
         if what == "backup":
             command = ("backup", "--to", "backups", "--keep", str(KEEP), "--caches")
             self._killed(what, command, self.backups, chance)

@@ -217,7 +217,8 @@ class Writer:
 
     def complete(self, revision: str, base: str, *, caches: bool) -> Backup:
         """Write the manifest, and give the backup its name."""
-        number = 1 + max((backup.number for backup in self.earlier), default=0)
+        named = [path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
+        number = 1 + max((int(name.partition("-")[0]) for name in named), default=0)
         now = datetime.now(UTC)
         start = revision[:8] or "none"
         name = f"{number:04}-{now:%Y%m%dT%H%M%SZ}-{start}"
