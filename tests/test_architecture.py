@@ -116,7 +116,7 @@ BUDGETS: dict[str, int] = {
     "testing": 224,
     "sarag_rdf": 103,
     "plugins.agents": 1049,
-    "plugins.backup": 875,
+    "plugins.backup": 881,
     "plugins.evaluation": 5685,
     "plugins.contradictions": 352,
     "plugins.demo": 88,

@@ -145,6 +145,8 @@ def test_the_newest_are_kept(kg: Path, to: Path) -> None:
     assert sorted(path.name for path in to.iterdir() if path.is_dir()) == sorted(
         [names[2], names[3], "notes", report.backup.name]
     )
+    again = back_up(kg, to, keep=1)
+    assert (again.is_new, again.deleted) == (False, (names[2],))
 
 
 @pytest.mark.parametrize("name", ["store/CURRENT", "*.sst", "*.log", "MANIFEST-*", MANIFEST])

@@ -54,9 +54,10 @@ def backup(to: Path, **options: Any) -> int:
     made = report.backup
     data = {**_data(made), "made": report.is_new, "deleted": report.deleted}
     data |= {"copied_bytes": report.copied, "shared_bytes": report.shared}
-    if not report.is_new:
-        return emit(options, data, f"{made.folder}: has this revision already, nothing copied")
     lines = [f"deleted {name}" for name in report.deleted]
+    if not report.is_new:
+        state = f"{made.folder}: has this revision already, nothing copied"
+        return emit(options, data, state, *lines)
     sizes = f"{_mebibytes(report.copied)} copied, {_mebibytes(report.shared)} shared"
     return emit(options, data, f"{made.folder}: {sizes} with earlier backups", *lines)
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +79,8 @@ def back_up(
         earlier, problems = backups_in(to)
         newest = earlier[-1] if earlier else None
         if newest and _is_current(newest, meta, caches=caches):
-            return BackupReport(newest, is_new=False, problems=tuple(problems))
+            deleted = _pruned(earlier, keep)  # the process may have been killed before it did
+            return BackupReport(newest, False, deleted=deleted, problems=tuple(problems))
         with Writer(to, earlier) as writer:
             chosen = [path for path in sorted(files.iterdir()) if _STORE_FILE.fullmatch(path.name)]
             cached = [*_cache_files(location.folder / "cache")] if caches else []
@@ -91,9 +92,13 @@ def back_up(
                 _add_cache(writer, path, path.relative_to(location.folder).as_posix())
                 advance(1)
             backup = writer.complete(meta.revision, meta.base, caches=caches)
-        deleted = prune([*earlier, backup], keep) if keep else []
-        names = tuple(each.name for each in deleted)
-        return BackupReport(backup, True, writer.copied, writer.shared, names, tuple(problems))
+        deleted = _pruned([*earlier, backup], keep)
+        return BackupReport(backup, True, writer.copied, writer.shared, deleted, tuple(problems))
+
+
+def _pruned(backups: Sequence[Backup], keep: int | None) -> tuple[str, ...]:
+    """The names of the backups that were deleted, none without `keep`."""
+    return tuple(backup.name for backup in prune(backups, keep)) if keep else ()
 
 
 def _is_current(backup: Backup, meta: Meta, *, caches: bool) -> bool:
