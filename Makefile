@@ -5,6 +5,7 @@
 #   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Virtuoso,
 #                   Java reasoners, RDF tools by others, the commands of guides and benchmarks, wheels
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
+#   make soak-long  lives at random for an hour (SECONDS=3600), and sees that nothing grows
 #   make soak-readers  reads a graph beside writers for SECONDS, with READERS and WRITERS
 # The documentation as a site that needs no network, in site/index.html:
 #   make docs
@@ -29,9 +30,9 @@ PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 # without byte code every command that a test starts would compile the package again, and more
 # threads than cores wait for each other
 unexport PYTHONDONTWRITEBYTECODE
-test test-slow fuzz soak soak-readers: export OMP_NUM_THREADS = 1
+test test-slow fuzz soak soak-long soak-readers: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test test-slow fuzz soak soak-readers check lint format types docs image clean
+.PHONY: demo test test-slow fuzz soak soak-long soak-readers check lint format types docs image clean
 
 demo: $(VENV)/.ready
 	$(VENV)/bin/sarag demo
@@ -48,6 +49,10 @@ fuzz: $(VENV)/.ready-dev
 
 soak: $(VENV)/.ready-dev
 	$(PY) -m tests.faults.soak --kills $(KILLS) --seed $(SEED)
+
+soak-long: SECONDS = 3600
+soak-long: $(VENV)/.ready-dev
+	$(PY) -m tests.faults.soak --seconds $(SECONDS) --seed $(SEED)
 
 soak-readers: $(VENV)/.ready-dev
 	$(PY) -m tests.faults.readers --seconds $(SECONDS) --writers $(WRITERS) --readers $(READERS)

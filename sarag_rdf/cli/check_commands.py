@@ -90,17 +90,19 @@ def _listed(violations: Sequence[object]) -> Iterator[str]:
 @flags.embedding_options
 @flags.json_option
 @flags.switch("--repair", "Rebuild derived data; evidence is never deleted.")
+@flags.switch("--deep", "First read all files of the graph, and compare their checksums.")
 def fsck(**options: Any) -> int:
     """Check the consistency of a graph: shapes, orphans, derived data, revision, caches.
 
-    Prints each finding with its remedy. Exit code 1 if any findings remain.
+    Prints each finding with its remedy. Exit code 1 if any findings remain. If --deep finds that
+    files are damaged, nothing else is checked or repaired.
     """
     with flags.open_graph(options) as kg, progress_bars() as progress:
-        report = kg.fsck(repair=options["repair"], progress=progress)
+        report = kg.fsck(repair=options["repair"], deep=options["deep"], progress=progress)
     if not options["as_json"]:
         for text in report.notes:
             note(f"note: {text}")
-    counts = ", ".join(f"{report.counts[name]} {name}" for name in _COUNTED)
+    counts = ", ".join(f"{report.counts.get(name)} {name}" for name in _COUNTED)
     state = f"inconsistent: {counted(len(report.findings), 'finding')}"
     return emit(
         options,

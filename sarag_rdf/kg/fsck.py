@@ -22,6 +22,7 @@ from sarag_rdf.base.errors import (
     StoreError,
     shown_path,
 )
+from sarag_rdf.base.plugins import load, plugins
 from sarag_rdf.base.ports import Change, Progress
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG
@@ -38,7 +39,11 @@ from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex
-from sarag_rdf.graph.vectors.vector_store import RecordingVectorStore, VectorStore
+from sarag_rdf.graph.vectors.vector_store import (
+    RecordingVectorStore,
+    VectorStore,
+    forget_verified,
+)
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
@@ -108,6 +113,13 @@ def check(session: Session, progress: Progress) -> FsckReport:
     ]
     findings = tuple(finding for finding in report.findings if finding not in running)
     return replace(report, findings=findings, notes=(*report.notes, *notes))
+
+
+def check_deeply(session: Session, progress: Progress) -> tuple[Finding, ...]:
+    """What the deep checks of plug-ins find, each a function of the arguments of this one."""
+    forget_verified()
+    checks = [load("checks", name) for name in plugins("checks")]
+    return tuple(finding for run in checks for finding in run(session, progress))
 
 
 def repair(session: Session, progress: Progress) -> FsckReport:

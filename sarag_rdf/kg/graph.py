@@ -656,14 +656,18 @@ class KnowledgeGraph:
                 return validate_statements(snapshot.own, read_shapes_files(shapes), engine)
             return validate(snapshot.own, engine)
 
-    def fsck(self, *, repair: bool = False, progress: Progress = silent) -> FsckReport:
+    def fsck(
+        self, *, repair: bool = False, deep: bool = False, progress: Progress = silent
+    ) -> FsckReport:
         """Check shapes, orphans, derived data and caches; `repair` rebuilds derived data.
 
         Evidence and links are never deleted: the report lists what cannot be repaired, with a
-        remedy for each.
+        remedy for each. With `deep`, all files of the graph are read first.
         """
         from sarag_rdf.kg import fsck
 
+        if deep and (found := fsck.check_deeply(self.session, progress)):
+            return fsck.FsckReport(found)
         run = fsck.repair if repair else fsck.check
         return run(self.session, progress)
 

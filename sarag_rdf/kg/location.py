@@ -19,6 +19,7 @@ from sarag_rdf.base.redaction import masked
 from sarag_rdf.graph.graph_reader import Part
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.store.oxigraph import (
+    COPY,
     WRITER_FILE,
     Holder,
     OxigraphStore,
@@ -120,12 +121,12 @@ class FolderLocation(Location):
     def __init__(self, folder: Path) -> None:
         """Raises `UsageError` for a path that cannot be resolved."""
         try:
-            self._folder = folder.expanduser().absolute()
+            self.folder = folder.expanduser().absolute()
         except (OSError, RuntimeError) as error:  # no working folder any more, or no such user
             raise UsageError(f"{folder} cannot be found ({error}): give another path") from error
 
     def __str__(self) -> str:
-        return f"in {self._folder}"
+        return f"in {self.folder}"
 
     def exists(self) -> bool:
         """Whether the folder holds a graph; raises `NotAGraphError` if it holds other files."""
@@ -135,57 +136,58 @@ class FolderLocation(Location):
     def open(self, *, missing_ok: bool = False) -> GraphStore:
         if self._holds_graph():
             try:
-                return OxigraphStore.open(self._folder / "store")
+                return OxigraphStore.open(self.folder / "store")
             except NotAGraphError:  # its creation was interrupted
                 if not missing_ok:
                     raise
         if missing_ok and not self._holds_other_files():
             return OxigraphStore.in_memory()
-        if self._folder.exists():
+        if self.folder.exists():
             raise NotAGraphError(
-                f"{shown_path(self._folder)} holds no graph: give the graph's folder with --kg"
+                f"{shown_path(self.folder)} holds no graph: give the graph's folder with --kg"
             )
         raise NotAGraphError(
-            f"no graph at {shown_path(self._folder)}: create one with sarag index PATH --kg "
-            f"{shown_path(self._folder)}"
+            f"no graph at {shown_path(self.folder)}: create one with sarag index PATH --kg "
+            f"{shown_path(self.folder)}"
         )
 
     @contextmanager
     def open_locked(self) -> Iterator[GraphStore]:
         self._refuse_other_folder()
-        store = OxigraphStore.create(self._folder / "store")
+        store = OxigraphStore.create(self.folder / "store")
         try:
-            record_holder(self._folder)
-            remove_leftovers(self._folder)
+            record_holder(self.folder)
+            remove_leftovers(self.folder)
             yield store
         finally:
-            remove_holder(self._folder)
+            remove_holder(self.folder)
             store.close()
 
     def writer(self) -> Holder | None:
-        return holder_of(self._folder)
+        return holder_of(self.folder)
 
     def cache(self, name: str) -> Path | None:
         """Path of the cache of that name; raises `NotAGraphError` in a folder of other files."""
         self._refuse_other_folder()
-        return self._folder / "cache" / name
+        return self.folder / "cache" / name
 
     def _holds_graph(self) -> bool:
-        return (self._folder / "store" / "CURRENT").is_file()
+        return (self.folder / "store" / "CURRENT").is_file()
 
     def _holds_other_files(self) -> bool:
         """Whether the folder, or a file in its place, holds something but no graph."""
-        if self._holds_graph() or not self._folder.exists():
+        if self._holds_graph() or not self.folder.exists():
             return False
-        if not self._folder.is_dir():
+        if not self.folder.is_dir():
             return True
         ours = ("store", "cache", WRITER_FILE)
-        return any(entry.name not in ours for entry in self._folder.iterdir())
+        names = {entry.name for entry in self.folder.iterdir()}.difference(ours)
+        return any(not name.startswith(COPY) for name in names)
 
     def _refuse_other_folder(self) -> None:
         if self._holds_other_files():
             raise NotAGraphError(
-                f"{shown_path(self._folder)} holds other files but no graph: give a new or "
+                f"{shown_path(self.folder)} holds other files but no graph: give a new or "
                 "empty folder with --kg"
             )
 

@@ -30,6 +30,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.results import retrieved_to_dict
 from tests.fault_server import playing
 from tests.faults.killing import Aim, Ended, run
+from tests.faults.lifetime import live
 from tests.faults.scenarios import COMMIT_DOCUMENTS, QUESTIONS, SCENARIOS, Sarag, Scenario
 from tests.forked import COMMIT
 from tests.sample_graph import embeddings
@@ -277,8 +278,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=200, help="how many at least")
     parser.add_argument("--seed", type=int, default=0, help="what is drawn follows from it")
     parser.add_argument("--only", type=int, help="repeat this trial alone")
+    parser.add_argument("--seconds", type=float, help="a long life instead, of so many seconds")
     given = parser.parse_args(arguments)
     begin = time.monotonic()
+    if given.seconds is not None:
+        series, done = live(given.seconds, given.seed)
+        print("\n".join(f"{count} {what}" for what, count in done.most_common()))
+        print(series.table())
+        return int(bool(series.growing))
     with soaking(given.seed, SCENARIOS) as soak:
         if given.only is not None:
             soak.trial(given.only)

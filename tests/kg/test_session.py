@@ -98,3 +98,11 @@ def test_a_write_that_fails_drops_the_snapshot(tmp_path: Path) -> None:
         assert after is not before
     with session.write():  # the lock is free again
         pass
+
+
+def test_what_earlier_writers_logged_is_deleted(tmp_path: Path) -> None:
+    for _ in range(3):
+        with Session(tmp_path / "kg").write():
+            pass
+    logs = [path.name for path in (tmp_path / "kg" / "store").glob("LOG*")]
+    assert logs == ["LOG"]

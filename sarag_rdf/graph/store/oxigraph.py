@@ -196,6 +196,14 @@ class OxigraphStore:
         return cls(store, writable=False, folder=folder.parent, files=files)
 
     @property
+    def checkpoint(self) -> Path | None:
+        """The folder with the files of a snapshot, unchanged as long as this object exists.
+
+        None for other stores, and where `Checkpoint` has no such folder.
+        """
+        return self._files.folder if self._files is not None and self._files.is_scratch else None
+
+    @property
     def inner(self) -> ox.Store:
         """The pyoxigraph store, as long as this object exists; `StoreError` after `close`."""
         if self._store is None:
@@ -575,11 +583,14 @@ def holder_of(folder: Path) -> Holder | None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what killed writers left in a graph's folder; requires the lock of the store."""
-    store = folder / "store"
-    for path in (*store.glob("bulk-*.sst"), *store.glob("OPTIONS-*.dbtmp")):
-        with suppress(OSError):
-            path.unlink()
+    """Delete what earlier writers left in a graph's folder; requires the lock of the store.
+
+    RocksDB keeps the log of what it did, a tenth of a megabyte, of the last thousand writers.
+    """
+    for pattern in ("bulk-*.sst", "OPTIONS-*.dbtmp", "LOG.old.*"):
+        for path in (folder / "store").glob(pattern):
+            with suppress(OSError):
+                path.unlink()
     for path in folder.glob(f"{COPY}*"):
         shutil.rmtree(path, ignore_errors=True)
 
