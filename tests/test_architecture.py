@@ -115,7 +115,7 @@ BUDGETS: dict[str, int] = {
     "models": 1829,
     "retrieval": 2741,
     "server": 6385,
-    "testing": 224,
+    "testing": 263,
     "sarag_rdf": 104,
     "plugins.agents": 1049,
     "plugins.evaluation": 5685,

@@ -26,6 +26,7 @@ from sarag_rdf.kg.vectors import ChooseVectors
 from sarag_rdf.plugins.vector_engines.choices import EngineChoice
 from sarag_rdf.plugins.vector_engines.engine import EngineVectors, VectorEngine
 from sarag_rdf.plugins.vector_engines.milvus import MilvusEngine
+from sarag_rdf.testing.conformance import check_vector_engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.graph.test_vector_updates import Angles, changes, matrix, same, unit
@@ -303,6 +304,10 @@ def engine(
     folder = tmp_path_factory.mktemp("engine")
     with empty_engine(request.param, folder, tmp_path_factory) as choice:
         yield choice.engine
+
+
+def test_engines_do_what_the_port_says(engine: VectorEngine) -> None:
+    check_vector_engine(engine)
 
 
 @pytest.mark.usefixtures("small")
