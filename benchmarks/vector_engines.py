@@ -100,7 +100,9 @@ class Faiss:
         self._index.add_with_ids(vectors, np.arange(first, first + len(iris)))
 
     def delete(self, name: str, iris: Sequence[str]) -> None:
-        gone = set(iris) if self._updating else set[str]()
+        if not self._updating:
+            return
+        gone = set(iris)
         numbers = [number for number, iri in enumerate(self._iris) if iri in gone]
         if not numbers:
             return
@@ -214,9 +216,9 @@ def postgres(folder: Path) -> VectorEngine:
 def _server(folder: Path) -> Any:
     (folder / "run").mkdir(mode=0o700, exist_ok=True)
     os.environ["XDG_RUNTIME_DIR"] = str(folder / "run")
-    import pgserver
+    from pgserver import postgres_server
 
-    return pgserver.get_server(folder / "postgres", cleanup_mode=None)
+    return postgres_server.get_server(folder / "postgres", cleanup_mode=None)
 
 
 ENGINES: Final[dict[str, Callable[[Path], VectorEngine] | None]] = {

@@ -134,7 +134,7 @@ BUDGETS: dict[str, int] = {
     "plugins": 1,
     "plugins.duplicates": 198,
     "plugins.homonyms": 454,
-    "plugins.vector_engines": 990,
+    "plugins.vector_engines": 992,
     "plugins.void": 373,
     "plugins.wikibase": 2455,
     "plugins.things": 117,

@@ -51,10 +51,10 @@ def opened(folder: Path | None, vectors: str | ChooseVectors | None = None) -> K
 
 
 def copied(folder: Path) -> Path:
-    """Every fifth document of the corpus, and those that the test changes."""
+    """Every tenth document of the corpus, and those that the test changes."""
     folder.mkdir()
     every = sorted(CORPUS.glob("*.md"))
-    for path in {*every[::5], *(CORPUS / f"{name}.md" for name in CHANGED)}:
+    for path in {*every[::10], *(CORPUS / f"{name}.md" for name in CHANGED)}:
         shutil.copy(path, folder)
     return folder
 
@@ -120,7 +120,7 @@ def test_a_graph_is_searched_alike_with_every_engine(
                 alike(expected, searched(kg, asked))
                 names = set(choice.engine.collections())
                 assert names == collections.setdefault(choice, names), "changed in place"
-                assert kg.fsck().in_order
+        assert all(kg.fsck().in_order for kg in there)
         for choice, names in collections.items():
             [mine] = {name[: len("sarag-") + 16] for name in names}
             kinds = {name.rpartition("-")[0] for name in names}
@@ -314,7 +314,7 @@ def test_engines_do_what_the_port_says(engine: VectorEngine) -> None:
 def test_any_history_ends_as_one_made_afresh(
     engine: VectorEngine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    @settings(max_examples=3 if isinstance(engine, MilvusEngine) else 15)
+    @settings(max_examples=2 if isinstance(engine, MilvusEngine) else 10)
     @given(st.dictionaries(some_names, st.integers(0, 4), max_size=20), changes)
     def check(angles: Angles, history: list[tuple[Angles, set[str]]]) -> None:
         store = EngineVectors(engine, fresh(), FolderVectors(tmp_path_factory.mktemp("here")))

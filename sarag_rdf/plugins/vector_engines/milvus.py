@@ -29,14 +29,16 @@ _FAILURES = (
 _MOST: Final = 16_384
 """Vectors that a server returns at most."""
 _LITE_LOG: Final = "milvus_lite.server_manager"
-_LOGGED_TOO: Final = {
-    "pymilvus.decorators": "RPC error",  # is raised as well
-    "grpc._server": "Exception calling application: Method not implemented",  # by Milvus Lite
-}
-for _name_of_log, _begin in _LOGGED_TOO.items():
-    logging.getLogger(_name_of_log).addFilter(
-        lambda record, begin=_begin: not record.getMessage().startswith(begin)
-    )
+_NOISE: Final = ("RPC error", "Exception calling application: Method not implemented")
+"""What pymilvus logs of errors that it raises, and Milvus Lite of each request for a timestamp."""
+
+
+def _is_no_noise(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith(_NOISE)
+
+
+for _log in ("pymilvus.decorators", "grpc._server"):
+    logging.getLogger(_log).addFilter(_is_no_noise)
 
 
 class MilvusEngine:
