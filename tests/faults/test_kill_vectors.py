@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.errors import VectorStoreError
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import options_of
 from sarag_rdf.plugins.vector_engines.choices import EngineChoice
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import environment
@@ -26,7 +28,7 @@ from sarag_rdf.kg.registry import options_of
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import SOURCES, CapitalExtractor
 
-folder, vectors, documents, calls = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+folder, vectors, documents = sys.argv[1], sys.argv[2], int(sys.argv[3])
 engine, put = options_of("vectors", vectors).engine, 0
 sent = type(engine).put
 
@@ -34,7 +36,7 @@ def stalling(self, *arguments):
     global put
     sent(self, *arguments)
     put += 1
-    if put == calls:
+    if put == 2:
         print("now", flush=True)
         while True:  # is killed amid one of these
             sent(self, *arguments)
@@ -57,11 +59,10 @@ def opened(folder: Path, vectors: str) -> KnowledgeGraph:
     return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, vectors=vectors)
 
 
-@pytest.mark.parametrize("calls", [1, 2])
 def test_what_a_kill_leaves_is_repaired_by_the_next_run(
-    calls: int, choice: EngineChoice, tmp_path: Path
+    choice: EngineChoice, tmp_path: Path
 ) -> None:
-    """Killed while the first documents are sent or the relationships, then in an update."""
+    """Killed while the first relationships are sent, after the documents; then in an update."""
     vectors, folder = address(choice), tmp_path / "kg"
     expected = {}
     for documents in (2, len(SOURCES)):
@@ -74,7 +75,7 @@ def test_what_a_kill_leaves_is_repaired_by_the_next_run(
     ]
     for documents, repair in zip(expected, repairs, strict=True):
         choice.close()
-        command = [sys.executable, "-c", CHILD, str(folder), vectors, str(documents), str(calls)]
+        command = [sys.executable, "-c", CHILD, str(folder), vectors, str(documents)]
         with subprocess.Popen(
             command, env=environment(), stdout=subprocess.PIPE, text=True
         ) as child:
@@ -89,3 +90,32 @@ def test_what_a_kill_leaves_is_repaired_by_the_next_run(
             assert len(choice.engine.collections()) == 2, "nothing is left behind"
             for name in choice.engine.collections():
                 assert choice.engine.marked(name)
+
+
+HOLDER = """
+import sys, time
+from sarag_rdf.kg.registry import options_of
+options_of("vectors", sys.argv[1]).engine.collections()
+print("now", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("vectors", ["milvus:vectors.db", "qdrant:vectors"])
+def test_a_file_that_another_process_has_open_is_told_in_one_line(
+    vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, "-c", HOLDER, vectors]
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "now\n"
+        choice = options_of("vectors", vectors)
+        with pytest.raises(VectorStoreError, match=r"another (process|instance)") as told:
+            choice.engine.collections()
+        assert "\n" not in str(told.value)
+        child.kill()
+    assert not choice.engine.collections()
+    choice.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
@@ -33,7 +33,7 @@ from tests.graph.test_vector_updates import Angles, changes, matrix, same, unit
 from tests.graph.test_vector_updates import names as some_names
 from tests.sample_graph import SOURCES, CapitalExtractor
 from tests.strategies import RETRIEVERS
-from tests.vector_engines import ENGINES, empty_engine
+from tests.vector_engines import ENGINES, address, empty_engine
 
 pytestmark = pytest.mark.interop
 CORPUS = ROOT / "examples" / "corpus"
@@ -62,11 +62,15 @@ def copied(folder: Path) -> Path:
 Found = dict[tuple[str, str], tuple[list[str], list[float]]]
 
 
-def searched(kg: KnowledgeGraph, retrievers: Iterable[str] = RETRIEVERS) -> Found:
+def searched(
+    kg: KnowledgeGraph,
+    retrievers: Iterable[str] = RETRIEVERS,
+    questions: Sequence[str] = QUESTIONS,
+) -> Found:
     """The documents and relationships that every retriever finds, and their scores."""
     found = {}
     for retriever in retrievers:
-        for question in QUESTIONS:
+        for question in questions:
             outcome = kg.search(question, retriever=retriever)
             scored = [(one.document.iri, one.score) for one in outcome.documents]
             scored += [(one.relationship, one.similarity) for one in outcome.relationships]
@@ -112,12 +116,13 @@ def test_a_graph_is_searched_alike_with_every_engine(
             if number == 2:
                 (tmp_path / "vistula.md").rename(late)
             asked = RETRIEVERS if step is steps[-1] else BETWEEN
+            question = QUESTIONS[1 - number % 2 :][:1]
             step(here)
-            expected = searched(here, asked)
+            expected = searched(here, asked, question)
             assert {retriever for (retriever, _), (iris, _) in expected.items() if iris} == {*asked}
             for kg, choice in zip(there, choices, strict=True):
                 step(kg)
-                alike(expected, searched(kg, asked))
+                alike(expected, searched(kg, asked, question))
                 names = set(choice.engine.collections())
                 assert names == collections.setdefault(choice, names), "changed in place"
         assert all(kg.fsck().in_order for kg in there)
@@ -227,7 +232,7 @@ def test_the_store_here_and_the_engine_take_turns(
     choice: EngineChoice, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = []
-    for number, vectors in enumerate((choice, "files") * 2):
+    for number, vectors in enumerate((address(choice), "files") * 2):
         with opened(tmp_path / "kg", vectors) as kg:
             kg.index(SOURCES[: 2 + number // 2], extractor=CapitalExtractor())
             found.append(searched(kg))

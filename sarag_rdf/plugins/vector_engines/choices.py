@@ -141,7 +141,7 @@ def _discard_temporary(reference: weakref.ref[EngineChoice]) -> None:
     prefixes = tuple(f"sarag-{graph}-" for graph in choice._temporary.values())
     choice._temporary.clear()
     with suppress(VectorStoreError):
-        for name in [*choice.engine.collections()]:
+        for name in choice.engine.collections():
             if name.startswith(prefixes):
                 choice.engine.drop(name)
 

@@ -41,7 +41,7 @@ class VectorEngine(Protocol):
     def close(self) -> None:
         """Close connections and files; the next call opens them again."""
 
-    def collections(self) -> Iterable[str]:
+    def collections(self) -> Sequence[str]:
         """The names of all collections, including those of other applications."""
 
     def create(self, name: str, width: int) -> None:
@@ -239,7 +239,7 @@ class EngineVectors(VectorStore):
 
     def _drop(self, kind: str, but: str = "") -> None:
         """Delete the collections of a kind, including those of interrupted writers."""
-        for name in list(self._engine.collections()):
+        for name in self._engine.collections():
             if name != but and self._is_own(kind, name):
                 self._engine.drop(name)
 
