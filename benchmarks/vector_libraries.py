@@ -245,7 +245,8 @@ class Faiss:
         import faiss
 
         faiss.omp_set_num_threads(1)
-        self.faiss, self.file = faiss, folder / "faiss"
+        self.faiss: Any = faiss  # its annotations contradict its documentation
+        self.file = folder / "faiss"
 
     def create(self, matrix: Matrix) -> Any:
         raise NotImplementedError

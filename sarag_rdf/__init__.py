@@ -52,7 +52,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     endpoint: ModelEndpoint | Literal["environment"] | None = "environment",
     llm: LLM | None = None,
     engine: Engine = "auto",
-    vectors: ChooseVectors | None = None,
+    vectors: str | ChooseVectors | None = None,
     keep_vectors: bool = True,
     facts: str | SparqlEndpoint | None = None,
     progress: Progress | None = None,
@@ -69,16 +69,17 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     extractor; by default what OPENAI_BASE_URL names, None for none. llm: an object instead of an
     endpoint. engine: what takes the steps of activation, ``memory`` (arrays, kept between runs) or
     ``sparql`` (queries for each step); ``auto`` is memory for a folder, SPARQL behind an endpoint.
-    vectors: where vectors are kept, if not in the graph's own cache: a callable that is given a
-    name of the parts that are searched (``documents``, or 16 digits of a digest; the same for all
-    graphs) and the `VectorStore` (`sarag_rdf.graph.vectors.vector_store`) that would be used, and
-    returns the one to be used; ``examples/qdrant_vectors.py`` is one. keep_vectors: whether vectors
-    of questions are cached; if not, the latest are held in memory. facts: the graph whose
-    statements ``kg-infused`` selects: a part (``documents``, the name of an imported graph), the
-    URL of a SPARQL endpoint, or a `SparqlEndpoint`; default what is searched. An imported graph
-    that is named here is searched only if `over` names it. progress: shows how far searches are
-    that have to embed texts of the graph first; what is embedded is kept when it raises an
-    exception.
+    vectors: where vectors are kept, by default ``files`` of the graph's own cache; an engine as
+    ``milvus:FILE.db``, ``milvus:URL``, ``qdrant:FOLDER``, ``qdrant:URL`` or ``postgres:DSN``, or
+    one of a plug-in; or a callable that is given a name of the parts that are searched
+    (``documents``, or 16 digits of a digest; the same for all graphs) and the `VectorStore`
+    (`sarag_rdf.graph.vectors.vector_store`) that would be used, and returns the one to be used; its
+    ``close``, if it has one, is called when the graph is closed. keep_vectors: whether vectors of
+    questions are cached; if not, the latest are held in memory. facts: the graph whose statements
+    ``kg-infused`` selects: a part (``documents``, the name of an imported graph), the URL of a
+    SPARQL endpoint, or a `SparqlEndpoint`; default what is searched. An imported graph that is
+    named here is searched only if `over` names it. progress: shows how far searches are that have
+    to embed texts of the graph first; what is embedded is kept when it raises an exception.
     """
     from sarag_rdf.base.endpoints import ModelEndpoint
     from sarag_rdf.base.ports import silent

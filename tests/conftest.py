@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.llm_server",
     "tests.servers",
     "tests.shared_models",
+    "tests.vector_engines",
 ]
 
 HERE = Path(__file__).parent

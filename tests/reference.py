@@ -218,7 +218,7 @@ def options_part() -> str:
     """Every strategy with its options and presets."""
     lines: list[str] = []
     for kind, group in GROUPS.items():
-        lines.append(f"## {kind.capitalize()}s: `--{kind}`\n")
+        lines.append(f"## {kind.removesuffix('s').capitalize()}s: `--{kind}`\n")
         for plugin in plugins(group).values():
             loaded = plugin.load()
             about = _described(plugin, loaded)

@@ -22,7 +22,6 @@ PRINTED = {
         "Vienna is the capital of Austria",
         "conforms to the shapes: True",
     ),
-    "qdrant_vectors.py": ("example-documents-document: 3 vectors", "1. Marie Curie", "2. Warsaw"),
     "sparql_over_the_graph.py": (
         "Daniel Gabriel Fahrenheit was born in Gdańsk  (Daniel Gabriel Fahrenheit)",
         "Baltic Sea? True",

@@ -31,6 +31,7 @@ MASK: Final = "***"
 VARIABLES: Final = (
     *("SARAG_API_KEY", "OPENAI_API_KEY", "HF_TOKEN"),
     *("SARAG_SPARQL_PASSWORD", "SARAG_SPARQL_TOKEN", "SARAG_SERVE_TOKEN"),
+    *("SARAG_VECTORS_KEY", "PGPASSWORD"),
 )
 """Environment variables whose values are secrets."""
 USER: Final = "SARAG_SPARQL_USER"
@@ -56,6 +57,8 @@ _USER_INFO: Final = re.compile(
 )
 """User info before a host: up to the last ``@`` of the authority (RFC 3986, 3.2); beyond the first
 slash only where the authority is no host and port, so that a password may hold one."""
+_KEYWORD: Final = re.compile(r"(?<=password=)(?!\s)(?:'[^']*'|[^\s&;#\"']*)", re.IGNORECASE)
+"""The password in a connection string of keywords, as PostgreSQL has them."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[ ._-]+[^\W\d_]+)*")
 
 _remembered: deque[str] = deque(maxlen=32)
@@ -96,12 +99,16 @@ def is_distinctive(secret: str) -> bool:
 
 def redacted(text: str) -> str:
     """Text for messages and logs, without distinctive secrets and user info in URLs."""
-    return _USER_INFO.sub(f"{MASK}@", _without(text, filter(is_distinctive, _secrets())))
+    return _no_user_info(_without(text, filter(is_distinctive, _secrets())))
 
 
 def redacted_remark(text: str) -> str:
     """The error message of a server, without any secret of `SHORTEST` characters or more."""
-    return _USER_INFO.sub(f"{MASK}@", _without(text, _secrets()))
+    return _no_user_info(_without(text, _secrets()))
+
+
+def _no_user_info(text: str) -> str:
+    return _KEYWORD.sub(MASK, _USER_INFO.sub(f"{MASK}@", text))
 
 
 def redacted_data(value: Any) -> Any:
@@ -121,7 +128,9 @@ def redacted_body(body: bytes, *, remark: bool) -> bytes:
 def redact_exception(error: BaseException) -> None:
     """Redact an exception of another package and its causes in place: arguments and attributes."""
     current: BaseException | None = error
-    while current is not None:
+    seen: list[BaseException] = []  # some packages raise an error from itself
+    while current is not None and current not in seen:
+        seen.append(current)
         current.args = tuple(redacted_remark(a) if isinstance(a, str) else a for a in current.args)
         for name, value in vars(current).items():
             if isinstance(value, str):

@@ -162,9 +162,6 @@ kg_option = setting(
 sparql_options = of(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
 """The kind of graph at a SPARQL endpoint, and the limits of requests to it."""
 read_options = together(kg_option, sparql_options)
-write_options = together(
-    kg_option, of(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL)
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,11 +262,23 @@ class CommandOptions(Options):
         None, "Write seeds, steps, results and calls as RDF (.trig) in terms of PROV-O."
     )
     picture: Path | None = option(None, "Draw the activation: .html or .png.")
+    vectors: str | None = option(
+        None,
+        "Where vectors are kept: files, in the graph's cache (default); or an engine, "
+        "milvus:FILE.db, milvus:URL, qdrant:FOLDER, qdrant:URL or postgres:DSN. Its key or "
+        "password is read from SARAG_VECTORS_KEY.",
+    )
     sparql_endpoint: str = option("", "URL of a SPARQL endpoint for the dataset.", harmless=True)
 
 
 base_option = of(CommandOptions, "base")
-embedder_option = of(CommandOptions, "embedder")
+vectors_option = of(CommandOptions, "vectors")
+embedder_option = together(of(CommandOptions, "embedder"), vectors_option)
+write_options = together(
+    kg_option,
+    of(SparqlEndpoint, "update_url", "store_url", "timeout", names=_SPARQL),
+    vectors_option,
+)
 embedding_endpoint_options = together(
     of(ModelEndpoint, "base_url", is_needed=False),
     of(ModelEndpoint, "timeout", "loading_wait", "max_reply"),
@@ -371,6 +380,7 @@ def open_graph(options: Mapping[str, Any], *, base: str | None = None) -> Iterat
             embedder=options.get("embedder"),
             endpoint=endpoint_of(options),
             engine=options.get("engine") or "auto",
+            vectors=options.get("vectors"),
             facts=place_of(options.get("facts") or None, options),
             progress=progress,
         ) as kg,
@@ -390,6 +400,7 @@ def graph_opener(
         over=options["over"],
         embedder=options["embedder"],
         endpoint=endpoint_of(options, timeout="model_timeout"),
+        vectors=options["vectors"],
         keep_vectors=settings.writable,
         facts=options["facts"],
     )

@@ -115,7 +115,7 @@ def _write_activation(kg: KnowledgeGraph, result: Retrieved | Answer, path: Path
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @flags.json_option
 def strategies(names: tuple[str, ...], **options: Any) -> int:
-    """List retrievers, contexts, reasoners and extractors with their options, or those named.
+    """List retrievers, contexts, reasoners, extractors and vector engines, or those named.
 
     The options of a strategy follow its name: --retriever sarag:k=5:decay=0.2. --context,
     --reasoner and --extractor, 'sarag evaluate', the Python methods and the parameters of the

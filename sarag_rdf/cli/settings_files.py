@@ -27,6 +27,7 @@ from sarag_rdf.base.endpoints import user_folder
 from sarag_rdf.base.errors import SaragError, UsageError
 from sarag_rdf.base.files import replacing
 from sarag_rdf.base.options import Harmless
+from sarag_rdf.base.redaction import redacted
 
 NAME: Final = "sarag.toml"
 FILES: Final = "sarag_rdf.settings"
@@ -87,7 +88,8 @@ class Setting(click.Option):
         if origin is not None:
             file, key = origin
             trusted = "" if file.is_own else ", which is not trusted"
-            _log.debug("setting %s = %s from %s%s", key, value, file.path, trusted)
+            shown = redacted(str(value))
+            _log.debug("setting %s = %s from %s%s", key, shown, file.path, trusted)
             if not file.is_own and not self.permits(value, file.path.parent):
                 if not self.is_needed:
                     _log.info("%s: %s is ignored: run sarag trust", file.line(key), key)
@@ -283,7 +285,7 @@ def _trust(path: Path, trusted: Mapping[str, str]) -> None:
     }
     for key, value in file.values.items():
         if key in refused:
-            click.echo(f"  {key} = {json.dumps(value)}")
+            click.echo(f"  {key} = {redacted(json.dumps(value))}")
 
 
 def _trusted() -> dict[str, str]:

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from sarag_rdf.retrieval.retriever import RetrieverStrategy
     from sarag_rdf.retrieval.view import GraphView
 
-GROUPS: Final = {kind: f"{kind}s" for kind in ("retriever", "context", "reasoner", "extractor")}
+GROUPS: Final = {
+    **{kind: f"{kind}s" for kind in ("retriever", "context", "reasoner", "extractor")},
+    "vectors": "vector_engines",
+}
 """Kind of strategy -> group of entry points."""
 _METHODS: Final = {"retriever": "retrieve", "context": "build", "reasoner": "answer"}
 """Kind of strategy -> its method, where a strategy is its options."""

@@ -18,6 +18,7 @@ from sarag_rdf.graph.graph_reader import GraphReader, Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
+from sarag_rdf.kg.registry import options_of
 from sarag_rdf.kg.vectors import ChooseVectors, Models, Vectors, recorded_model
 from sarag_rdf.retrieval.view import Engine, GraphView
 
@@ -89,7 +90,7 @@ class Session:
         endpoint: ModelEndpoint | None = None,
         llm: LLM | None = None,
         engine: Engine = "auto",
-        vectors: ChooseVectors | None = None,
+        vectors: str | ChooseVectors | None = None,
         keep_vectors: bool = True,
         facts: str | SparqlEndpoint | None = None,
         progress: Progress = silent,
@@ -100,7 +101,8 @@ class Session:
         self._new_minter = Minter.for_base(base) if base else None
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
-        self.vectors = Vectors(cache, self.models, engine, vectors, progress)
+        choose = options_of("vectors", vectors) if isinstance(vectors, str) else vectors
+        self.vectors = Vectors(cache, self.models, engine, choose, progress)
         if isinstance(facts, str) and is_url(facts):
             facts = SparqlEndpoint(facts)
         self._facts: str | Location = facts if isinstance(facts, str) else ""
@@ -206,6 +208,7 @@ class Session:
         """Close the files of the graph and its caches; the next use opens them again."""
         self.invalidate()
         self.models.close()
+        self.vectors.close()
 
     def _current(self, *, missing_ok: bool) -> Snapshot:
         with self._lock:

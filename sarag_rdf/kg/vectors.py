@@ -251,6 +251,11 @@ class Vectors:
         """The same for another graph, with its cache and with the same models."""
         return Vectors(cache, self._models, self._engine, self._choose, self._progress)
 
+    def close(self) -> None:
+        """Close the connection to an engine; the next use opens it again."""
+        if close := getattr(self._choose, "close", None):
+            close()
+
     def record_model(self, reader: GraphReader, *, tries: bool = True) -> None:
         """Record the embedder in the graph; a new one is tried on one text first, if `tries`.
 

@@ -14,6 +14,9 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.plugins import load
@@ -108,6 +111,42 @@ def check_extractor(extractor: Extractor, documents: Sequence[Document]) -> None
         ends = {relation.subject for relation in result.relations}
         assert ends <= names, f"relations of names that are not mentioned: {sorted(ends - names)}"
     assert results == list(extractor.extract(documents)), "the second extraction differs"
+
+
+def check_vector_engine(engine: Any, name: str = "sarag-conformance-document") -> None:
+    """A `VectorEngine` stores, finds and deletes vectors, and keeps them when it is closed.
+
+    `name` is that of a collection that it does not have, and has none of afterwards.
+    """
+    iris = [f"http://example.org/{number}" for number in range(5)] + [f"urn:{'x' * 3000}"]
+    angles = np.arange(len(iris)) / 5
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    absent, key = "http://example.org/absent", "0a" * 36
+    assert name not in engine.collections(), "the collection exists"
+    assert engine.marked(name) == "", "what does not exist has a mark"
+    engine.create(name, 2)
+    try:
+        assert name in engine.collections(), "what was created is not listed"
+        assert (engine.count(name), engine.marked(name)) == (0, ""), "a collection begins empty"
+        engine.put(name, iris, vectors[::-1].copy())
+        engine.put(name, iris, vectors)
+        assert engine.count(name) == len(iris), "vectors are inserted twice, not replaced"
+        engine.mark(name, key)
+        engine.close()
+        assert engine.marked(name) == key, "the mark is lost"
+        fetched = engine.fetch(name, [*iris, absent])
+        assert fetched.keys() == set(iris), "other vectors were fetched"
+        assert np.array_equal([fetched[iri] for iri in iris], vectors), "vectors are changed"
+        (first, one), (second, product) = engine.nearest(name, vectors[0], 2)
+        assert [first, second] == iris[:2], "the nearest are not found, or not in order"
+        assert np.allclose([one, product], vectors[:2] @ vectors[0], atol=1e-5), "no dot products"
+        engine.mark(name, "")
+        assert engine.marked(name) == "", "the mark is not removed"
+        engine.delete(name, [iris[0], absent])
+        assert engine.count(name) == len(iris) - 1, "one vector is to be deleted"
+    finally:
+        engine.drop(name)
+    assert name not in engine.collections(), "what was deleted is listed"
 
 
 def _documents(kg: KnowledgeGraph) -> Sequence[Document]:

@@ -25,6 +25,7 @@ from sarag_rdf.base.redaction import (
     holds_password,
     is_distinctive,
     masked,
+    redact_exception,
     redacted,
     redacted_body,
     redacted_data,
@@ -266,3 +267,24 @@ def test_a_base_with_a_password_is_refused(base: str) -> None:
         Minter.for_base(base)
     assert "alice" not in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_an_error_that_is_raised_from_itself_is_redacted_once() -> None:
+    error = ValueError(f"refused: {SECRET}")
+    error.__cause__ = error
+    redact_exception(error)
+    assert error.args == ("refused: ***",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("host=h password=geheim dbname=x", "host=h password=*** dbname=x"),
+        ("host=h password='ge heim' dbname=x", "host=h password=*** dbname=x"),
+        ("postgresql://h/x?password=geheim&a=b", "postgresql://h/x?password=***&a=b"),
+        ('vectors = "postgres:password=geheim"', 'vectors = "postgres:password=***"'),
+        ("a password is needed", "a password is needed"),
+    ],
+)
+def test_the_password_of_a_connection_string_is_found(text: str, expected: str) -> None:
+    assert redacted(text) == redacted_remark(text) == expected

@@ -19,15 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from qdrant_client import QdrantClient
 
-from examples.qdrant_vectors import Qdrant
 from sarag_rdf.base.arrays import IriList, rows_of
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.graph.vectors import vector_store
 from sarag_rdf.graph.vectors.search_indexes import BLOCK, SAMPLE, ExactIndex, VectorIndex
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
-from sarag_rdf.plugins.vector_engine import EngineVectors
+from sarag_rdf.plugins.vector_engines.engine import EngineVectors
+from sarag_rdf.plugins.vector_engines.qdrant import QdrantEngine
 
 IRIS = ["http://example.org/a", "http://example.org/b", "http://example.org/c"]
 A, B, C = IRIS
@@ -43,7 +42,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> VectorStore:
     here = FolderVectors(tmp_path / "vectors")
     if request.param == "folder":
         return here
-    return EngineVectors(Qdrant(QdrantClient(":memory:")), "test", here)
+    return EngineVectors(QdrantEngine(":memory:"), "test", here)
 
 
 def check(index: VectorIndex) -> None:

@@ -192,7 +192,8 @@ def test_options_have_the_name_of_their_strategy(kind: str) -> None:
     for name, class_ in STRATEGIES[kind].items():
         assert class_.name == name
         assert (class_.__doc__ or "").splitlines()[0].endswith(".")
-        assert str(class_()) == name
+        if kind != "vectors" or name == "files":  # an engine needs an address
+            assert str(class_()) == name
         for declared in declared_options(class_):
             assert declared.meaning.endswith(".")
             declared.check(name, declared.default)

@@ -292,6 +292,9 @@ class VectorStore:
     Entries of a store may be deleted at any time.
     """
 
+    folder: Path | None = None
+    """Where its files are, if it has any."""
+
     def names(self) -> Sequence[str]:
         """The names of arrays and kinds of indexes in the store, readable or not."""
         return ()
@@ -373,7 +376,7 @@ class FolderVectors(VectorStore):
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder: Path = folder
 
     def names(self) -> Sequence[str]:
         return sorted(path.stem for path in self._glob("*.arrays"))
@@ -389,7 +392,7 @@ class FolderVectors(VectorStore):
         _discard(self._path(name))
         shutil.rmtree(self._path(name), ignore_errors=True)
         if table:
-            _discard(self._folder / table)
+            _discard(self.folder / table)
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
         entry = self._entry(name, key)
@@ -399,7 +402,7 @@ class FolderVectors(VectorStore):
         try:
             self._publish(name, Entry(key, arrays))
         except OSError as error:
-            warn_unwritable(self._folder, error)
+            warn_unwritable(self.folder, error)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
         return self._index(kind, self._entry(kind, key))
@@ -408,7 +411,7 @@ class FolderVectors(VectorStore):
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> ExactIndex:
         names = IriList.packed(iris)
-        path = self._folder / f"{kind}-{os.getpid()}-{uuid.uuid4().hex[:12]}.f32"
+        path = self.folder / f"{kind}-{os.getpid()}-{uuid.uuid4().hex[:12]}.f32"
         is_stored = False
         try:
             matrix, table = write_rows(path, blocks)
@@ -418,7 +421,7 @@ class FolderVectors(VectorStore):
                 self._publish(kind, Entry(key, names.arrays("iris"), table))
                 is_stored = True
             except OSError as error:
-                warn_unwritable(self._folder, error)
+                warn_unwritable(self.folder, error)
         finally:
             if not is_stored:
                 _discard(path)
@@ -442,13 +445,13 @@ class FolderVectors(VectorStore):
             self.rekey(kind, before, after)
             return self.load(kind, after)
         try:
-            first, table = append_rows(self._folder, entry.table, blocks)
+            first, table = append_rows(self.folder, entry.table, blocks)
             if table.slots - first != len(inserted):
                 raise ValueError("the numbers of vectors and IRIs differ")
             names = merge.iris(old.iris, IriList.packed(inserted))
             order = narrow(merge.values(old.slots, np.arange(first, table.slots)))
             if table.slots - len(order) > table.slots * DEAD:
-                index = ExactIndex(names, map_table(self._folder, table), order)
+                index = ExactIndex(names, map_table(self.folder, table), order)
                 return self.save(kind, after, names, index.blocks())
             self._publish(kind, Entry(after, names.arrays("iris") | {"order": order}, table))
         except DAMAGED:
@@ -460,7 +463,7 @@ class FolderVectors(VectorStore):
             change_key(self._path(name), before, after)
 
     def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.arrays"
+        return self.folder / f"{name}.arrays"
 
     def _entry(self, name: str, key: str) -> Entry | None:
         try:
@@ -476,7 +479,7 @@ class FolderVectors(VectorStore):
             return None
         try:
             iris, order = IriList.of_arrays(entry.arrays, "iris"), entry.arrays.get("order")
-            matrix = map_table(self._folder, entry.table)
+            matrix = map_table(self.folder, entry.table)
             if len(iris) != len(matrix if order is None else order):
                 raise ValueError("the numbers of vectors and IRIs differ")
             return ExactIndex(iris, matrix, order)
@@ -495,12 +498,12 @@ class FolderVectors(VectorStore):
     def _publish(self, name: str, entry: Entry) -> None:
         """Replace an entry atomically, or raise OSError; delete unused tables."""
         unused = {self._table_file(name), *self._abandoned(name)}
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         with replacing(self._path(name)) as stream:
             write_entry(stream, entry)
             shutil.rmtree(self._path(name), ignore_errors=True)  # a folder is damage, too
         for file in unused - {"", entry.table.file if entry.table else ""}:
-            _discard(self._folder / file)
+            _discard(self.folder / file)
 
     def _table_file(self, name: str) -> str:
         """The name of the file with the table of an entry, or an empty string."""
@@ -520,7 +523,7 @@ class FolderVectors(VectorStore):
 
     def _glob(self, pattern: str) -> list[Path]:
         try:
-            return list(self._folder.glob(pattern))
+            return list(self.folder.glob(pattern))
         except OSError:  # no permission
             return []
 

@@ -1,9 +1,14 @@
-"""Vectors in an external engine; IRIs and other arrays stay in a local store."""
+"""Vectors in an external engine; IRIs and other arrays stay in a local store.
+
+`VectorEngine` is the port: one class for each engine implements it. `EngineVectors` makes a
+`VectorStore` of it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Protocol
 from uuid import uuid4
@@ -11,24 +16,32 @@ from uuid import uuid4
 import numpy as np
 
 from sarag_rdf.base.arrays import IriList, Merge, Rows, find_all
-from sarag_rdf.base.errors import VectorStoreError
+from sarag_rdf.base.errors import VectorStoreError, one_line
 from sarag_rdf.base.ports import Arrays, Matrix, Vector
+from sarag_rdf.base.redaction import redact_exception, redacted_remark
 from sarag_rdf.graph.vectors.search_indexes import ROUNDING, VectorIndex
 from sarag_rdf.graph.vectors.vector_store import VectorStore
 
 BATCH = 512
 """Vectors per request to send, fetch or delete them."""
+TIMEOUT = 30
+"""Time limit of a request to an engine, in seconds."""
 _CHANGED = "the vectors were changed by another process: open the graph again"
+_GENERATION = 8
+"""Digits, at the end of a mark, that are drawn for each change of the vectors."""
 
 
 class VectorEngine(Protocol):
     """Stores collections of vectors by IRI; failures raise `VectorStoreError`.
 
-    The effects of a call are visible to the next one. Names of collections begin with that of the
-    graph, followed by letters, digits and hyphens.
+    The effects of a call are visible to the next one, also in another thread or process. Names of
+    collections are letters, digits and hyphens, at most 100.
     """
 
-    def collections(self) -> Iterable[str]:
+    def close(self) -> None:
+        """Close connections and files; the next call opens them again."""
+
+    def collections(self) -> Sequence[str]:
         """The names of all collections, including those of other applications."""
 
     def create(self, name: str, width: int) -> None:
@@ -38,7 +51,7 @@ class VectorEngine(Protocol):
         """Delete a collection and its mark."""
 
     def mark(self, name: str, key: str) -> None:
-        """Set the mark of a collection, letters and digits; empty to remove it."""
+        """Set the mark of a collection, 72 letters and digits; empty to remove it."""
 
     def marked(self, name: str) -> str:
         """The mark of a collection; empty if it has none, or does not exist."""
@@ -60,13 +73,28 @@ class VectorEngine(Protocol):
 
 
 class EngineIndex(VectorIndex):
-    """An index whose engine finds candidates, which are ranked here by their exact vectors."""
+    """An index whose engine finds candidates, which are ranked here by their exact vectors.
 
-    def __init__(self, engine: VectorEngine, collection: str, iris: IriList, width: int) -> None:
+    When vectors have been fetched, it makes sure that they are still those of its generation.
+    """
+
+    def __init__(
+        self, engine: VectorEngine, collection: str, iris: IriList, width: int, generation: str
+    ) -> None:
         super().__init__(iris)
         self._engine, self.collection, self.width = engine, collection, width
+        self.generation = generation
 
     def vectors(self, positions: Rows) -> Matrix:
+        matrix = self._fetch(positions)
+        self._check()
+        return matrix
+
+    def _check(self) -> None:
+        if not self._engine.marked(self.collection).endswith(self.generation):
+            raise VectorStoreError(_CHANGED)
+
+    def _fetch(self, positions: Rows) -> Matrix:
         rows, inverse = np.unique(positions, return_inverse=True)
         matrix = np.empty((len(rows), self.width), dtype=np.float32)
         for begin in range(0, len(rows), BATCH):
@@ -86,6 +114,12 @@ class EngineIndex(VectorIndex):
             is_last = len(candidates) < limit or limit == len(self)
             if is_last or candidates[-1][1] < threshold:
                 break
+        if len(candidates) < k:
+            self._check()
+            raise VectorStoreError(
+                f"the engine found {len(candidates)} of the {k} nearest vectors: ask for fewer "
+                "documents, or choose another engine with --vectors"
+            )
         rows = find_all(self.iris, [iri for iri, product in candidates if product >= threshold])
         if not len(rows) or rows.min() < 0:
             raise VectorStoreError(_CHANGED)
@@ -95,13 +129,13 @@ class EngineIndex(VectorIndex):
 class EngineVectors(VectorStore):
     """A `VectorStore` with vectors in an engine, and IRIs in a local store.
 
-    A collection has the key of its index as its mark while it is complete. It is used if the local
-    store names it under the same key, and rebuilt otherwise.
+    While a collection is complete its mark is the key of its index, followed by its generation. It
+    is used if the local store names it with both, and rebuilt otherwise.
     """
 
     def __init__(self, engine: VectorEngine, name: str, local: VectorStore) -> None:
-        """Collections are named ``NAME-KIND-DIGITS``, with a name that nothing else uses."""
-        self._engine, self._name, self._local = engine, name, local
+        """Collections are named ``NAME-KIND-DIGITS``; those of others are never used or deleted."""
+        self._engine, self.prefix, self._local = engine, name, local
 
     def names(self) -> Sequence[str]:
         return self._local.names()
@@ -121,21 +155,28 @@ class EngineVectors(VectorStore):
 
     def load(self, kind: str, key: str) -> EngineIndex | None:
         arrays = self._local.load_arrays(kind, key)
-        if arrays is None or "collection" not in arrays:
+        if arrays is None or not {"collection", "generation"} <= arrays.keys():
             return None
         iris = IriList.of_arrays(arrays, "iris")
-        collection = arrays["collection"].tobytes().decode()
-        if self._engine.marked(collection) != key or self._engine.count(collection) != len(iris):
+        collection, generation = (
+            arrays[name].tobytes().decode() for name in ("collection", "generation")
+        )
+        if not self._is_own(kind, collection):
             return None
-        return EngineIndex(self._engine, collection, iris, int(arrays["width"][0]))
+        if self._engine.marked(collection) != key + generation:
+            return None
+        if self._engine.count(collection) != len(iris):
+            return None
+        return EngineIndex(self._engine, collection, iris, int(arrays["width"][0]), generation)
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> EngineIndex:
         rest = iter(blocks)
         first = next(rest)
-        collection = f"{self._name}-{kind}-{uuid4().hex}"
-        index = EngineIndex(self._engine, collection, IriList.packed(iris), first.shape[1])
+        collection = f"{self.prefix}-{kind}-{uuid4().hex}"
+        names, width = IriList.packed(iris), first.shape[1]
+        index = EngineIndex(self._engine, collection, names, width, _new_generation())
         self._engine.create(collection, max(1, index.width))
         self._put(index.collection, iris, chain([first], rest))
         self._commit(kind, key, index)
@@ -155,21 +196,23 @@ class EngineVectors(VectorStore):
         if old is None or not old.width:
             return None
         merge = Merge.of(old.iris, deleted, inserted)
+        generation = old.generation
         if merge.size:
+            generation = _new_generation()
             self._engine.mark(old.collection, "")
             removed = sorted(set(deleted).difference(inserted))
             for begin in range(0, len(removed), BATCH):
                 self._engine.delete(old.collection, removed[begin : begin + BATCH])
             self._put(old.collection, inserted, blocks)
         names = merge.iris(old.iris, IriList.packed(inserted))
-        new = EngineIndex(self._engine, old.collection, names, old.width)
+        new = EngineIndex(self._engine, old.collection, names, old.width, generation)
         self._commit(kind, after, new)
         return new
 
     def rekey(self, name: str, before: str, after: str) -> None:
         index = self.load(name, before)
         if index is not None:
-            self._engine.mark(index.collection, after)
+            self._engine.mark(index.collection, after + index.generation)
         self._local.rekey(name, before, after)
 
     def _put(self, collection: str, iris: Sequence[str], blocks: Iterable[Matrix]) -> None:
@@ -186,16 +229,35 @@ class EngineVectors(VectorStore):
 
     def _commit(self, kind: str, key: str, index: EngineIndex) -> None:
         """Mark an index as complete; the local store is written last."""
-        self._engine.mark(index.collection, key)
+        self._engine.mark(index.collection, key + index.generation)
         reference = {
             "collection": np.frombuffer(index.collection.encode(), dtype=np.uint8),
+            "generation": np.frombuffer(index.generation.encode(), dtype=np.uint8),
             "width": np.array([index.width]),
         }
         self._local.save_arrays(kind, key, index.iris.arrays("iris") | reference)
 
     def _drop(self, kind: str, but: str = "") -> None:
         """Delete the collections of a kind, including those of interrupted writers."""
-        pattern = re.compile(rf"{re.escape(self._name)}-{re.escape(kind)}-[0-9a-f]{{32}}")
-        for name in list(self._engine.collections()):
-            if pattern.fullmatch(name) and name != but:
+        for name in self._engine.collections():
+            if name != but and self._is_own(kind, name):
                 self._engine.drop(name)
+
+    def _is_own(self, kind: str, collection: str) -> bool:
+        pattern = rf"{re.escape(self.prefix)}-{re.escape(kind)}-[0-9a-f]{{32}}"
+        return re.fullmatch(pattern, collection) is not None
+
+
+def _new_generation() -> str:
+    return uuid4().hex[:_GENERATION]
+
+
+@contextmanager
+def failing_as(engine: str, failures: tuple[type[Exception], ...]) -> Iterator[None]:
+    """A block in which errors of the client of an engine become `VectorStoreError`."""
+    try:
+        yield
+    except failures as error:
+        reason = one_line(redacted_remark(getattr(error, "message", "") or str(error)))
+        redact_exception(error)
+        raise VectorStoreError(f"{engine}: {reason}: see that it runs, and try again") from error

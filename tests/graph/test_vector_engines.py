@@ -1,34 +1,39 @@
-"""Vectors in an engine elsewhere give what vectors here give: with Qdrant, in its local mode."""
+"""Vectors in an engine give what vectors in files give: Milvus Lite, Qdrant, and PostgreSQL."""
 
 from __future__ import annotations
 
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qdrant_client import QdrantClient
 
 import sarag_rdf
-from examples.qdrant_vectors import Qdrant, in_qdrant
 from sarag_rdf.base.errors import VectorStoreError
-from sarag_rdf.base.ports import Matrix, Vector
+from sarag_rdf.base.ports import Vector
 from sarag_rdf.graph.graph_reader import KINDS
 from sarag_rdf.graph.vectors import search_indexes
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.vectors import ChooseVectors
-from sarag_rdf.plugins.vector_engine import EngineVectors
+from sarag_rdf.plugins.vector_engines.choices import EngineChoice
+from sarag_rdf.plugins.vector_engines.engine import EngineVectors, VectorEngine
+from sarag_rdf.plugins.vector_engines.milvus import MilvusEngine
+from sarag_rdf.testing.conformance import check_vector_engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
-from tests.graph.test_vector_updates import Angles, changes, matrix, names, same, unit
+from tests.graph.test_vector_updates import Angles, changes, matrix, same, unit
+from tests.graph.test_vector_updates import names as some_names
 from tests.sample_graph import SOURCES, CapitalExtractor
 from tests.strategies import RETRIEVERS
+from tests.vector_engines import ENGINES, address, empty_engine
 
 pytestmark = pytest.mark.interop
 CORPUS = ROOT / "examples" / "corpus"
@@ -41,24 +46,15 @@ BETWEEN = ("sarag", "dotrag", "paths")
 """Retrievers that are asked after each change: together they read the vectors of every kind."""
 
 
-@pytest.fixture(params=["memory", "folder"])
-def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[QdrantClient]:
-    """Qdrant in this process, kept nowhere or in files."""
-    in_memory = request.param == "memory"
-    made = QdrantClient(":memory:") if in_memory else QdrantClient(path=str(tmp_path / "qdrant"))
-    yield made
-    made.close()
-
-
-def opened(folder: Path | None, vectors: ChooseVectors | None = None) -> KnowledgeGraph:
+def opened(folder: Path | None, vectors: str | ChooseVectors | None = None) -> KnowledgeGraph:
     return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, vectors=vectors)
 
 
 def copied(folder: Path) -> Path:
-    """Every fifth document of the corpus, and those that the test changes."""
+    """Every tenth document of the corpus, and those that the test changes."""
     folder.mkdir()
     every = sorted(CORPUS.glob("*.md"))
-    for path in {*every[::5], *(CORPUS / f"{name}.md" for name in CHANGED)}:
+    for path in {*every[::10], *(CORPUS / f"{name}.md" for name in CHANGED)}:
         shutil.copy(path, folder)
     return folder
 
@@ -66,11 +62,15 @@ def copied(folder: Path) -> Path:
 Found = dict[tuple[str, str], tuple[list[str], list[float]]]
 
 
-def searched(kg: KnowledgeGraph, retrievers: Iterable[str] = RETRIEVERS) -> Found:
+def searched(
+    kg: KnowledgeGraph,
+    retrievers: Iterable[str] = RETRIEVERS,
+    questions: Sequence[str] = QUESTIONS,
+) -> Found:
     """The documents and relationships that every retriever finds, and their scores."""
     found = {}
     for retriever in retrievers:
-        for question in QUESTIONS:
+        for question in questions:
             outcome = kg.search(question, retriever=retriever)
             scored = [(one.document.iri, one.score) for one in outcome.documents]
             scored += [(one.relationship, one.similarity) for one in outcome.relationships]
@@ -87,12 +87,13 @@ def alike(one: Found, other: Found) -> None:
         np.testing.assert_allclose(other[asked][1], scores, atol=1e-5, rtol=0, err_msg=str(asked))
 
 
-def test_a_graph_with_other_vectors_is_searched_alike(client: QdrantClient, tmp_path: Path) -> None:
+def test_a_graph_is_searched_alike_with_every_engine(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """After it was indexed, updated, added to, synchronised and deleted from."""
     files = copied(tmp_path / "files")
     late = files / "vistula.md"
     late.rename(tmp_path / "vistula.md")
-    graphs = [opened(tmp_path / "here"), opened(tmp_path / "there", in_qdrant(client, "g"))]
     steps: list[Callable[[KnowledgeGraph], object]] = [
         lambda kg: kg.index(files, root=files, extractor=CapitalExtractor()),
         lambda kg: kg.update(files, root=files, extractor=CapitalExtractor()),
@@ -101,41 +102,51 @@ def test_a_graph_with_other_vectors_is_searched_alike(client: QdrantClient, tmp_
         lambda kg: kg.say(title="Physicists"),
         lambda kg: kg.sync(files, root=files, yes=True, extractor=CapitalExtractor()),
     ]
-    collections = set[str]()
-    for number, step in enumerate(steps):
-        if number == 1:
-            (files / "marie-curie.md").write_text("# Marie Curie\n\nShe taught Copernicus in Ulm.")
-        if number == 2:
-            (tmp_path / "vistula.md").rename(late)
-        for kg in graphs:
-            step(kg)
-        asked = RETRIEVERS if step is steps[-1] else BETWEEN
-        here, there = (searched(kg, asked) for kg in graphs)
-        assert {retriever for (retriever, _), (iris, _) in here.items() if iris} == {*asked}
-        alike(here, there)
-        names_ = set(Qdrant(client).collections())
-        assert names_ == (collections or names_), "changed in place"
-        collections = names_
-        assert graphs[1].fsck().in_order
-    assert {name.rpartition("-")[0] for name in collections} == {f"g-documents-{k}" for k in KINDS}
-    counts = {name.split("-")[2]: client.count(name).count for name in collections}
-    assert counts["document"] == graphs[0].stats()["documents"]
-    folder = tmp_path / "there" / "cache" / "vectors"
-    assert list(folder.glob("*.arrays"))
-    assert not list(folder.glob("*.f32")), "no vectors are kept here"
-    for kg in graphs:
-        kg.close()
+    with ExitStack() as stack:
+        choices = [
+            stack.enter_context(empty_engine(kind, tmp_path, tmp_path_factory)) for kind in ENGINES
+        ]
+        here = stack.enter_context(opened(tmp_path / "here"))
+        there = [stack.enter_context(opened(tmp_path / c.name, c)) for c in choices]
+        collections: dict[EngineChoice, set[str]] = {}
+        for number, step in enumerate(steps):
+            if number == 1:
+                text = "# Marie Curie\n\nShe taught Copernicus in Ulm."
+                (files / "marie-curie.md").write_text(text)
+            if number == 2:
+                (tmp_path / "vistula.md").rename(late)
+            asked = RETRIEVERS if step is steps[-1] else BETWEEN
+            question = QUESTIONS[1 - number % 2 :][:1]
+            step(here)
+            expected = searched(here, asked, question)
+            assert {retriever for (retriever, _), (iris, _) in expected.items() if iris} == {*asked}
+            for kg, choice in zip(there, choices, strict=True):
+                step(kg)
+                alike(expected, searched(kg, asked, question))
+                names = set(choice.engine.collections())
+                assert names == collections.setdefault(choice, names), "changed in place"
+        assert all(kg.fsck().in_order for kg in there)
+        for choice, names in collections.items():
+            [mine] = {name[: len("sarag-") + 16] for name in names}
+            kinds = {name.rpartition("-")[0] for name in names}
+            assert kinds == {f"{mine}-documents-{kind}" for kind in KINDS}
+            counts = {name.split("-")[3]: choice.engine.count(name) for name in names}
+            assert counts["document"] == here.stats()["documents"]
+            folder = tmp_path / choice.name / "cache" / "vectors"
+            assert list(folder.glob("*.arrays"))
+            assert not list(folder.glob("*.f32")), "no vectors are kept here"
 
 
-def test_a_graph_in_memory(client: QdrantClient) -> None:
-    with opened(None) as here, opened(None, in_qdrant(client, "g")) as there:
+def test_a_graph_in_memory(choice: EngineChoice) -> None:
+    with opened(None) as here, opened(None, choice) as there:
         for kg in (here, there):
             kg.index(SOURCES[:2], extractor=CapitalExtractor())
         alike(searched(here), searched(there))
         for kg in (here, there):
             kg.index(SOURCES, extractor=CapitalExtractor())
         alike(searched(here), searched(there))
-    assert len(Qdrant(client).collections()) == len(KINDS)
+        assert len(choice.engine.collections()) == len(KINDS)
+    assert not list(choice.engine.collections()), "nobody would find them again"
 
 
 def test_every_choice_of_parts_has_a_name_that_stays(tmp_path: Path) -> None:
@@ -161,15 +172,16 @@ def test_every_choice_of_parts_has_a_name_that_stays(tmp_path: Path) -> None:
     assert set(asked) == {scope}
 
 
-def test_collections_that_are_lost_are_made_anew(client: QdrantClient, tmp_path: Path) -> None:
-    with opened(tmp_path / "kg", in_qdrant(client, "g")) as kg:
+def test_collections_that_are_lost_are_made_anew(choice: EngineChoice, tmp_path: Path) -> None:
+    with opened(tmp_path / "kg", choice) as kg:
         kg.index(SOURCES, extractor=CapitalExtractor())
-        whole, engine = searched(kg), Qdrant(client)
+        whole, engine = searched(kg), choice.engine
         before = engine.collections()
         for name in before:
             engine.drop(name)
-        with pytest.raises(VectorStoreError, match=r"^Qdrant: .*: see that it runs"):
+        with pytest.raises(VectorStoreError) as told:
             kg.search("Ulm")
+        assert "\n" not in str(told.value)
         kg.reload()
         assert not kg.fsck().in_order
         alike(whole, searched(kg))
@@ -184,10 +196,10 @@ def test_collections_that_are_lost_are_made_anew(client: QdrantClient, tmp_path:
         alike(whole, searched(kg))
 
 
-def test_points_that_are_lost_are_noticed(client: QdrantClient, tmp_path: Path) -> None:
-    with opened(tmp_path / "kg", in_qdrant(client, "g")) as kg:
+def test_points_that_are_lost_are_noticed(choice: EngineChoice, tmp_path: Path) -> None:
+    with opened(tmp_path / "kg", choice) as kg:
         kg.index(SOURCES, extractor=CapitalExtractor())
-        whole, engine = searched(kg), Qdrant(client)
+        whole, engine = searched(kg), choice.engine
         [documents] = [name for name in engine.collections() if "-document-" in name]
         engine.delete(documents, [kg.search("Ulm").documents[0].document.iri])
         with pytest.raises(VectorStoreError, match="open the graph again"):
@@ -196,27 +208,31 @@ def test_points_that_are_lost_are_noticed(client: QdrantClient, tmp_path: Path) 
         alike(whole, searched(kg))
 
 
-def test_an_older_copy_of_a_graph_does_not_take_newer_vectors(
-    client: QdrantClient, tmp_path: Path
-) -> None:
-    vectors = in_qdrant(client, "g")
-    with opened(tmp_path / "kg", vectors) as kg:
+def test_a_copy_of_a_graph_has_collections_of_its_own(choice: EngineChoice, tmp_path: Path) -> None:
+    with opened(tmp_path / "kg", choice) as kg:
         kg.index(SOURCES[:2], extractor=CapitalExtractor())
-        old = searched(kg)
-        shutil.copytree(tmp_path / "kg", tmp_path / "copy")
+        old, mine = searched(kg), set(choice.engine.collections())
+    shutil.copytree(tmp_path / "kg", tmp_path / "copy")
+    (tmp_path / "kg").rename(tmp_path / "moved")
+    with opened(tmp_path / "moved", choice) as kg, opened(tmp_path / "copy", choice) as copy:
+        alike(old, searched(kg))
+        assert set(choice.engine.collections()) == mine, "a folder that was moved keeps its own"
+        alike(old, searched(copy))
+        copy.index(SOURCES, extractor=CapitalExtractor())
+        new = searched(copy)
+        alike(old, searched(kg))
+        copy.delete("boris.txt")
         kg.index(SOURCES, extractor=CapitalExtractor())
-        new = searched(kg)
-        with opened(tmp_path / "copy", vectors) as copy:
-            alike(old, searched(copy))
-        kg.reload()
         alike(new, searched(kg))
+        assert len(choice.engine.collections()) == 2 * len(mine)
+        assert mine < set(choice.engine.collections())
 
 
 def test_the_store_here_and_the_engine_take_turns(
-    client: QdrantClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    choice: EngineChoice, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = []
-    for number, vectors in enumerate((in_qdrant(client, "g"), None) * 2):
+    for number, vectors in enumerate((address(choice), "files") * 2):
         with opened(tmp_path / "kg", vectors) as kg:
             kg.index(SOURCES[: 2 + number // 2], extractor=CapitalExtractor())
             found.append(searched(kg))
@@ -225,23 +241,23 @@ def test_the_store_here_and_the_engine_take_turns(
     assert not caplog.records
 
 
-def test_an_engine_that_is_down_is_told_in_one_line(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with opened(tmp_path / "kg", in_qdrant(QdrantClient(":memory:"), "g")) as kg:
+@pytest.mark.parametrize("kind", ["milvus", "qdrant", "postgres"])
+def test_an_engine_that_is_down_is_told_in_one_line(kind: str, tmp_path: Path) -> None:
+    with opened(tmp_path / "kg", "files") as kg:
         kg.index(SOURCES[:2], extractor=CapitalExtractor())
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-        client = QdrantClient(f"http://127.0.0.1:{port}", check_compatibility=False)
-        with opened(tmp_path / "kg", in_qdrant(client, "g")) as kg:
+        where = f"127.0.0.1:{closed.getsockname()[1]}"
+        vectors = (
+            f"postgres:postgresql://{where}/db" if kind == "postgres" else f"{kind}:http://{where}"
+        )
+        with opened(tmp_path / "kg", vectors) as kg:
             fails: list[Callable[[], object]] = [
                 lambda: kg.search("Ulm"),
-                lambda: kg.fsck(),
                 lambda: kg.index(SOURCES, extractor=CapitalExtractor()),
             ]
             for fail in fails:
-                with pytest.raises(VectorStoreError, match=r"^Qdrant: .*refused: see") as told:
+                with pytest.raises(VectorStoreError, match="see that it runs") as told:
                     fail()
                 assert "\n" not in str(told.value)
             assert kg.stats()["documents"] == 3
@@ -250,12 +266,19 @@ def test_an_engine_that_is_down_is_told_in_one_line(
 
 
 def test_changes_that_are_made_do_not_fail_for_an_engine_that_is_down(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    choice: EngineChoice,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    client = QdrantClient(":memory:")
-    with opened(tmp_path / "kg", in_qdrant(client, "g")) as kg:
+    with opened(tmp_path / "kg", choice) as kg:
         kg.index(SOURCES, extractor=CapitalExtractor())
-        client.close()
+
+        def fails(name: str, *_: object) -> Any:
+            raise VectorStoreError(f"{name} is unreachable")
+
+        for call in ("marked", "create"):  # the first ones of an update, and of a new index
+            monkeypatch.setattr(choice.engine, call, fails)
         changes: list[Callable[[], object]] = [
             lambda: kg.say(title="People"),
             lambda: kg.delete("boris.txt"),
@@ -263,8 +286,8 @@ def test_changes_that_are_made_do_not_fail_for_an_engine_that_is_down(
         for change in changes:
             caplog.clear()
             change()
-            assert "vectors not updated; the next search updates them: Qdrant: " in caplog.text
-    with opened(tmp_path / "kg", in_qdrant(QdrantClient(":memory:"), "g")) as kg:
+            assert "vectors not updated; the next search updates them: sarag-" in caplog.text
+        monkeypatch.undo()
         assert len(kg.search("Ulm").documents) == 2
         assert b"People" in kg.describe()
 
@@ -275,72 +298,68 @@ def test_changes_that_are_made_do_not_fail_for_an_engine_that_is_down(
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_indexes, "SAMPLE", 4)
-    monkeypatch.setattr("sarag_rdf.plugins.vector_engine.BATCH", 3)
+    monkeypatch.setattr("sarag_rdf.plugins.vector_engines.engine.BATCH", 3)
 
 
-LOCAL = QdrantClient(":memory:")
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[VectorEngine]:
+    """Each engine, for all tests of this file; names of collections must not be used twice."""
+    folder = tmp_path_factory.mktemp("engine")
+    with empty_engine(request.param, folder, tmp_path_factory) as choice:
+        yield choice.engine
+
+
+def test_engines_do_what_the_port_says(engine: VectorEngine) -> None:
+    check_vector_engine(engine)
 
 
 @pytest.mark.usefixtures("small")
-@settings(max_examples=40)
-@given(st.dictionaries(names, st.integers(0, 4), max_size=20), changes)
 def test_any_history_ends_as_one_made_afresh(
-    tmp_path_factory: pytest.TempPathFactory,
-    angles: Angles,
-    history: list[tuple[Angles, set[str]]],
+    engine: VectorEngine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = tmp_path_factory.mktemp("here")
-    store = EngineVectors(Qdrant(LOCAL), uuid4().hex, FolderVectors(folder))
-    index = store.save("entity", "0", sorted(angles), [matrix(angles)])
-    same(index, angles)
-    for number, (come, gone) in enumerate(history):
-        angles = {k: v for k, v in angles.items() if k not in gone} | come
-        updated = store.update(
-            "entity", str(number), str(number + 1), sorted(gone | come.keys()), sorted(come),
-            (matrix({iri: come[iri]}) for iri in sorted(come)),
-        )  # fmt: skip
-        assert updated is not None
-        assert updated.collection == index.collection
-        same(updated, angles)
-        loaded = store.load("entity", str(number + 1))
-        assert loaded is not None
-        same(loaded, angles)
-        assert store.load("entity", str(number)) is None
-    store.discard("entity")
-    assert index.collection not in Qdrant(LOCAL).collections()
+    @settings(max_examples=2 if isinstance(engine, MilvusEngine) else 10)
+    @given(st.dictionaries(some_names, st.integers(0, 4), max_size=20), changes)
+    def check(angles: Angles, history: list[tuple[Angles, set[str]]]) -> None:
+        store = EngineVectors(engine, fresh(), FolderVectors(tmp_path_factory.mktemp("here")))
+        index = store.save("entity", "0", sorted(angles), [matrix(angles)])
+        same(index, angles)
+        for number, (come, gone) in enumerate(history):
+            angles = {k: v for k, v in angles.items() if k not in gone} | come
+            updated = store.update(
+                "entity", str(number), str(number + 1), sorted(gone | come.keys()), sorted(come),
+                (matrix({iri: come[iri]}) for iri in sorted(come)),
+            )  # fmt: skip
+            assert updated is not None
+            assert updated.collection == index.collection
+            same(updated, angles)
+            loaded = store.load("entity", str(number + 1))
+            assert loaded is not None
+            same(loaded, angles)
+            assert store.load("entity", str(number)) is None
+        store.discard("entity")
+        assert index.collection not in engine.collections()
+
+    check()
 
 
-class Failing(Qdrant):
+def fresh() -> str:
+    return f"sarag-{uuid4().hex[:16]}-documents"
+
+
+class Failing:
     """Ends before a call that changes something, as many as that were made before."""
 
-    def __init__(self, client: QdrantClient, calls: int) -> None:
-        super().__init__(client)
-        self._left = calls
+    def __init__(self, engine: VectorEngine, calls: int) -> None:
+        self._engine, self._left = engine, calls
 
-    def _count(self) -> None:
-        if not self._left:
-            raise KeyboardInterrupt
-        self._left -= 1
-
-    def create(self, name: str, width: int) -> None:
-        self._count()
-        super().create(name, width)
-
-    def drop(self, name: str) -> None:
-        self._count()
-        super().drop(name)
-
-    def mark(self, name: str, key: str) -> None:
-        self._count()
-        super().mark(name, key)
-
-    def put(self, name: str, iris: Sequence[str], vectors: Matrix) -> None:
-        self._count()
-        super().put(name, iris, vectors)
-
-    def delete(self, name: str, iris: Sequence[str]) -> None:
-        self._count()
-        super().delete(name, iris)
+    def __getattr__(self, name: str) -> Any:
+        if name in ("create", "drop", "mark", "put", "delete"):
+            if not self._left:
+                raise KeyboardInterrupt
+            self._left -= 1
+        return getattr(self._engine, name)
 
 
 A, B, C, D = (f"http://example.org/{name}" for name in "abcd")
@@ -365,15 +384,19 @@ def rekey(store: EngineVectors) -> None:
     ("change", "calls", "after"), [(update, 5, AFTER), (save, 5, AFTER), (rekey, 1, BEFORE)]
 )
 def test_wherever_a_change_is_broken_off_no_stale_vectors_are_taken(
-    change: Callable[[EngineVectors], None], calls: int, after: Angles, tmp_path: Path
+    change: Callable[[EngineVectors], None],
+    calls: int,
+    after: Angles,
+    engine: VectorEngine,
+    tmp_path: Path,
 ) -> None:
     for left in range(calls + 1):
-        client, here = QdrantClient(":memory:"), FolderVectors(tmp_path / str(left))
-        store = EngineVectors(Qdrant(client), "g", here)
+        name, here = fresh(), FolderVectors(tmp_path / str(left))
+        store = EngineVectors(engine, name, here)
         store.save("entity", "0", sorted(BEFORE), [matrix(BEFORE)])
         killed = False
         try:
-            change(EngineVectors(Failing(client, left), "g", here))
+            change(EngineVectors(cast("VectorEngine", Failing(engine, left)), name, here))
         except KeyboardInterrupt:
             killed = True
         assert killed == (left < calls), "every call was tried"
@@ -386,21 +409,26 @@ def test_wherever_a_change_is_broken_off_no_stale_vectors_are_taken(
         found = store.load("entity", "1")
         assert found is not None
         same(found, after)
-        assert Qdrant(client).collections() == [found.collection], "nothing is left behind"
+        own = [each for each in engine.collections() if each.startswith(name)]
+        assert own == [found.collection], "nothing is left behind"
 
 
-def test_what_an_engine_finds_equally_near_is_told_by_iri(tmp_path: Path) -> None:
+def test_what_an_engine_finds_equally_near_is_told_by_iri(
+    engine: VectorEngine, tmp_path: Path
+) -> None:
     angles = {f"http://example.org/{number:03}": number % 2 for number in range(300)}
-    store = EngineVectors(Qdrant(LOCAL), uuid4().hex, FolderVectors(tmp_path))
+    store = EngineVectors(engine, fresh(), FolderVectors(tmp_path))
     index = store.save("entity", "0", sorted(angles), [matrix(angles)])
     assert [iri for iri, _ in index.nearest(unit(0), 3)] == sorted(angles)[:6:2]
     assert [iri for iri, _ in index.nearest(unit(0), 151)][-1] == sorted(angles)[1]
 
 
-def test_vectors_that_were_changed_meanwhile_are_not_mixed_with_older_ones(tmp_path: Path) -> None:
-    store = EngineVectors(Qdrant(LOCAL), uuid4().hex, FolderVectors(tmp_path))
+def test_vectors_that_were_changed_meanwhile_are_not_mixed_with_older_ones(
+    engine: VectorEngine, tmp_path: Path
+) -> None:
+    store = EngineVectors(engine, fresh(), FolderVectors(tmp_path))
     index = store.save("entity", "0", sorted(BEFORE), [matrix(BEFORE)])
-    assert store.update("entity", "0", "1", [A], [D], [matrix({D: 1})]) is not None
+    assert store.update("entity", "0", "1", [A], [A], [matrix({A: 4})]) is not None
     asked: list[Callable[[], object]] = [
         lambda: index.vectors(np.arange(3)),
         lambda: index.nearest(unit(1), 1),
@@ -411,16 +439,16 @@ def test_vectors_that_were_changed_meanwhile_are_not_mixed_with_older_ones(tmp_p
 
 
 @pytest.mark.parametrize("rows", [2, 4])
-def test_there_must_be_one_vector_an_iri(rows: int, tmp_path: Path) -> None:
-    store = EngineVectors(Qdrant(LOCAL), uuid4().hex, FolderVectors(tmp_path))
+def test_there_must_be_one_vector_an_iri(rows: int, engine: VectorEngine, tmp_path: Path) -> None:
+    store = EngineVectors(engine, fresh(), FolderVectors(tmp_path))
     with pytest.raises(ValueError, match="vectors than IRIs"):
         store.save("entity", "0", sorted(BEFORE), [matrix(BEFORE | {D: 1})[:rows]])
     assert store.load("entity", "0") is None
 
 
-def test_the_first_vectors_of_a_kind_come_later(tmp_path: Path) -> None:
+def test_the_first_vectors_of_a_kind_come_later(engine: VectorEngine, tmp_path: Path) -> None:
     """Where nothing was embedded yet nobody knows how wide vectors are."""
-    store = EngineVectors(Qdrant(LOCAL), uuid4().hex, FolderVectors(tmp_path))
+    store = EngineVectors(engine, fresh(), FolderVectors(tmp_path))
     nothing: Vector = np.zeros((0, 0), dtype=np.float32)
     assert len(store.save("entity", "0", [], [nothing])) == 0
     assert store.load("entity", "0") is not None

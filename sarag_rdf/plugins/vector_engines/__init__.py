@@ -1,0 +1,1 @@
+"""Vectors in Milvus, Qdrant or PostgreSQL: ``--vectors ENGINE:ADDRESS``; each engine an extra."""
