@@ -33,6 +33,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "vector_engines": "vector engine",
     "commands": "command",
     "doors": "door of the server",
+    "workers": "kind of workers",
 }
 """Group, without the prefix ``sarag_rdf.``, and what one of its plug-ins is called."""
 _OWN: Final = "sarag-rdf"
