@@ -18,21 +18,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from sarag_rdf.base.errors import ModelError, UsageError
 from sarag_rdf.base.sandbox import Limits
-from sarag_rdf.plugins.workers.work import begin, perform
+from sarag_rdf.plugins.workers.work import perform
 
 log = logging.getLogger(__name__)
 MOST: Final = 1000
 """The maximum number of workers."""
 STARTS: Final = 3
-"""How often a worker that dies while it starts is started again."""
+"""How often a worker that dies while it starts is started."""
+_PATIENCE: Final = 60.0
+"""Seconds until another worker is started where there was no room for it."""
 
 
 class WorkerDiedError(ModelError):
     """A worker ended during a call, which may be made again."""
+
+
+class NoRoomError(ModelError):
+    """There is no room for another worker now."""
 
 
 class ClosedError(ModelError):
@@ -57,6 +64,8 @@ class Pool:
         self._idle: list[Worker] = []
         self._workers: set[Worker] = set()
         self._starting = 0
+        self._full_until = 0.0
+        """When another worker may be started again, on the monotonic clock."""
         self._is_closed = False
         self._changed = threading.Condition()
 
@@ -94,26 +103,36 @@ class Pool:
         self._give_back(worker)
 
     def _take(self) -> Worker:
-        with self._changed:
-            while not self._idle and len(self._workers) + self._starting >= self.size:
-                self._require_open()
-                self._changed.wait()
-            self._require_open()
-            if self._idle:
-                return self._idle.pop()
-            self._starting += 1
-        try:
-            worker = self._started()
-        finally:
+        while True:
             with self._changed:
-                self._starting -= 1
-                self._changed.notify()
-        with self._changed:
-            if not self._is_closed:
-                self._workers.add(worker)
-                return worker
-        worker.end()
-        raise ClosedError("the workers have ended: run the command again")
+                while not (self._idle or self._has_room()):
+                    self._require_open()
+                    self._changed.wait(_PATIENCE)
+                self._require_open()
+                if self._idle:
+                    return self._idle.pop()
+                self._starting += 1
+            try:
+                worker = self._started()
+            except NoRoomError:
+                with self._changed:
+                    if not self._workers:
+                        raise
+                    self._full_until = monotonic() + _PATIENCE
+                continue
+            finally:
+                with self._changed:
+                    self._starting -= 1
+                    self._changed.notify_all()
+            with self._changed:
+                if not self._is_closed:
+                    self._workers.add(worker)
+                    return worker
+            worker.end()
+
+    def _has_room(self) -> bool:
+        is_small = len(self._workers) + self._starting < self.size
+        return is_small and (not self._workers or monotonic() >= self._full_until)
 
     def _started(self) -> Worker:
         for _ in range(STARTS - 1):
@@ -159,10 +178,10 @@ class ProcessWorker:
                 env={"OMP_NUM_THREADS": str(threads), **os.environ, "PYTHONPATH": _search_path()},
             )
             self._connection = Connection(ours.detach())
-        self._lock = threading.Lock()
+        self._lock, self._recipe = threading.Lock(), recipe
         try:
             self._receive()
-            self._run(begin, recipe)
+            self.call("check")
         except BaseException:
             self.end()
             raise
@@ -173,11 +192,9 @@ class ProcessWorker:
         return self._process.pid
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
-        return self._run(perform, method, arguments, options)
-
-    def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        task = self._recipe, method, arguments, options
         try:
-            self._connection.send((function, arguments, _NO_LIMITS, None))
+            self._connection.send((perform, task, _NO_LIMITS, None))
         except OSError as error:
             raise self._death() from error
         kind, result = self._receive()
@@ -195,8 +212,8 @@ class ProcessWorker:
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(5)
             how = f" ({signal.Signals(-code).name})" if code < 0 else f" with code {code}"
-            return WorkerDiedError(f"the process that extracts has ended{how}")
-        return WorkerDiedError("the process that extracts does not answer")
+            return WorkerDiedError(f"the worker process has ended{how}")
+        return WorkerDiedError("the worker process does not answer")
 
     def end(self) -> None:
         with self._lock:
@@ -223,4 +240,3 @@ def process_pool(text: str) -> Callable[[bytes], Pool]:
         return Pool(lambda: ProcessWorker(recipe, threads), size)
 
     return open_pool
-

@@ -13,15 +13,15 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from sarag_rdf.base.errors import MissingDependencyError, ModelError, UsageError
+from sarag_rdf.base.errors import MissingDependencyError, ModelError, UsageError, one_line
 from sarag_rdf.base.ports import Extractor
-from sarag_rdf.plugins.workers.pool import MOST, Pool, WorkerDiedError
+from sarag_rdf.plugins.workers.pool import MOST, NoRoomError, Pool, WorkerDiedError
 from sarag_rdf.plugins.workers.spread import spread
 from sarag_rdf.plugins.workers.work import Models
 
 log = logging.getLogger(__name__)
-_TIMEOUT: Final = 30.0
-"""Seconds until a cluster must have answered."""
+_START: Final = 60.0
+"""Seconds until a worker must have started."""
 
 
 def ray(address: str) -> Callable[..., AbstractContextManager[Extractor]]:
@@ -81,16 +81,32 @@ class RayWorker:
     """An actor of the cluster."""
 
     def __init__(self, ray: Any, actor: Any, recipe: bytes) -> None:
+        """Start it; raises `NoRoomError` if no processor becomes free, and what `call` raises."""
         self._ray, self._actor = ray, actor.remote(recipe)
+        try:
+            self._result(self._actor.check.remote(), _START)
+        except self._ray.exceptions.GetTimeoutError as error:
+            self.end()
+            raise NoRoomError(
+                "no processor of the Ray cluster is free: stop other jobs, or add nodes"
+            ) from error
+        except BaseException:
+            self.end()
+            raise
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        return self._result(getattr(self._actor, method).remote(*arguments, **options))
+
+    def _result(self, reference: Any, seconds: float | None = None) -> Any:
         errors = self._ray.exceptions
         try:
-            return self._ray.get(getattr(self._actor, method).remote(*arguments, **options))
+            return self._ray.get(reference, timeout=seconds)
         except errors.RayTaskError as error:
             raise error.cause from None
         except (errors.RayActorError, errors.WorkerCrashedError, errors.NodeDiedError) as error:
-            raise WorkerDiedError(f"the worker that extracts has ended: {error}") from error
+            raise WorkerDiedError(f"the worker has ended: {one_line(str(error))}") from error
+        except errors.GetTimeoutError:
+            raise
         except (ConnectionError, errors.RayError, RuntimeError) as error:
             raise ModelError(
                 f"the Ray cluster does not answer ({type(error).__name__}: {error}): run the "

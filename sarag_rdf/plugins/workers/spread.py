@@ -103,9 +103,7 @@ def _embedder(embedder: Embedder) -> Embedder | str | None:
 class SpreadExtractor:
     """Extracts in a pool; a document of which workers die becomes a failure of that document."""
 
-    def __init__(
-        self, method: Method, pool: Pool, texts: CachedEmbedder, arrived: Arrived
-    ) -> None:
+    def __init__(self, method: Method, pool: Pool, texts: CachedEmbedder, arrived: Arrived) -> None:
         self.method, self._pool, self._texts, self._arrived = method, pool, texts, arrived
         self.discarded: Counter[str] = Counter()
         """Counts of what the workers' extractors left out, by reason."""
@@ -198,7 +196,7 @@ class SpreadEmbedder:
         return np.concatenate([*parts])
 
     def _part(self, texts: Sequence[str], _: Event) -> Matrix:
-        for _ in range(ATTEMPTS):
+        for _attempt in range(ATTEMPTS):
             try:
                 matrix: Matrix = self._pool.call("embed", tuple(texts))
             except WorkerDiedError as error:

@@ -9,14 +9,13 @@ import copyreg
 import io
 import logging
 import pickle
-from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -59,13 +58,15 @@ class Recipe:
 
     extractor: Extractor | None
     embedder: Embedder | str | None
-    version: str = __version__
 
     def pickled(self) -> bytes:
-        """As bytes; raises `UsageError` if a part cannot be sent to another process."""
+        """As bytes, with the version of this package in front.
+
+        Raises `UsageError` if a part cannot be sent to another process.
+        """
         buffer = io.BytesIO()
         pickler = pickle.Pickler(buffer)
-        pickler.dispatch_table = ChainMap({MappingProxyType: _reduce}, copyreg.dispatch_table)
+        pickler.dispatch_table = {**copyreg.dispatch_table, MappingProxyType: _reduce}
         try:
             pickler.dump(self)
         except Exception as error:
@@ -73,7 +74,7 @@ class Recipe:
                 f"an object cannot be sent to workers ({type(error).__name__}: {error}): give "
                 "extractor and embedder by name, or index without workers"
             ) from error
-        return buffer.getvalue()
+        return __version__.encode() + b"\0" + buffer.getvalue()
 
 
 def _reduce(mapping: MappingProxyType[Any, Any]) -> tuple[Any, ...]:
@@ -87,7 +88,7 @@ def read_only(mapping: dict[Any, Any]) -> Mapping[Any, Any]:
 
 
 def without_models(extractor: Extractor) -> Extractor:
-    """A copy without what it has loaded, which are its cached properties; each worker loads its own.
+    """A copy without its cached properties, such as models: each worker loads its own.
 
     >>> class Parser:
     ...     @cached_property
@@ -108,17 +109,29 @@ class Models:
     """The models of one worker, loaded when they are first needed."""
 
     def __init__(self, recipe: bytes) -> None:
-        """Raises `UsageError` for a recipe that does not fit this process."""
+        """Nothing is loaded, not even the recipe: an actor whose `__init__` fails says not why."""
+        self._pickled = recipe
+
+    def check(self) -> None:
+        """Raise `UsageError` for a recipe that does not fit this process."""
+        _ = self._recipe
+
+    @cached_property
+    def _recipe(self) -> Recipe:
+        version, _, pickled = self._pickled.partition(b"\0")
+        if version.decode() != __version__:
+            raise UsageError(
+                f"a worker has sarag-rdf {__version__}, not {version.decode()}: install the same "
+                "version on all machines"
+            )
         try:
-            read = pickle.loads(recipe)  # noqa: S301 - of the process that started this one
+            recipe: Recipe = pickle.loads(pickled)  # noqa: S301 - of the process that started this
         except Exception as error:
             raise UsageError(
                 f"a worker cannot load the extractor or the embedder ({type(error).__name__}: "
                 f"{error}): define their classes in a module that workers can import"
             ) from error
-        if not isinstance(read, Recipe) or read.version != __version__:
-            raise UsageError(f"a worker has sarag-rdf {__version__}: install the same everywhere")
-        self._recipe = read
+        return recipe
 
     def extract(self, documents: Sequence[Document], *, embeds: bool) -> Shard:
         """Extract documents, and with `embeds` embed what will be embedded of them."""
@@ -217,16 +230,10 @@ def _warnings() -> Iterator[list[str]]:
         log.removeHandler(handler)
 
 
-_models: dict[bytes, Models] = {}
-"""The models of this process, by their recipe."""
+_models_of: Final = cache(Models)
+"""The models of this process, by their recipe, of which it has one."""
 
 
-def begin(recipe: bytes) -> None:
-    """Build the models of this process."""
-    _models.clear()
-    _models[b""] = Models(recipe)
-
-
-def perform(method: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Call a method of the models of this process."""
-    return getattr(_models[b""], method)(*arguments, **options)
+def perform(recipe: bytes, method: str, arguments: tuple[Any, ...], options: Any) -> Any:
+    """Call a method of the models of this process, which are those of a recipe."""
+    return getattr(_models_of(recipe), method)(*arguments, **options)
