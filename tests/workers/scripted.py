@@ -1,25 +1,29 @@
 """An extractor that notes what it extracts, and has faults; and indexing with it as a program.
 
-``python -m tests.workers.scripted FOLDER WORKERS NOTES SECONDS COUNT`` indexes `sources` into a graph.
+``python -m tests.workers.scripted FOLDER WORKERS NOTES COUNT FAULTS`` indexes `sources`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import sarag_rdf
-from sarag_rdf.base.errors import EndpointDownError, InputError
+from sarag_rdf.base.errors import EndpointDownError, InputError, SaragError
 from sarag_rdf.base.types import Document, Extraction, Method, Source
 from sarag_rdf.building.index_run import IndexReport
 from sarag_rdf.testing.fakes import HashEmbedder
+from tests.command import ROOT, environment, interruptible
 from tests.sample_graph import CapitalExtractor, graph_of, quads_of
 
 
@@ -32,10 +36,10 @@ class Scripted:
     """
 
     notes: Path
-    kills: tuple[str, ...] = ()
-    kills_once: tuple[str, ...] = ()
-    fails: tuple[str, ...] = ()
-    raises: tuple[str, ...] = ()
+    kills: Sequence[str] = ()
+    kills_once: Sequence[str] = ()
+    fails: Sequence[str] = ()
+    raises: Sequence[str] = ()
     seconds: float = 0.0
 
     @property
@@ -100,8 +104,51 @@ def content(folder: Path) -> list[str]:
 _RECORDS = ("meta", "runs")
 
 
-def main(folder: str, workers: str, notes: str, seconds: str, count: str) -> None:
-    index(Path(folder), Scripted(Path(notes), seconds=float(seconds)), int(count), workers)
+def main(folder: str, workers: str, notes: str, count: str, faults: str) -> None:
+    try:
+        report = index(
+            Path(folder), Scripted(Path(notes), **json.loads(faults)), int(count), workers
+        )
+    except SaragError as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+    print(report.added, *report.problems, sep="\n")
+
+
+def started(
+    folder: Path,
+    workers: int | str,
+    count: int,
+    env: Mapping[str, str] | None = None,
+    **faults: Any,
+) -> subprocess.Popen[str]:
+    """Index ``folder/kg`` in a program of its own, with notes in ``folder/notes``."""
+    arguments = [folder / "kg", workers, folder / "notes", count, json.dumps(faults)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.workers.scripted", *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(**(env or {})),
+        preexec_fn=interruptible,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+    """Wait until a condition is true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that has ended, and that nobody has waited for, does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,28 +17,22 @@ from sarag_rdf.plugins.workers.pool import ClosedError, Pool, ProcessWorker, pro
 from sarag_rdf.plugins.workers.spread import CACHE, SHARD, Arrived, SpreadExtractor
 from sarag_rdf.plugins.workers.work import Models, Recipe
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.command import ROOT, Sarag, environment, interruptible
+from tests.command import Sarag
 from tests.sample_graph import CapitalExtractor
-from tests.workers.scripted import Scripted, content, extracted, index, processes, sources, title
+from tests.workers.scripted import (
+    Scripted,
+    content,
+    extracted,
+    index,
+    lives,
+    processes,
+    sources,
+    started,
+    title,
+    until,
+)
 
 COUNT = 3 * SHARD + 4
-_PATIENCE = 60.0
-
-
-def until(condition: Callable[[], bool], seconds: float = _PATIENCE) -> None:
-    """Wait until a condition is true."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def lives(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for does not."""
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
 
 
 def vectors_of(folder: Path, text: str) -> object:
@@ -137,20 +128,9 @@ def test_an_exception_is_what_it_is_without_workers(tmp_path: Path) -> None:
     assert outcomes[:2] == outcomes[2:]
 
 
-def started(tmp_path: Path, seconds: float, count: int) -> subprocess.Popen[bytes]:
-    arguments = [tmp_path / "kg", 2, tmp_path / "notes", seconds, count]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.workers.scripted", *map(str, arguments)],
-        cwd=ROOT,
-        env=environment(),
-        preexec_fn=interruptible,
-        stderr=subprocess.DEVNULL,
-    )
-
-
 def test_a_killed_writer_loses_nothing_that_a_worker_returned(tmp_path: Path) -> None:
     count, notes = 8 * SHARD, tmp_path / "notes"
-    with started(tmp_path, 0.02, count) as writer:
+    with started(tmp_path, 2, count, seconds=0.02) as writer:
         until(lambda: len(extracted(notes)) > 4.5 * SHARD)
         writer.kill()
     until(lambda: not any(map(lives, processes(notes))), 10)
@@ -165,7 +145,7 @@ def test_a_killed_writer_loses_nothing_that_a_worker_returned(tmp_path: Path) ->
 
 def test_an_interrupt_ends_the_workers_at_once(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
-    with started(tmp_path, 5, COUNT) as writer:  # a batch takes minutes
+    with started(tmp_path, 2, COUNT, seconds=5) as writer:  # a batch takes minutes
         until(lambda: len(processes(notes)) == 2)
         writer.send_signal(signal.SIGINT)
         writer.wait(20)

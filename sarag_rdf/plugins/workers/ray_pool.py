@@ -38,8 +38,8 @@ def ray(address: str) -> Callable[..., AbstractContextManager[Extractor]]:
         is_valid = False
     if not is_valid or parts.path or (parts.query and not (name == "workers" and is_number)):
         raise UsageError(
-            f"--workers {address}: give ray://HOST:PORT of a Ray client server, with "
-            "?workers=N for fewer workers than processors"
+            "--workers is not the address of a Ray cluster: give ray://HOST:PORT of its client "
+            "server, with ?workers=N for fewer workers than processors"
         )
     try:
         import ray
