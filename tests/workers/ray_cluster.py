@@ -48,7 +48,7 @@ class Cluster:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of nodes and of programs that use them, which have the cluster's token."""
+        """The environment of nodes and of programs that use them, with the cluster's token."""
         return {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self.token,
@@ -90,7 +90,7 @@ class Cluster:
         """Wait until the client server answers, and so many nodes are alive."""
         end = time.monotonic() + _PATIENCE
         text = (
-            f"import ray; ray.init('{_HOST}:{self.port}', logging_level=50, log_to_driver=False)\n"
+            f"import ray; ray.init('{self.address}', logging_level=50, log_to_driver=False)\n"
             f"assert sum(node['Alive'] for node in ray.nodes()) == {nodes}"
         )
         said = "no answer"

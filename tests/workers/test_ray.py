@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.plugins.workers.ray_pool import ray as ray_workers
 from sarag_rdf.plugins.workers.spread import SHARD
 from tests.workers.ray_cluster import Cluster, cluster
@@ -125,3 +126,9 @@ def test_a_bad_address_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="give ray://HOST:PORT") as raised:
         ray_workers(address)
     assert "key" not in str(raised.value)
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[cluster\]'"):
+        ray_workers("ray://host:1?workers=2")

@@ -205,7 +205,7 @@ def test_an_unknown_kind_is_refused(sarag: Sarag) -> None:
 def test_the_settings_of_a_folder_that_is_not_trusted_start_no_workers(sarag: Sarag) -> None:
     Path("a.txt").write_text("Ada met Bea.")
     Path("sarag.toml").write_text('workers = "ray://evil.example:1"\n')
-    assert sarag("index", "a.txt", "--dry-run", "--extractor", "spacy").code == 2
+    sarag("index", "a.txt").fails(2, "sarag.toml, line 1: workers = ", "run sarag trust")
 
 
 def test_an_object_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:

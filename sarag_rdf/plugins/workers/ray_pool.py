@@ -20,7 +20,9 @@ from sarag_rdf.plugins.workers.spread import spread
 from sarag_rdf.plugins.workers.work import Models
 
 log = logging.getLogger(__name__)
-_START: Final = 60.0
+_ATTEMPTS: Final = 3
+"""How often the connection is tried where a cluster answers, but does not accept it."""
+_START: Final = 120.0
 """Seconds until a worker must have started."""
 
 
@@ -52,16 +54,27 @@ def ray(address: str) -> Callable[..., AbstractContextManager[Extractor]]:
 
 def _open(ray: Any, address: str, size: int, recipe: bytes) -> Pool:
     """Connect to the cluster; raises `ModelError` if it does not answer."""
-    try:
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:
-        raise ModelError(
-            f"no Ray cluster answers at {address} ({type(error).__name__}: {error}): start one "
-            "with ray start --head, and name the port of its client server"
-        ) from error
+    _connect(ray, address)
     size = size or max(1, int(ray.cluster_resources().get("CPU", 1)))
     actor = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Models)
     return RayPool(ray, lambda: RayWorker(ray, actor, recipe), min(size, MOST))
+
+
+def _connect(ray: Any, address: str) -> None:
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+        except Exception as error:
+            is_late = isinstance(error, ConnectionAbortedError)  # the head is busy, or starts
+            if is_late and attempt < _ATTEMPTS:
+                continue
+            reason = str(error).partition("\n")[0].rstrip(":")
+            raise ModelError(
+                f"no Ray cluster answers at {address} ({type(error).__name__}: {reason}): start "
+                "one with ray start --head, and name the port of its client server"
+            ) from error
+        else:
+            return
 
 
 class RayPool(Pool):
