@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -109,7 +109,8 @@ class Cluster:
     def kill(self, number: int) -> None:
         """Kill all processes of a node."""
         for pid in _sessions(self.nodes[number].pid):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.nodes[number].wait()
 
 

@@ -32,7 +32,8 @@ class Scripted:
     """A `CapitalExtractor` that appends its process and each title to a file.
 
     At the titles in `kills` it kills its process, at those in `kills_once` the first time only; at
-    `fails` it yields an exception, at `raises` it raises one. `seconds` is the time of a document.
+    `fails` it yields an exception, at `raises` it raises one. `seconds` is the time of a document,
+    and `together` how many processes must have begun before one goes on.
     """
 
     notes: Path
@@ -41,10 +42,12 @@ class Scripted:
     fails: Sequence[str] = ()
     raises: Sequence[str] = ()
     seconds: float = 0.0
+    model: str = "none"
+    together: int = 0
 
     @property
     def method(self) -> Method:
-        return Method("scripted", "none")
+        return Method("scripted", self.model)
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         for document in documents:
@@ -52,6 +55,7 @@ class Scripted:
             before = extracted(self.notes)
             with self.notes.open("a") as file:
                 file.write(f"{os.getpid()} {document.title}\n")
+            until(lambda: len(processes(self.notes)) >= self.together)
             title = document.title
             if title in self.kills or (title in self.kills_once and not before[title]):
                 os.kill(os.getpid(), signal.SIGKILL)

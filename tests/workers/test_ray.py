@@ -55,7 +55,7 @@ def test_a_cluster_makes_the_same_graph(
     nodes: Cluster, tmp_path: Path, expected: list[str]
 ) -> None:
     notes = tmp_path / "notes"
-    assert run(tmp_path, nodes, seconds=0.02) == [str(COUNT)]
+    assert run(tmp_path, nodes, together=2) == [str(COUNT)]
     assert content(tmp_path / "kg") == expected
     assert len(processes(notes)) == 2
     assert set(extracted(notes).values()) == {1}
@@ -113,8 +113,8 @@ def test_a_killed_node_and_then_a_killed_cluster(tmp_path: Path, expected: list[
         assert len(repeated) <= SHARD
         nodes.kill(0)
         (tmp_path / "other").mkdir()
-        [error] = run(tmp_path / "other", nodes)
-        assert error.startswith("ModelError: no Ray cluster answers")
+        lines = run(tmp_path / "other", nodes)  # Ray writes lines of its own
+        assert any(line.startswith("ModelError: no Ray cluster answers") for line in lines)
 
 
 @pytest.mark.parametrize(

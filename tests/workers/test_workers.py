@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import EndpointDownError, InputError, ModelError, UsageError
+from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Usage, Value
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.plugins.workers.pool import ClosedError, Pool, ProcessWorker, process_pool
+from sarag_rdf.plugins.workers.pool import (
+    ClosedError,
+    NoRoomError,
+    Pool,
+    ProcessWorker,
+    WorkerDiedError,
+    process_pool,
+)
 from sarag_rdf.plugins.workers.spread import CACHE, SHARD, Arrived, SpreadExtractor
 from sarag_rdf.plugins.workers.work import Models, Recipe
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -55,7 +64,7 @@ def test_the_number_of_workers_does_not_change_the_graph(
     tmp_path: Path, expected: list[str], workers: int
 ) -> None:
     notes = tmp_path / "notes"
-    report = index(tmp_path / "kg", Scripted(notes, seconds=0.005), COUNT, workers)
+    report = index(tmp_path / "kg", Scripted(notes, together=workers), COUNT, workers)
     assert (report.added, report.problems) == (COUNT, [])
     assert content(tmp_path / "kg") == expected
     assert len(processes(notes)) == workers
@@ -75,15 +84,14 @@ def test_texts_are_embedded_by_the_workers(tmp_path: Path) -> None:
         def __reduce__(self) -> object:  # type: ignore[override]
             return HashEmbedder, ()
 
-    extractor = Scripted(tmp_path / "notes")
-    for round_ in range(2):
-        folder = tmp_path / "kg"
+    for added, updated, model in ((40, 0, "a"), (0, 0, "a"), (0, 40, "b")):
+        folder, extractor = tmp_path / "kg", Scripted(tmp_path / "notes", model=model)
         with sarag_rdf.open(folder, embedder=Absent(), endpoint=None) as kg:
             report = kg.index(sources(40), extractor=extractor, workers="2")
-            assert report.added == (0 if round_ else 40)
+            assert (report.added, report.updated) == (added, updated)
         assert vectors_of(folder, sources(1)[0].title + "\n" + sources(1)[0].text) is not None
         for file in (folder / "cache").glob("embeddings.sqlite*"):
-            file.unlink()  # embedded again in the second round, though no source is new
+            file.unlink()  # embedded again in the second round, in which no source is new
         for file in (folder / "cache" / "vectors").rglob("*"):
             if file.is_file():
                 file.unlink()
@@ -129,17 +137,17 @@ def test_an_exception_is_what_it_is_without_workers(tmp_path: Path) -> None:
 
 
 def test_a_killed_writer_loses_nothing_that_a_worker_returned(tmp_path: Path) -> None:
-    count, notes = 8 * SHARD, tmp_path / "notes"
-    with started(tmp_path, 2, count, seconds=0.02) as writer:
+    total, notes = 8 * SHARD, tmp_path / "notes"
+    with started(tmp_path, 2, total, seconds=0.02) as writer:
         until(lambda: len(extracted(notes)) > 4.5 * SHARD)
         writer.kill()
     until(lambda: not any(map(lives, processes(notes))), 10)
     first = extracted(notes)
-    index(tmp_path / "kg", Scripted(notes), count, 2)
+    index(tmp_path / "kg", Scripted(notes), total, 2)
     repeated = [name for name in first if extracted(notes)[name] > 1]
-    assert len(extracted(notes)) == count
+    assert len(extracted(notes)) == total
     assert len(repeated) <= 2 * SHARD
-    index(tmp_path / "alone", Scripted(tmp_path / "others"), count)
+    index(tmp_path / "alone", Scripted(tmp_path / "others"), total)
     assert content(tmp_path / "kg") == content(tmp_path / "alone")
 
 
@@ -173,7 +181,6 @@ def test_documents_are_taken_as_workers_can_extract_them(tmp_path: Path) -> None
         assert isinstance(next(results), Extraction)
         assert taken <= 5 * SHARD
     results.close()  # type: ignore[attr-defined]
-    pool.close()
     with pytest.raises(ClosedError):
         pool.call("check")
 
@@ -228,6 +235,32 @@ def test_a_worker_that_cannot_load_its_recipe_says_so() -> None:
         start(version + b"\0" + wrong).call("check")
     with pytest.raises(UsageError, match="install the same"):
         start(b"0.0.0\0" + rest).call("check")
+
+
+def test_without_room_for_another_worker_the_first_does_the_work() -> None:
+    """As on a cluster that has lost a node."""
+    recipe = Recipe(None, HashEmbedder()).pickled()
+    workers: list[ProcessWorker] = []
+    starts = count()
+
+    def start() -> ProcessWorker:
+        if next(starts):
+            raise NoRoomError("no processor is free")
+        workers.append(ProcessWorker(recipe, 1))
+        return workers[-1]
+
+    pool = Pool(start, 3)
+    parts = [(f"text {number}",) for number in range(20)]
+    found = [*map_in_order(lambda part, _: pool.call("embed", part), parts, 3)]
+    assert [matrix.tolist() for matrix in found] == [
+        HashEmbedder().embed(part).tolist() for part in parts
+    ]
+    workers[0].end()
+    with pytest.raises(WorkerDiedError):
+        pool.call("embed", parts[0])
+    with pytest.raises(NoRoomError):
+        pool.call("embed", parts[0])
+    pool.close()
 
 
 def test_a_worker_that_dies_at_every_start_is_an_error() -> None:

@@ -63,7 +63,9 @@ class Pool:
         self._start, self.size = start, size
         self._idle: list[Worker] = []
         self._workers: set[Worker] = set()
-        self._starting = 0
+        self._starting = self._waiting = 0
+        self._failure: Exception | None = None
+        """Why a worker cannot be started, which ends all calls."""
         self._full_until = 0.0
         """When another worker may be started again, on the monotonic clock."""
         self._is_closed = False
@@ -103,36 +105,48 @@ class Pool:
         self._give_back(worker)
 
     def _take(self) -> Worker:
-        while True:
-            with self._changed:
-                while not (self._idle or self._has_room()):
+        """The next worker that is free; meanwhile another one is started if there is room."""
+        with self._changed:
+            self._waiting += 1
+            try:
+                while not self._idle:
                     self._require_open()
+                    if self._failure is not None:
+                        raise self._failure
+                    if self._has_room():
+                        self._starting += 1
+                        threading.Thread(target=self._add, daemon=True).start()
                     self._changed.wait(_PATIENCE)
                 self._require_open()
-                if self._idle:
-                    return self._idle.pop()
-                self._starting += 1
-            try:
-                worker = self._started()
-            except NoRoomError:
-                with self._changed:
-                    if not self._workers:
-                        raise
-                    self._full_until = monotonic() + _PATIENCE
-                continue
+                return self._idle.pop()
             finally:
-                with self._changed:
-                    self._starting -= 1
-                    self._changed.notify_all()
-            with self._changed:
-                if not self._is_closed:
-                    self._workers.add(worker)
-                    return worker
-            worker.end()
+                self._waiting -= 1
 
     def _has_room(self) -> bool:
         is_small = len(self._workers) + self._starting < self.size
-        return is_small and (not self._workers or monotonic() >= self._full_until)
+        is_free = not (self._workers or self._starting) or monotonic() >= self._full_until
+        return is_small and is_free and self._starting < self._waiting
+
+    def _add(self) -> None:
+        """Start a worker; without room for it, the others do its work."""
+        worker, failure = None, None
+        try:
+            worker = self._started()
+        except Exception as error:  # noqa: BLE001 - raised where a worker is waited for
+            failure = error
+        with self._changed:
+            self._starting -= 1
+            if isinstance(failure, NoRoomError) and (self._workers or self._starting):
+                self._full_until = monotonic() + _PATIENCE
+            elif failure is not None:
+                self._failure = failure
+            is_open = not self._is_closed
+            if worker is not None and is_open:
+                self._workers.add(worker)
+                self._idle.append(worker)
+            self._changed.notify_all()
+        if worker is not None and not is_open:
+            worker.end()
 
     def _started(self) -> Worker:
         for _ in range(STARTS - 1):
@@ -144,12 +158,12 @@ class Pool:
         with self._changed:
             if worker in self._workers:
                 self._idle.append(worker)
-            self._changed.notify()
+            self._changed.notify_all()
 
     def _replace(self, worker: Worker) -> None:
         with self._changed:
             self._workers.discard(worker)
-            self._changed.notify()
+            self._changed.notify_all()
         worker.end()
 
     def _require_open(self) -> None:

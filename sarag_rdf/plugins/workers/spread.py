@@ -110,17 +110,38 @@ class SpreadExtractor:
         self._logged: set[str] = set()
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Result]:
-        """One result per document, in order; at most two batches a worker are held at a time."""
-        batches = _batches(documents, SHARD)
-        for shard in map_in_order(self._shard, batches, self._pool.size):
-            self.discarded.update(shard.discarded)
-            for warning in shard.warnings:
-                if warning not in self._logged:
-                    self._logged.add(warning)
-                    log.warning("%s", warning)
-            yield from shard.results
-            if shard.error is not None:
-                raise shard.error
+        """One result per document, in order; at most two batches a worker are held at a time.
+
+        When this is broken off, by an interrupt or an error, the workers end at once.
+        """
+        taken = given = 0
+
+        def batches() -> Iterator[Sequence[Document]]:
+            nonlocal taken
+            for batch in _batches(documents, SHARD):
+                taken += len(batch)
+                yield batch
+
+        try:
+            for shard in map_in_order(self._shard, batches(), self._pool.size):
+                self._note(shard)
+                for result in shard.results:
+                    given += 1
+                    yield result
+                if shard.error is not None:
+                    raise shard.error  # noqa: TRY301
+        except BaseException:
+            if given < taken:  # else nobody asked for more than the last result
+                self._pool.close()
+            raise
+
+    def _note(self, shard: Shard) -> None:
+        """Count what was left out, and log each warning once."""
+        self.discarded.update(shard.discarded)
+        for warning in dict.fromkeys(shard.warnings):
+            if warning not in self._logged:
+                self._logged.add(warning)
+                log.warning("%s", warning)
 
     def _shard(self, documents: Sequence[Document], stop: Event) -> Shard:
         """The results of documents, those that have arrived before and those of a worker."""
