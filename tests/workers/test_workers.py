@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import EndpointDownError, InputError, ModelError, UsageError
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Usage, Value
 from sarag_rdf.models.caches import CachedEmbedder
@@ -78,8 +79,8 @@ def test_texts_are_embedded_by_the_workers(tmp_path: Path) -> None:
     """The embedder of this process is not called, neither for new texts nor for a new model."""
 
     class Absent(HashEmbedder):
-        def embed(self, texts: object) -> object:  # type: ignore[override]
-            raise AssertionError
+        def embed(self, texts: Sequence[str]) -> Matrix:
+            raise AssertionError(texts)
 
         def __reduce__(self) -> object:  # type: ignore[override]
             return HashEmbedder, ()
