@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.wikibase": {"base", "graph", "extraction", "building"},
     "plugins.things": {"base", "graph", "kg"},
     "plugins.void": {"base", "graph", "building", "kg"},
+    "plugins.workers": {"base", "models", "kg", "sarag_rdf"},
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "testing": {"base", "documents", "models", "kg"},
@@ -70,6 +71,7 @@ ONLY_IN: dict[str, set[str]] = {
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
     "openai": {"models"},
+    "ray": {"plugins.workers"},
     "sentence_transformers": {"models"},
     "gliner2": {"plugins.spans"},
     "torch": {"models", "plugins.spans"},
@@ -107,14 +109,14 @@ ONLY_IN: dict[str, set[str]] = {
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 743,
-    "base": 4282,
+    "base": 4283,
     "building": 4680,
     "cli": 3201,
-    "documents": 1293,
+    "documents": 1297,
     "extraction": 5559,
     "graph": 7220,
-    "kg": 5732,
-    "models": 1764,
+    "kg": 5756,
+    "models": 1785,
     "retrieval": 2741,
     "server": 6385,
     "testing": 263,
@@ -142,6 +144,7 @@ BUDGETS: dict[str, int] = {
     "plugins.wikibase": 2469,
     "plugins.things": 117,
     "plugins.merge_by_name": 82,
+    "plugins.workers": 926,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

@@ -34,6 +34,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "commands": "command",
     "doors": "door of the server",
     "checks": "deep check",
+    "workers": "kind of workers",
 }
 """Group, without the prefix ``sarag_rdf.``, and what one of its plug-ins is called."""
 _OWN: Final = "sarag-rdf"

@@ -71,6 +71,10 @@ class ReadOptions(Options):
     stdin_format: str = option(
         "txt", "Format of standard input: txt, md, html, json, jsonl, csv or tsv.", harmless=True
     )
+    workers: str | None = option(
+        None,
+        "Extract and embed in this number of processes, or on a Ray cluster (ray://HOST:PORT).",
+    )
     stdin: BinaryIO | None = None
 
     def __post_init__(self) -> None:

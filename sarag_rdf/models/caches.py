@@ -9,9 +9,9 @@ import sqlite3
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import astuple, replace
 from functools import partial
 from hashlib import sha256
@@ -112,6 +112,27 @@ class CachedEmbedder:
         if not keys:
             return embed([])
         return np.stack([np.frombuffer(values[key], dtype=np.float32) for key in keys])
+
+    @property
+    def embedder(self) -> Embedder:
+        """What embeds the texts that are not in the cache."""
+        return self._embedder
+
+    @contextmanager
+    def through(self, embedder: Embedder) -> Iterator[None]:
+        """A block in which another embedder takes the place of `embedder`, with its vectors."""
+        before = self._embedder, self._slice_size
+        self._embedder = embedder
+        self._slice_size = int(getattr(embedder, "batch_size", self._slice_size))
+        try:
+            yield
+        finally:
+            self._embedder, self._slice_size = before
+
+    def keep(self, texts: Iterable[str], vectors: Matrix) -> None:
+        """Store the vectors of passages that `embedder` computed elsewhere."""
+        keys = (self._key(text, self.prompts.passage) for text in texts)
+        self._put({key: row.tobytes() for key, row in zip(keys, vectors, strict=True)})
 
     def _cached_values(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
         latest = {} if self._latest is None else self._latest

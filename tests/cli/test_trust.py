@@ -26,7 +26,7 @@ HARMLESS = """at base budget concurrency default-graph engine graph-kind languag
 INSIDE = "context endpoint extractor facts kg reasoner retriever".split()
 TRUSTED = """activation base-url embedder examples max-chars max-expansion max-file
     max-reply max-seconds model ontology picture root shapes store-url tokenizer
-    update-url vectors""".split()
+    update-url vectors workers""".split()
 EVIL = "http://127.0.0.1:9/v1"
 
 

@@ -1,0 +1,1 @@
+"""Indexing in several processes, of this machine or of a Ray cluster (``--workers``)."""

@@ -1,0 +1,134 @@
+"""Indexing on a Ray cluster of two nodes: the same graph, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.plugins.workers.ray_pool import ray as ray_workers
+from sarag_rdf.plugins.workers.spread import SHARD
+from tests.workers.ray_cluster import Cluster, cluster
+from tests.workers.scripted import (
+    Scripted,
+    content,
+    extracted,
+    index,
+    lives,
+    processes,
+    started,
+    title,
+    until,
+)
+
+COUNT = 6 * SHARD
+_PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Cluster]:
+    with cluster() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("alone")
+    index(folder / "kg", Scripted(folder / "notes"), COUNT)
+    return content(folder / "kg")
+
+
+def run(folder: Path, nodes: Cluster, **faults: Any) -> list[str]:
+    """The lines that the program prints: the number of sources, then problems or an error."""
+    with started(folder, nodes.address, COUNT, nodes.env, **faults) as writer:
+        out, err = writer.communicate(timeout=_PATIENCE)
+    return (out if writer.returncode == 0 else err).splitlines()
+
+
+@pytest.mark.fault
+def test_a_cluster_makes_the_same_graph(
+    nodes: Cluster, tmp_path: Path, expected: list[str]
+) -> None:
+    notes = tmp_path / "notes"
+    assert run(tmp_path, nodes, together=2) == [str(COUNT)]
+    assert content(tmp_path / "kg") == expected
+    assert len(processes(notes)) == 2
+    assert set(extracted(notes).values()) == {1}
+
+
+@pytest.mark.fault
+def test_exceptions_and_deaths_of_actors(nodes: Cluster, tmp_path: Path) -> None:
+    faults = {"kills": (title(3),), "kills_once": (title(SHARD),), "fails": (title(7),)}
+    added, *problems = run(tmp_path, nodes, **faults)
+    assert int(added) == COUNT - 2
+    deadly, failed = sorted(problems)
+    assert deadly.startswith("3.txt: the worker has ended")
+    assert failed == "7.txt: Part 7 fails"
+    (tmp_path / "other").mkdir()
+    errors = run(tmp_path / "other", nodes, raises=(title(5),))
+    assert errors[-1] == "EndpointDownError: Part 5 is down"
+
+
+@pytest.mark.fault
+def test_a_killed_writer_loses_nothing_that_an_actor_returned(
+    nodes: Cluster, tmp_path: Path, expected: list[str]
+) -> None:
+    notes = tmp_path / "notes"
+    with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=0.05) as writer:
+        until(lambda: len(extracted(notes)) > 3.5 * SHARD)
+        writer.kill()
+    first = extracted(notes)
+    assert len(run(tmp_path, nodes)) == 1
+    repeated = [name for name in first if extracted(notes)[name] > 1]
+    assert len(repeated) <= 2 * SHARD
+    assert content(tmp_path / "kg") == expected
+
+
+@pytest.mark.fault
+def test_an_interrupt_ends_the_actors(nodes: Cluster, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=10) as writer:
+        until(lambda: len(processes(notes)) == 2)  # a batch takes minutes
+        writer.send_signal(signal.SIGINT)
+        writer.wait(30)
+    assert writer.returncode
+    until(lambda: not any(map(lives, processes(notes))), 10)
+
+
+@pytest.mark.fault
+def test_a_killed_node_and_then_a_killed_cluster(tmp_path: Path, expected: list[str]) -> None:
+    notes = tmp_path / "notes"
+    with cluster() as nodes:
+        with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=0.1) as writer:
+            until(lambda: len(extracted(notes)) > 2.5 * SHARD)
+            nodes.kill(1)
+            assert writer.wait(_PATIENCE) == 0  # the other node extracts what is left
+        assert content(tmp_path / "kg") == expected
+        repeated = [name for name, times in extracted(notes).items() if times > 1]
+        assert len(repeated) <= SHARD
+        nodes.kill(0)
+        (tmp_path / "other").mkdir()
+        lines = run(tmp_path / "other", nodes)  # Ray writes lines of its own
+        assert any(line.startswith("ModelError: no Ray cluster answers") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["ray://", "ray://host", "ray://host:x", "ray://user:key@host:1", "ray://host:1/path"]
+    + [f"ray://host:1?{query}" for query in ("workers=0", "workers=x", "size=2", "workers")],
+)
+def test_a_bad_address_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="give ray://HOST:PORT") as raised:
+        ray_workers(address)
+    assert "key" not in str(raised.value)
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[cluster\]'"):
+        ray_workers("ray://host:1?workers=2")
