@@ -29,6 +29,7 @@ import numpy as np
 from sarag_rdf.base.arrays import Floats, find_all, rows_of
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import Query, Retrieved
+from sarag_rdf.plugins.relation_paths.description_seeds import nearest_seeds
 from sarag_rdf.retrieval.network import DESCRIBES
 from sarag_rdf.retrieval.retriever import (
     Explanation,
@@ -36,7 +37,6 @@ from sarag_rdf.retrieval.retriever import (
     best_documents,
     document_cosines,
 )
-from sarag_rdf.retrieval.seeds import nearest_seeds
 from sarag_rdf.retrieval.view import GraphView
 
 

@@ -59,13 +59,13 @@ from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.baselines import in_turn, most_active
 from sarag_rdf.plugins.papers.kg_infused import activated_documents, one_line, text_reply
+from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
 from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.context import Budget, approximate_tokens
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.retriever import Explanation, RetrieverStrategy
 from sarag_rdf.retrieval.sarag import calibrated
-from sarag_rdf.retrieval.seeds import nearest_entities
 from sarag_rdf.retrieval.view import GraphView
 
 TEXTS = 10

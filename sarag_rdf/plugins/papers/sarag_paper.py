@@ -18,6 +18,7 @@ from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, option
 from sarag_rdf.base.types import Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.plugins.papers.baselines import most_active
+from sarag_rdf.plugins.relation_paths.description_seeds import nearest_seeds
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network import RELATED_TO, SAME_AS, Edges
 from sarag_rdf.retrieval.retriever import (
@@ -26,7 +27,6 @@ from sarag_rdf.retrieval.retriever import (
     activated,
     scored,
 )
-from sarag_rdf.retrieval.seeds import nearest_seeds
 from sarag_rdf.retrieval.view import GraphView
 
 

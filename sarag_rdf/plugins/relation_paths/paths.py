@@ -38,6 +38,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     THING,
@@ -57,7 +58,7 @@ from sarag_rdf.retrieval.retriever import (
     best_documents,
     document_cosines,
 )
-from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans, nearest_entities
+from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
 MOST_HOPS: Final = 3
