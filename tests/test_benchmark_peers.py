@@ -98,6 +98,6 @@ def test_words_are_decoded_without_loss() -> None:
 def test_the_page_has_the_tables_of_the_results() -> None:
     page = (ROOT / "benchmarks" / "peers.md").read_text("utf-8")
     paths = sorted((ROOT / "benchmarks" / "peers" / "results").glob("*.json"))
-    assert len(paths) >= 2
+    assert paths
     for path in paths:
         assert summary.table(summary.read(path)) in page, f"copy the table of {path.name} again"

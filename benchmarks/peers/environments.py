@@ -45,8 +45,8 @@ NANO = (
 )  # fmt: skip
 """Without graspologic and DSPy, for communities and prompts."""
 HIPPO = (
-    "einops", "filelock", "igraph", "openai", "pandas", "pyarrow", "pydantic", "tenacity", "torch",
-    "tqdm", "transformers<5",
+    "boto3", "einops", "filelock", "igraph", "openai<2", "pandas", "pyarrow", "pydantic",
+    "tenacity", "torch", "tqdm", "transformers<5",
 )  # fmt: skip
 """Without vLLM 0.6.6, and other versions than its pins of November 2024."""
 PEERS = {
@@ -59,7 +59,7 @@ PEERS = {
         Peer("txtai", TEXT, ("txtai[graph]==9.14.0",)),
         Peer("lightrag", GRAPH, ("lightrag-hku==1.5.7",)),
         Peer("nano-graphrag", GRAPH, NANO, ("nano-graphrag==0.0.8.2",)),
-        Peer("fast-graphrag", GRAPH, ("fast-graphrag==0.0.5",)),
+        Peer("fast-graphrag", GRAPH, ("fast-graphrag==0.0.5", "sentencepiece==0.2.0")),
         Peer("hipporag", GRAPH, HIPPO, ("hipporag==2.0.0a4",)),
         Peer("linearrag", TEXT, ("linearrag",)),
         Peer("pathrag", GRAPH, ("pathrag",)),
@@ -124,7 +124,7 @@ def interpreter(peer: Peer, environments: Path) -> Path:
 
 
 def install(python: Path, arguments: list[str]) -> None:
-    command = [str(python), "-m", "pip", "install", "--quiet", *arguments]
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.peers.exchange import DEPTH, Ask, Question, Task, Vectors, run
 
 for unused, names in {
-    "vllm": ("SamplingParams", "LLM"), "gritlm": ("GritLM",), "boto3": (), "litellm": (),
+    "vllm": ("SamplingParams", "LLM"), "gritlm": ("GritLM",), "litellm": (),
 }.items():  # fmt: skip
     stand_in = ModuleType(unused)
     for name in names:
