@@ -100,4 +100,6 @@ def test_the_page_has_the_tables_of_the_results() -> None:
     paths = sorted((ROOT / "benchmarks" / "peers" / "results").glob("*.json"))
     assert paths
     for path in paths:
-        assert summary.table(summary.read(path)) in page, f"copy the table of {path.name} again"
+        figures = summary.read(path)
+        assert summary.table(figures) in page, f"copy the table of {path.name} again"
+        assert f"Measured on {figures['date']}" in page

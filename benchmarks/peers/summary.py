@@ -106,7 +106,8 @@ def _cells(name: str, row: Mapping[str, Any]) -> Iterator[str]:
     packages = ", ".join(f"{package} {version}" for package, version in row["packages"].items())
     yield f"`{name}` ({packages})"
     yield row["given"]
-    yield "" if row["index_seconds"] is None else f"{row['index_seconds']:.0f}"
+    seconds = row["index_seconds"]
+    yield "" if seconds is None else f"{seconds:.{0 if seconds >= 10 else 1}f}"
     yield f"{row['milliseconds']:.1f}"
     yield from (f"{100 * row[measure]:.1f}" for measure in NAMES)
     for measure in COMPARED:
