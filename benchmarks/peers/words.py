@@ -1,4 +1,4 @@
-"""A tokenizer for peers that would download theirs: words, punctuation and white space.
+"""A tokenizer for peers that would download theirs: words and punctuation, with the white space before.
 
 Only budgets depend on it, such as the greatest length of a chunk, which no passage reaches.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_PARTS = re.compile(r"\s+|\w+|[^\w\s]")
+_PARTS = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
 
 
 class Words:
