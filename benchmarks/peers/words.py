@@ -1,4 +1,4 @@
-"""A tokenizer for peers that would download theirs: words and punctuation, with the white space before.
+"""A tokenizer for peers that would download theirs: words with the white space before them.
 
 Only budgets depend on it, such as the greatest length of a chunk, which no passage reaches.
 """
