@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from benchmarks.peers.exchange import Passage, Question
 from benchmarks.peers.words import Words
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.plugins.evaluation import datasets
+from sarag_rdf.retrieval.retriever import question_of
 from tests.command import ROOT
 
 pytestmark = pytest.mark.guide
@@ -59,21 +61,21 @@ def test_a_peer_that_fails_leaves_the_reason(
 
 
 def test_figures_and_table(tmp_path: Path) -> None:
-    results = {
+    results: dict[str, dict[str, Any]] = {
         "sarag": {"rankings": [[1, 2, 3], [4]], "index_seconds": None},
         "vectors": {"rankings": [[1, 0, 5, 6, 7, 2], [4]], "index_seconds": 2.4},
         "linearrag": {"problem": "pip cannot install it"},
     }
     for name, result in results.items():
         (tmp_path / name).mkdir()
-        common = {"packages": {name: "1.0"}, "milliseconds": [1.0, 3.0]} | result
-        (tmp_path / name / exchange.RESULT).write_text(json.dumps(common), "utf-8")
+        whole = {"packages": {name: "1.0"}, "milliseconds": [1.0, 3.0], **result}
+        (tmp_path / name / exchange.RESULT).write_text(json.dumps(whole), "utf-8")
     corpus = datasets.Corpus([datasets.Passage(p.title, p.title, p.text) for p in PASSAGES])
     supporting = [(PASSAGES[1], PASSAGES[2]), (PASSAGES[4],)]
     questions = [
         datasets.Question(
             str(number),
-            datasets.question_of(QUESTIONS[number].text),
+            question_of(QUESTIONS[number].text),
             supporting=tuple((passage.title, passage.text) for passage in passages),
         )
         for number, passages in enumerate(supporting)

@@ -93,7 +93,9 @@ def parts(kg: KnowledgeGraph, corpus: Corpus) -> tuple[list[Entity], list[Relati
         document: corpus.index_of_part(title or "", text)
         for document, title, text in table(kg, DOCUMENTS)
     }
-    names, kinds, places = {}, {}, defaultdict[str, list[int]](list)
+    names: dict[str, str] = {}
+    kinds: dict[str, str] = {}
+    places = defaultdict[str, list[int]](list)
     for document, entity, name, kind in table(kg, DESCRIBED):
         names.setdefault(entity, name)
         kinds.setdefault(entity, kind.rpartition("#")[2].rpartition("/")[2])
