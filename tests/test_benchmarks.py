@@ -49,6 +49,7 @@ FURTHER = {
     "ablation": (),
     "checksums": ("1",),
     "vector_libraries": ("--engines", "ours", "--runs", "1"),
+    "peers": ("--peers", "sarag,vectors"),
     "noise": ("--shares", "0.2", "--methods", "sarag"),
     "scale": ("--questions", "1", "--sparql", "1"),
     "steering": ("--limit", "2"),
