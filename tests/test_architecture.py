@@ -116,7 +116,7 @@ BUDGETS: dict[str, int] = {
     "extraction": 5559,
     "graph": 7220,
     "kg": 5756,
-    "models": 1785,
+    "models": 1792,
     "retrieval": 2668,
     "server": 6385,
     "testing": 263,

@@ -33,6 +33,7 @@ from sarag_rdf.base.ports import (
     Reply,
     Seen,
     StreamingLLM,
+    Vector,
     embed_queries,
 )
 from sarag_rdf.base.redaction import redacted_data
@@ -133,6 +134,12 @@ class CachedEmbedder:
         """Store the vectors of passages that `embedder` computed elsewhere."""
         keys = (self._key(text, self.prompts.passage) for text in texts)
         self._put({key: row.tobytes() for key, row in zip(keys, vectors, strict=True)})
+
+    def cached(self, text: str, prompt: str | None = None) -> Vector | None:
+        """The vector of a text with that prompt if it is cached; nothing is embedded."""
+        key = self._key(text, prompt)
+        values = self._cached_values([key])
+        return np.frombuffer(values[key], dtype=np.float32) if values else None
 
     def _cached_values(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
         latest = {} if self._latest is None else self._latest
