@@ -28,13 +28,12 @@ from benchmarks.indexing import PLACES, copies
 from benchmarks.stopwatch import Stopwatch
 from sarag_rdf.base.types import Source
 from sarag_rdf.kg import session
-from sarag_rdf.kg.vectors import Models, Vectors
+from sarag_rdf.kg.vectors import Vectors
 from tests.reading import read_paths
 
 STAGES = [
     *(place for place in PLACES if place[2] != "model"),
     (Vectors, "build", "vector indexes and network"),
-    (Models, "prepare_questions", "check of the encoder of questions, once a graph"),
     (session, "recorded_model", "the rest"),
 ]
 

@@ -113,7 +113,7 @@ BUDGETS: dict[str, int] = {
     "building": 4680,
     "cli": 3201,
     "documents": 1297,
-    "extraction": 5559,
+    "extraction": 5558,
     "graph": 7220,
     "kg": 5756,
     "models": 1792,

@@ -55,6 +55,7 @@ FURTHER = {
     "steering": ("--limit", "2"),
     "tables": ("--rows", "5"),
     "vectors": ("--count", "400", "--width", "8"),
+    "vector_engines": ("--engine", "ours", "--engine", "qdrant local"),
     "workers": ("--workers", "1"),
 }
 """Arguments that make what a command leaves at its default small."""

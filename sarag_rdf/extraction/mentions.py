@@ -10,7 +10,6 @@ are no names.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -257,9 +256,9 @@ def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionS
             _retype(result, full, "person", WORDS - 1, WORDS)
         else:
             short = [n for n in group if " " not in result[n].name and not result[n].name.isupper()]
-            types = Counter(result[n].type for n in group).most_common(1)
-            if types[0][1] * 2 > len(group) and types[0][0] in ("person", "geopolitical"):
-                _retype(result, short, types[0][0], WORDS - 1, WORDS)
+            places = sum(result[n].type == "geopolitical" for n in group)
+            if places * 2 > len(group):  # single words that are labelled as persons often are none
+                _retype(result, short, "geopolitical", WORDS - 1, WORDS)
     return result
 
 

@@ -26,6 +26,7 @@ _MAY_ASK = {
     "graph/store/oxigraph.py": "since when a graph is being written",
     "base/http_client.py": "how long it is until the moment that a Retry-After names",
     "server/guard.py": "when a request was recorded",
+    "plugins/backup/backups.py": "when a backup was made",
     "plugins/agents/openai_door.py": "when a reply was made, as OpenAI's clients expect it",
 }
 """Modules that ask what time it is, and for what."""

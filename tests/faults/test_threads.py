@@ -138,4 +138,5 @@ def test_only_stores_and_workers_hold_results_of_the_engine() -> None:
         if any(isinstance(node, ast.Attribute) and node.attr in lazy for node in nodes):
             holding.add(str(path.relative_to(ROOT / "sarag_rdf")))
     assert "graph/store/oxigraph.py" in holding
-    assert {path.partition("/")[0] for path in holding} == {"graph", "server"}
+    checking = "plugins/backup/storage_check.py"  # in a process of its own, with one thread
+    assert {path.partition("/")[0] for path in holding - {checking}} == {"graph", "server"}
