@@ -139,7 +139,7 @@ def started(
     )
 
 
-def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 240.0) -> None:
     """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not condition():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +30,6 @@ _PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[Cluster]:
-    with cluster() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("alone")
     index(folder / "kg", Scripted(folder / "notes"), COUNT)
@@ -50,10 +43,7 @@ def run(folder: Path, nodes: Cluster, **faults: Any) -> list[str]:
     return (out if writer.returncode == 0 else err).splitlines()
 
 
-@pytest.mark.fault
-def test_a_cluster_makes_the_same_graph(
-    nodes: Cluster, tmp_path: Path, expected: list[str]
-) -> None:
+def _a_cluster_makes_the_same_graph(nodes: Cluster, tmp_path: Path, expected: list[str]) -> None:
     notes = tmp_path / "notes"
     assert run(tmp_path, nodes, together=2) == [str(COUNT)]
     assert content(tmp_path / "kg") == expected
@@ -61,8 +51,7 @@ def test_a_cluster_makes_the_same_graph(
     assert set(extracted(notes).values()) == {1}
 
 
-@pytest.mark.fault
-def test_exceptions_and_deaths_of_actors(nodes: Cluster, tmp_path: Path) -> None:
+def _exceptions_and_deaths_of_actors(nodes: Cluster, tmp_path: Path, expected: list[str]) -> None:
     faults = {"kills": (title(3),), "kills_once": (title(SHARD),), "fails": (title(7),)}
     added, *problems = run(tmp_path, nodes, **faults)
     assert int(added) == COUNT - 2
@@ -74,8 +63,7 @@ def test_exceptions_and_deaths_of_actors(nodes: Cluster, tmp_path: Path) -> None
     assert errors[-1] == "EndpointDownError: Part 5 is down"
 
 
-@pytest.mark.fault
-def test_a_killed_writer_loses_nothing_that_an_actor_returned(
+def _a_killed_writer_loses_nothing_that_an_actor_returned(
     nodes: Cluster, tmp_path: Path, expected: list[str]
 ) -> None:
     notes = tmp_path / "notes"
@@ -89,8 +77,7 @@ def test_a_killed_writer_loses_nothing_that_an_actor_returned(
     assert content(tmp_path / "kg") == expected
 
 
-@pytest.mark.fault
-def test_an_interrupt_ends_the_actors(nodes: Cluster, tmp_path: Path) -> None:
+def _an_interrupt_ends_the_actors(nodes: Cluster, tmp_path: Path, expected: list[str]) -> None:
     notes = tmp_path / "notes"
     with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=10) as writer:
         until(lambda: len(processes(notes)) == 2)  # a batch takes minutes
@@ -100,21 +87,37 @@ def test_an_interrupt_ends_the_actors(nodes: Cluster, tmp_path: Path) -> None:
     until(lambda: not any(map(lives, processes(notes))), 10)
 
 
-@pytest.mark.fault
-def test_a_killed_node_and_then_a_killed_cluster(tmp_path: Path, expected: list[str]) -> None:
+def _a_killed_node_and_then_a_killed_cluster(
+    nodes: Cluster, tmp_path: Path, expected: list[str]
+) -> None:
     notes = tmp_path / "notes"
+    with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=0.1) as writer:
+        until(lambda: len(extracted(notes)) > 2.5 * SHARD)
+        nodes.kill(1)
+        assert writer.wait(_PATIENCE) == 0  # the other node extracts what is left
+    assert content(tmp_path / "kg") == expected
+    repeated = [name for name, times in extracted(notes).items() if times > 1]
+    assert len(repeated) <= SHARD
+    nodes.kill(0)
+    (tmp_path / "other").mkdir()
+    lines = run(tmp_path / "other", nodes)  # Ray writes lines of its own
+    assert any(line.startswith("ModelError: no Ray cluster answers") for line in lines)
+
+
+@pytest.mark.fault
+def test_on_a_cluster(tmp_path: Path, expected: list[str]) -> None:
+    """One after the other: two clusters at a time would wait for each other's processors."""
     with cluster() as nodes:
-        with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=0.1) as writer:
-            until(lambda: len(extracted(notes)) > 2.5 * SHARD)
-            nodes.kill(1)
-            assert writer.wait(_PATIENCE) == 0  # the other node extracts what is left
-        assert content(tmp_path / "kg") == expected
-        repeated = [name for name, times in extracted(notes).items() if times > 1]
-        assert len(repeated) <= SHARD
-        nodes.kill(0)
-        (tmp_path / "other").mkdir()
-        lines = run(tmp_path / "other", nodes)  # Ray writes lines of its own
-        assert any(line.startswith("ModelError: no Ray cluster answers") for line in lines)
+        for step in (
+            _a_cluster_makes_the_same_graph,
+            _exceptions_and_deaths_of_actors,
+            _a_killed_writer_loses_nothing_that_an_actor_returned,
+            _an_interrupt_ends_the_actors,
+            _a_killed_node_and_then_a_killed_cluster,
+        ):
+            folder = tmp_path / step.__name__
+            folder.mkdir()
+            step(nodes, folder, expected)
 
 
 @pytest.mark.parametrize(

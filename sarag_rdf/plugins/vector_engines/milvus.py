@@ -12,6 +12,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else it writes of its pings to standard error
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else one child in a hundred aborts
 
 import grpc
 from pymilvus import DataType, MilvusClient

@@ -7,6 +7,7 @@ cluster is contacted, and no key is sent to it.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -44,6 +45,7 @@ def ray(address: str) -> Callable[..., AbstractContextManager[Extractor]]:
             "server, with ?workers=N for fewer workers than processors"
         )
     try:
+        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # children of this process may abort
         import ray
     except ImportError as error:
         raise MissingDependencyError(
