@@ -139,12 +139,12 @@ BUDGETS: dict[str, int] = {
     "plugins": 1,
     "plugins.duplicates": 198,
     "plugins.homonyms": 454,
-    "plugins.vector_engines": 992,
+    "plugins.vector_engines": 993,
     "plugins.void": 373,
     "plugins.wikibase": 2469,
     "plugins.things": 117,
     "plugins.merge_by_name": 82,
-    "plugins.workers": 926,
+    "plugins.workers": 928,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 
