@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 import sys
 from pathlib import Path
 
@@ -233,3 +234,23 @@ def test_a_file_that_another_graph_of_the_process_has_open_is_shared(tmp_path: P
     assert len(opened[1].search("Where is the Vistula?").documents) == 1
     assert len(options_of("vectors", vectors).engine.collections()) == 4
     opened[1].close()
+
+
+FORKS = """
+import subprocess, sys
+from sarag_rdf.plugins.vector_engines.choices import Milvus
+Milvus(uri=sys.argv[1]).engine.create("sarag-a-1", 8)
+codes = [subprocess.run(["true"], preexec_fn=int).returncode for _ in range(400)]
+print(sorted(set(codes)))
+"""
+
+
+def test_children_of_a_process_with_milvus_are_not_aborted(tmp_path: Path) -> None:
+    """Its connection has threads, which gRPC would try to stop in a child."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, str(tmp_path / "vectors.db")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout == "[0]\n", done.stderr
