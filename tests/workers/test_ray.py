@@ -26,7 +26,7 @@ from tests.workers.scripted import (
 )
 
 COUNT = 6 * SHARD
-_PATIENCE = 120.0
+_PATIENCE = 240.0
 
 
 @pytest.fixture(scope="module")
