@@ -347,7 +347,7 @@ def beside_encoding(kg: KnowledgeGraph, text: str, search: Searching) -> tuple[f
     with kg.session.read() as snapshot:
         snapshot.view.vectors.embed_query(text)
     begin = time.thread_time()
-    embed_queries(kg.session.models.embedders("").model, [text])
+    embed_queries(kg.session.models.embedders("").texts.embedder, [text])
     encoded = time.thread_time()
     search(kg, text)
     return encoded - begin, time.thread_time() - encoded

@@ -109,20 +109,20 @@ ONLY_IN: dict[str, set[str]] = {
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 743,
-    "base": 4283,
+    "base": 4290,
     "building": 4680,
     "cli": 3201,
     "documents": 1297,
     "extraction": 5558,
     "graph": 7220,
-    "kg": 5756,
-    "models": 1792,
+    "kg": 5755,
+    "models": 1796,
     "retrieval": 2668,
     "server": 6385,
     "testing": 263,
     "sarag_rdf": 104,
     "plugins.agents": 1049,
-    "plugins.backup": 881,
+    "plugins.backup": 868,
     "plugins.evaluation": 5685,
     "plugins.contradictions": 352,
     "plugins.demo": 88,
@@ -144,7 +144,7 @@ BUDGETS: dict[str, int] = {
     "plugins.wikibase": 2469,
     "plugins.things": 117,
     "plugins.merge_by_name": 82,
-    "plugins.workers": 928,
+    "plugins.workers": 902,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

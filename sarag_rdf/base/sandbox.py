@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -92,24 +92,31 @@ def stream(
             yield item
 
 
+def start_process(variables: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], Connection]:
+    """Start a process that runs tasks (`main`) and ends with this one; it finds the same modules.
+
+    `variables` are its environment.
+    """
+    parent_end, child_end = socket.socketpair()
+    with parent_end, child_end:
+        process = subprocess.Popen(  # noqa: S603 - the same interpreter
+            [sys.executable, "-P", "-c", _CHILD.format(child_end.fileno())],
+            stdin=subprocess.PIPE,  # never written; closing it signals the end of the parent
+            stdout=subprocess.DEVNULL,
+            stderr=None if os.environ.get("SARAG_DEBUG") else subprocess.DEVNULL,
+            pass_fds=(child_end.fileno(),),
+            env={**variables, "PYTHONPATH": os.pathsep.join(_search_path())},
+        )
+        return process, Connection(parent_end.detach())
+
+
 class _Child:
     """A child process, and the parent's end of the connection to it."""
 
     def __init__(self) -> None:
-        path = _search_path()
-        parent_end, child_end = socket.socketpair()
-        with parent_end, child_end:
-            self._process = subprocess.Popen(  # noqa: S603 - the same interpreter
-                [sys.executable, "-P", "-c", _CHILD.format(child_end.fileno())],
-                stdin=subprocess.PIPE,  # never written; closing it signals the end of the parent
-                stdout=subprocess.DEVNULL,
-                stderr=None if os.environ.get("SARAG_DEBUG") else subprocess.DEVNULL,
-                pass_fds=(child_end.fileno(),),
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
-            )
-            self._connection = Connection(parent_end.detach())
+        self.search_path = _search_path()
+        self._process, self._connection = start_process(os.environ)
         self.is_reusable = False
-        self.search_path = path
         try:
             has_started = self._connection.poll(_START) and bool(self._connection.recv())
         except (EOFError, OSError):

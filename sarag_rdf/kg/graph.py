@@ -559,7 +559,7 @@ class KnowledgeGraph:
         """The model that embeds questions, with the graph's cache or without."""
         with self.session.read() as snapshot:
             embedder = snapshot.view.vectors.embedder
-        return embedder if cached else self.session.models.embedders(embedder.name).model
+        return embedder if cached else self.session.models.embedders(embedder.name).texts.embedder
 
     def llm(self) -> LLM:
         """The language model that answers and extracts."""

@@ -109,11 +109,10 @@ def _is_same_model(named: str, recorded: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Embedders:
-    """The `model` of a graph without a cache, and with those of its texts and of questions."""
+    """The model of a graph with the caches of its texts and of questions."""
 
     texts: CachedEmbedder
     questions: CachedEmbedder
-    model: Embedder
 
 
 class Models:
@@ -161,7 +160,7 @@ class Models:
                 path, keep = self._cache(EMBEDDING_CACHE), self._writable_cache
                 texts = CachedEmbedder(model, path)
                 questions = texts if keep else CachedEmbedder(model, path, keep=False)
-                self._loaded = Embedders(texts, questions, model)
+                self._loaded = Embedders(texts, questions)
             return self._loaded
 
     def _load(self, recorded: str) -> Embedder:

@@ -89,8 +89,13 @@ class SentenceTransformerEmbedder:
     @cached_property
     def folder(self) -> Path:
         """The folder of the model, downloaded from a hub if it may be; raises `ModelError`."""
+        return self._local or self._from_hub()
+
+    @property
+    def _local(self) -> Path | None:
+        """The folder of a model that is a path or in a package."""
         path = Path(self.model).expanduser()
-        return path if path.is_dir() else _packaged_path(self.model) or self._from_hub()
+        return path if path.is_dir() else _packaged_path(self.model)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         return self._embed(texts, self.prompts.passage)
@@ -160,8 +165,7 @@ class SentenceTransformerEmbedder:
         from transformers.utils import logging as transformers_logging
 
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        path = Path(self.model).expanduser()
-        local = path if path.is_dir() else _packaged_path(self.model)
+        local = self._local
         try:
             return SentenceTransformer(
                 str(local or self.model),

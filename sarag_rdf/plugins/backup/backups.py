@@ -10,7 +10,6 @@ on the disk. What a killed process leaves is deleted by the next backup.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -18,7 +17,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -42,8 +41,6 @@ _PART = ".part-"
 _LOCK = ".lock"
 _NAME = re.compile(r"\d{4,}-\d{8}T\d{6}Z-\w+")
 _BLOCK = 1 << 20
-_NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS, errno.EACCES)
-"""Errors of file systems without hard links, or with too many to one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,48 +169,38 @@ class Writer:
         A file is the same with the same name, size and time of its last change.
         """
         state = path.stat()
-        target = self._target(name)
-        for backup in reversed(self.earlier):
-            known = backup.files.get(name)
-            if known and known.size == state.st_size:
-                with suppress(OSError):
-                    before = (backup.folder / name).stat()
-                    same = (state.st_size, state.st_mtime_ns)
-                    if (before.st_size, before.st_mtime_ns) == same and self._link(
-                        backup.folder / name, target
-                    ):
-                        self.files[name], self.shared = known, self.shared + known.size
-                        return
-        self.files[name] = copy_file(path, target)
-        self.copied += self.files[name].size
+
+        def is_same(known: StoredFile, before: Path) -> bool:
+            if known.size != state.st_size:
+                return False
+            with suppress(OSError):
+                found = before.stat()
+                return (found.st_size, found.st_mtime_ns) == (state.st_size, state.st_mtime_ns)
+            return False
+
+        self._share_or_copy(path, name, is_same)
 
     def add_written(self, name: str, path: Path) -> None:
         """Add a file that was written for this backup, unless an earlier one has the same."""
         with path.open("rb") as file:
-            written = StoredFile(
-                path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
-            )
-        target = self._target(name)
-        for backup in reversed(self.earlier):
-            if backup.files.get(name) == written and self._link(backup.folder / name, target):
-                self.files[name], self.shared = written, self.shared + written.size
-                return
-        self.files[name] = copy_file(path, target)
-        self.copied += written.size
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        written = StoredFile(path.stat().st_size, digest)
+        self._share_or_copy(path, name, lambda known, _: known == written)
 
-    def _target(self, name: str) -> Path:
+    def _share_or_copy(
+        self, path: Path, name: str, is_same: Callable[[StoredFile, Path], bool]
+    ) -> None:
         target = self._part / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        return target
-
-    def _link(self, source: Path, target: Path) -> bool:
-        try:
-            target.hardlink_to(source)
-        except OSError as error:
-            if error.errno in (*_NO_LINKS, errno.ENOENT):
-                return False
-            raise
-        return True
+        for backup in reversed(self.earlier):
+            known, before = backup.files.get(name), backup.folder / name
+            if known and is_same(known, before):
+                with suppress(OSError):  # without hard links, or with too many to one file
+                    target.hardlink_to(before)
+                    self.files[name], self.shared = known, self.shared + known.size
+                    return
+        self.files[name] = copy_file(path, target)
+        self.copied += self.files[name].size
 
     def complete(self, revision: str, base: str, *, caches: bool) -> Backup:
         """Write the manifest, and give the backup its name."""

@@ -10,19 +10,15 @@ import logging
 import os
 import resource
 import signal
-import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection
-from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Protocol
 
 from sarag_rdf.base.errors import ModelError, UsageError
-from sarag_rdf.base.sandbox import Limits
+from sarag_rdf.base.sandbox import Limits, start_process
 from sarag_rdf.plugins.workers.work import perform
 
 log = logging.getLogger(__name__)
@@ -171,8 +167,6 @@ class Pool:
             raise ClosedError("the workers have ended: run the command again")
 
 
-_CHILD: Final = "from sarag_rdf.base.sandbox import main; main({})"
-"""The program of a process: it runs tasks, and ends with its parent."""
 _NO_LIMITS: Final = Limits(float("inf"), resource.RLIM_INFINITY)
 
 
@@ -181,17 +175,8 @@ class ProcessWorker:
 
     def __init__(self, recipe: bytes, threads: int) -> None:
         """Start it, with `threads` threads in numerical libraries, unless the user set a number."""
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - the same interpreter
-                [sys.executable, "-P", "-c", _CHILD.format(theirs.fileno())],
-                stdin=subprocess.PIPE,  # never written; closing it signals the end of the parent
-                stdout=subprocess.DEVNULL,
-                stderr=None if os.environ.get("SARAG_DEBUG") else subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                env={"OMP_NUM_THREADS": str(threads), **os.environ, "PYTHONPATH": _search_path()},
-            )
-            self._connection = Connection(ours.detach())
+        variables = {"OMP_NUM_THREADS": str(threads), **os.environ}
+        self._process, self._connection = start_process(variables)
         self._lock, self._recipe = threading.Lock(), recipe
         try:
             self._receive()
@@ -235,12 +220,6 @@ class ProcessWorker:
             self._process.wait()
             if self._process.stdin:
                 self._process.stdin.close()
-
-
-def _search_path() -> str:
-    """Where this process finds modules, without its working directory."""
-    package = str(Path(__file__).parents[3])
-    return os.pathsep.join([*(entry for entry in sys.path if entry), package])
 
 
 def process_pool(text: str) -> Callable[[bytes], Pool]:

@@ -17,8 +17,6 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from sarag_rdf import __version__
 from sarag_rdf.base.errors import ModelError, SaragError, UsageError
 from sarag_rdf.base.ports import CountsDiscarded, Embedder, Extractor, Matrix
@@ -176,10 +174,7 @@ class Models:
         if not texts or self._recipe.embedder is None:
             return None
         try:
-            # Texts of similar length in one batch need less padding.
-            order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-            vectors = self.embed([texts[i] for i in order])
-            return vectors[np.argsort(order)]
+            return self.embed(texts)
         except SaragError:
             return None
 
