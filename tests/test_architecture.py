@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.tables": {"base", "graph", "building"},
     "plugins.typed_queries": {"base", "graph", "retrieval", "answering"},
     "plugins.relation_paths": {"base", "graph", "retrieval", "answering"},
+    "plugins.rerank": {"base", "models", "retrieval"},
     "plugins.papers": {
         *("base", "graph", "extraction", "retrieval", "answering", "building"),
         *("plugins.relation_paths", "plugins.typed_queries"),
@@ -72,9 +73,9 @@ ONLY_IN: dict[str, set[str]] = {
     "httpx": {"base", "graph", "models"},
     "openai": {"models"},
     "ray": {"plugins.workers"},
-    "sentence_transformers": {"models"},
+    "sentence_transformers": {"models", "plugins.rerank"},
     "gliner2": {"plugins.spans"},
-    "torch": {"models", "plugins.spans"},
+    "torch": {"models", "plugins.spans", "plugins.rerank"},
     "transformers": {"models"},
     "tokenizers": {"models"},
     "safetensors": {"models"},
@@ -116,8 +117,8 @@ BUDGETS: dict[str, int] = {
     "extraction": 5558,
     "graph": 7220,
     "kg": 5755,
-    "models": 1796,
-    "retrieval": 2668,
+    "models": 1830,
+    "retrieval": 2669,
     "server": 6385,
     "testing": 263,
     "sarag_rdf": 104,
@@ -145,6 +146,7 @@ BUDGETS: dict[str, int] = {
     "plugins.things": 117,
     "plugins.merge_by_name": 82,
     "plugins.workers": 902,
+    "plugins.rerank": 179,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 
@@ -301,7 +303,7 @@ def classes_with(method: str, path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("group", "methods"),
     [
-        ("retrievers", ("retrieve",)),
+        ("retrievers", ("retrieve", "ranked")),
         ("reasoners", ("answer", "step")),
         ("extractors", ("extract",)),
     ],
@@ -315,5 +317,5 @@ def test_nothing_else_in_the_file_of_a_strategy_is_one(
         class_ = plugin.load()
         by_file.setdefault(Path(inspect.getfile(class_)), set()).add(class_.__name__)
     for path, strategies in by_file.items():
-        found = [name for method in methods for name in classes_with(method, path)]
-        assert sorted(found) == sorted(strategies)
+        found = {name for method in methods for name in classes_with(method, path)}
+        assert found == strategies

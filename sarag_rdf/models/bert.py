@@ -13,6 +13,7 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 from threadpoolctl import ThreadpoolController
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from sarag_rdf.base.errors import ModelError
 from sarag_rdf.base.ports import CountTokens, Matrix, Vector
@@ -73,88 +74,91 @@ _BLOCK: Final = 64
 _SQRT_HALF: Final = np.float32(np.sqrt(0.5))
 
 
-class BertEncoder:
-    """A BERT model with mean or [CLS] pooling, without padding; a batch is encoded on one core.
+class Bert:
+    """A BERT model without its head, and its tokenizer: from texts to states of their tokens.
 
-    There are as many batches at a time as NumPy has threads (``OMP_NUM_THREADS``), and other texts,
-    such as a question, need not wait for more of them.
+    Texts are not padded, and a batch of them is encoded on one core. There are as many batches at
+    a time as NumPy has threads (``OMP_NUM_THREADS``), and other texts, such as a question, need not
+    wait for more of them.
     """
 
-    def __init__(self, folder: Path, prompts: Prompts = Prompts()) -> None:  # noqa: B008 - frozen
-        """Raises `ModelError` for another architecture, and for files that cannot be read.
+    def __init__(self, folder: Path, longest: int) -> None:
+        """Raises `ModelError` for another architecture, OSError and others for damaged files.
 
-        `prompts` are those that it is to be used with.
+        `longest` is the number of tokens to which a text is cut.
         """
-        try:
-            self._pooling, self._epsilon, self._heads = _architecture(folder, prompts)
-            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            self._tokenizer.no_padding()
-            self._tokenizer.enable_truncation(_longest(folder))
-            weights: Any = safe_open(folder / "model.safetensors", framework="numpy")
-            self._words = weights.get_slice("embeddings.word_embeddings.weight")
-            names = set(weights.keys()) - {"embeddings.word_embeddings.weight"}
-            self._weights: Mapping[str, Floats] = {
-                name: weights.get_tensor(name).astype(np.float32, copy=False)
-                for name in names
-                if name.startswith(("embeddings.", "encoder."))
-            }
-            self._layers = 1 + max(
-                int(name.split(".")[2]) for name in names if name.startswith("encoder.layer.")
+        config = json_of(folder / "config.json")
+        if {"model_type", "hidden_act"} - config.keys() or any(
+            config.get(name, requested) != requested for name, requested in _BERT.items()
+        ):
+            raise ModelError(f"{folder} holds no BERT encoder with absolute positions and GELU")
+        most = config["max_position_embeddings"]
+        if not isinstance(longest, int) or not 2 < longest <= most:
+            raise ModelError(
+                f"{folder} takes texts of {longest} tokens at most, and has {most} places"
             )
-            self._turn = threading.Lock()
-            self._pools = ThreadpoolController()
-            self._cores = max([pool["num_threads"] for pool in self._pools.info()], default=1)
-            # This uses every weight, so that a missing one is an error here.
-            self.embed(["a"])
-        except ModelError:
-            raise
-        except Exception as error:
-            raise ModelError(f"{folder} cannot be read as a BERT model: {error!r}") from error
+        self._epsilon = np.float32(config["layer_norm_eps"])
+        self._heads = int(config["num_attention_heads"])
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(longest)
+        weights: Any = safe_open(folder / "model.safetensors", framework="numpy")
+        # A model with a head has the encoder under this name.
+        stored = {name.removeprefix("bert."): name for name in weights.keys()}  # noqa: SIM118
+        self._words = weights.get_slice(stored.pop("embeddings.word_embeddings.weight"))
+        self.weights: Mapping[str, Floats] = {
+            name: weights.get_tensor(key).astype(np.float32, copy=False)
+            for name, key in stored.items()
+            if name.startswith(("embeddings.", "encoder.", "pooler.", "classifier."))
+        }
+        self._layers = 1 + max(
+            int(name.split(".")[2]) for name in stored if name.startswith("encoder.layer.")
+        )
+        self._turn = threading.Lock()
+        self._pools = ThreadpoolController()
+        self._cores = max([pool["num_threads"] for pool in self._pools.info()], default=1)
 
-    def embed(self, texts: Sequence[str], prompt: str = "") -> Matrix:
-        """Embed texts behind a prompt: shape (len(texts), hidden size), float32, unit rows."""
-        rows: list[Vector] = []
-        batches = _batches([self._tokenizer.encode(prompt + text).ids for text in texts])
+    def states(self, texts: Sequence[Encoding]) -> Iterator[Floats]:
+        """The last hidden states of each text: shape (tokens, hidden size), float32."""
+        batches = _batches(texts)
         with ThreadPoolExecutor(self._cores) as threads:
             while several := list(islice(batches, self._cores)):
                 # On products this small several threads are slower than one.
                 with self._turn, self._pools.limit(limits=1, user_api="blas"):
-                    for states in threads.map(self._states, several):
-                        rows += map(self._pooled, states)
-        width = self._weights["embeddings.LayerNorm.bias"].shape[0]
-        return np.asarray(rows, dtype=np.float32).reshape(len(rows), width)
+                    done = list(threads.map(self._states, several))
+                yield from chain.from_iterable(done)
 
-    def _pooled(self, states: Floats) -> Vector:
-        pooled = states[0] if self._pooling == "cls" else states.mean(axis=0)
-        return np.asarray(pooled / max(float(np.linalg.norm(pooled)), 1e-12), dtype=np.float32)
-
-    def _states(self, texts: Sequence[Sequence[int]]) -> list[Floats]:
-        """The last hidden state of each token of each text, shape (tokens, hidden size)."""
-        ends = np.cumsum([len(tokens) for tokens in texts])
+    def _states(self, texts: Sequence[Encoding]) -> list[Floats]:
+        """The states of the texts of one batch."""
+        ends = np.cumsum([len(text.ids) for text in texts])
         padding = [0] * (_ROWS - ends[-1] % _ROWS)
-        places = np.concatenate([*map(np.arange, map(len, texts)), padding]).astype(int)
-        words = np.concatenate([self._words[t : t + 1] for t in chain(*texts, padding)])
+        places = np.concatenate([*(np.arange(len(text.ids)) for text in texts), padding])
+        kinds = np.concatenate([*(text.type_ids for text in texts), padding])
+        tokens = chain(*(text.ids for text in texts), padding)
+        words = np.concatenate([self._words[token : token + 1] for token in tokens])
         states = (
             words.astype(np.float32, copy=False)
-            + self._weights["embeddings.position_embeddings.weight"][places]
-            + self._weights["embeddings.token_type_embeddings.weight"][0]
+            + self.weights["embeddings.position_embeddings.weight"][places.astype(int)]
+            + self.weights["embeddings.token_type_embeddings.weight"][kinds.astype(int)]
         )
         states = self._norm(states, "embeddings")
         for number in range(self._layers):
             layer = f"encoder.layer.{number}"
             attended = self._attention(states, ends, layer)
-            attended = self._linear(attended, f"{layer}.attention.output")
+            attended = self.linear(attended, f"{layer}.attention.output.dense")
             states = self._norm(states + attended, f"{layer}.attention.output")
-            inner = self._linear(states, f"{layer}.intermediate")
+            inner = self.linear(states, f"{layer}.intermediate.dense")
             for begin in range(0, len(inner), _BLOCK):
                 inner[begin : begin + _BLOCK] = _gelu(inner[begin : begin + _BLOCK])
-            states = self._norm(states + self._linear(inner, f"{layer}.output"), f"{layer}.output")
+            states = self._norm(
+                states + self.linear(inner, f"{layer}.output.dense"), f"{layer}.output"
+            )
         return np.split(states, ends)[: len(texts)]
 
     def _attention(self, states: Floats, ends: NDArray[np.int64], layer: str) -> Floats:
         """softmax(Q K^T / sqrt(d)) V in each text for each head of d dimensions, side by side."""
         parts = [
-            np.split(self._linear(states, f"{layer}.attention.self", part), ends)
+            np.split(self.linear(states, f"{layer}.attention.self.{part}"), ends)
             for part in ("query", "key", "value")
         ]
         attended = []
@@ -168,29 +172,67 @@ class BertEncoder:
             attended.append((weights @ value).transpose(1, 0, 2).reshape(query.shape[1], -1))
         return np.concatenate(attended)
 
-    def _linear(self, states: Floats, name: str, part: str = "dense") -> Floats:
-        weight, bias = (self._weights[f"{name}.{part}.{kind}"] for kind in ("weight", "bias"))
+    def linear(self, states: Floats, name: str) -> Floats:
+        """A fully connected layer, by the name of its weights."""
+        weight, bias = (self.weights[f"{name}.{kind}"] for kind in ("weight", "bias"))
         product: Floats = states @ weight.T
         product += bias
         return product
 
     def _norm(self, states: Floats, name: str) -> Floats:
         """Layer normalisation."""
-        weight, bias = (self._weights[f"{name}.LayerNorm.{kind}"] for kind in ("weight", "bias"))
+        weight, bias = (self.weights[f"{name}.LayerNorm.{kind}"] for kind in ("weight", "bias"))
         centred = states - states.mean(axis=-1, keepdims=True)
         variance = np.mean(centred * centred, axis=-1, keepdims=True)
         normed: Floats = centred / np.sqrt(variance + self._epsilon) * weight + bias
         return normed
 
 
-def _batches(texts: Iterable[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
-    """The tokens of texts in batches of at most `_BATCH` tokens; a text is in one batch."""
-    batch: list[Sequence[int]] = []
-    for tokens in texts:
-        if batch and sum(map(len, batch)) + len(tokens) > _BATCH:
+class BertEncoder:
+    """An embedding model: BERT with mean or [CLS] pooling."""
+
+    def __init__(self, folder: Path, prompts: Prompts = Prompts()) -> None:  # noqa: B008 - frozen
+        """Raises `ModelError` for another architecture, and for files that cannot be read.
+
+        `prompts` are those that it is to be used with.
+        """
+        with readable(folder):
+            self._pooling = _pooling_of(folder, prompts)
+            self._bert = Bert(folder, _longest(folder))
+            # This uses every weight, so that a missing one is an error here.
+            self.embed(["a"])
+
+    def embed(self, texts: Sequence[str], prompt: str = "") -> Matrix:
+        """Embed texts behind a prompt: shape (len(texts), hidden size), float32, unit rows."""
+        encodings = [self._bert.tokenizer.encode(prompt + text) for text in texts]
+        rows = [self._pooled(states) for states in self._bert.states(encodings)]
+        width = self._bert.weights["embeddings.LayerNorm.bias"].shape[0]
+        return np.asarray(rows, dtype=np.float32).reshape(len(rows), width)
+
+    def _pooled(self, states: Floats) -> Vector:
+        pooled = states[0] if self._pooling == "cls" else states.mean(axis=0)
+        return np.asarray(pooled / max(float(np.linalg.norm(pooled)), 1e-12), dtype=np.float32)
+
+
+@contextmanager
+def readable(folder: Path) -> Iterator[None]:
+    """Raise `ModelError` for whatever goes wrong with the files of a model within."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{folder} cannot be read as a BERT model: {error!r}") from error
+
+
+def _batches(texts: Iterable[Encoding]) -> Iterator[list[Encoding]]:
+    """Texts in batches of at most `_BATCH` tokens; a text is in one batch."""
+    batch: list[Encoding] = []
+    for text in texts:
+        if batch and sum(map(len, batch)) + len(text) > _BATCH:
             yield batch
             batch = []
-        batch.append(tokens)
+        batch.append(text)
     if batch:
         yield batch
 
@@ -213,32 +255,27 @@ def _gelu(x: Floats) -> Floats:
     return gelu
 
 
-def _architecture(folder: Path, prompts: Prompts) -> tuple[str, np.float32, int]:
-    """Pooling ("mean" or "cls"), epsilon of layer normalisation, heads of attention."""
-    config = _json(folder / "config.json")
-    modules = _json(folder / "modules.json")
-    if {"model_type", "hidden_act"} - config.keys() or any(
-        config.get(name, requested) != requested for name, requested in _BERT.items()
-    ):
-        raise ModelError(f"{folder} holds no BERT encoder with absolute positions and GELU")
+def _pooling_of(folder: Path, prompts: Prompts) -> str:
+    """How states are pooled, "mean" or "cls"; raises `ModelError` for what is not done here."""
+    modules = json_of(folder / "modules.json")
     kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
     if kinds not in _MODULES or modules[0]["path"]:
         raise ModelError(f"{folder} has modules {', '.join(kinds)}")
-    transformer = _json(folder / "sentence_bert_config.json")
+    transformer = json_of(folder / "sentence_bert_config.json")
     task = transformer.get("transformer_task", "feature-extraction")
     if transformer.get("do_lower_case") or task != "feature-extraction":
         raise ModelError(f"{folder} lower-cases texts itself, or is made for {task}")
     own = folder / "config_sentence_transformers.json"
     is_open = None in (prompts.query, prompts.passage) and own.is_file()
-    if is_open and _json(own).get("default_prompt_name"):
+    if is_open and json_of(own).get("default_prompt_name"):
         raise ModelError(f"{folder} puts a prompt before each text")
-    pooling_config = _json(folder / str(modules[1]["path"]) / "config.json")
+    pooling_config = json_of(folder / str(modules[1]["path"]) / "config.json")
     if prompts.are_given and not pooling_config.get("include_prompt", True):
         raise ModelError(f"{folder} does not pool the words of a prompt")
     pooling = _pooling(pooling_config)
     if pooling not in ("mean", "cls"):
         raise ModelError(f"{folder} pools by {pooling}")
-    return pooling, np.float32(config["layer_norm_eps"]), int(config["num_attention_heads"])
+    return pooling
 
 
 def _pooling(config: Mapping[str, Any]) -> str:
@@ -250,17 +287,14 @@ def _pooling(config: Mapping[str, Any]) -> str:
     return names.get(modes[0], modes[0]) if len(modes) == 1 else ", ".join(modes)
 
 
-def _longest(folder: Path) -> int:
+def _longest(folder: Path) -> Any:
     """The maximum number of tokens of a text, including [CLS] and [SEP]."""
-    config = _json(folder / "sentence_bert_config.json")
+    config = json_of(folder / "sentence_bert_config.json")
     longest = config.get("max_seq_length")
     if longest is None:
-        longest = _json(folder / "tokenizer_config.json")["model_max_length"]
-    most = _json(folder / "config.json")["max_position_embeddings"]
-    if not isinstance(longest, int) or not 2 < longest <= most:
-        raise ModelError(f"{folder} takes texts of {longest} tokens at most, and has {most} places")
+        longest = json_of(folder / "tokenizer_config.json")["model_max_length"]
     return longest
 
 
-def _json(path: Path) -> Any:
+def json_of(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
