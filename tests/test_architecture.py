@@ -303,7 +303,7 @@ def classes_with(method: str, path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("group", "methods"),
     [
-        ("retrievers", ("retrieve", "ranked")),
+        ("retrievers", ("retrieve", "ordered")),
         ("reasoners", ("answer", "step")),
         ("extractors", ("extract",)),
     ],

@@ -53,7 +53,7 @@ class Rerank(Sarag):
         le=MAX_COUNT,
     )
 
-    def ranked(
+    def ordered(
         self,
         view: GraphView,
         query: Query,
@@ -68,7 +68,7 @@ class Rerank(Sarag):
         """
         limit = None if self.limit is None else max(self.limit, self.depth)
         more: Sarag = replace(self, limit=limit)
-        documents, calibration = Sarag.ranked(more, view, query, relevance, rounds, classes)
+        documents, calibration = Sarag.ordered(more, view, query, relevance, rounds, classes)
         texts = view.documents(ranked.document.iri for ranked in documents[: self.depth])
         read = [ranked for ranked in documents[: self.depth] if ranked.document.iri in texts]
         passages = [_passage(texts[ranked.document.iri]) for ranked in read]

@@ -138,7 +138,7 @@ class Sarag(RetrieverStrategy):
         )
         asked = view.derived(AskedClasses).named(query.text) if self.class_gain else {}
         classes = frozenset[str]().union(*asked.values())
-        documents, calibration = self.ranked(view, query, relevance, rounds, classes)
+        documents, calibration = self.ordered(view, query, relevance, rounds, classes)
         calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
         explanation = NOT_EXPLAINED
         if self.explain:
@@ -147,7 +147,7 @@ class Sarag(RetrieverStrategy):
         settings = {"classes": " and ".join(asked)} if asked else {}
         return self.result(view, query, documents, explanation, calibration, settings)
 
-    def ranked(
+    def ordered(
         self,
         view: GraphView,
         query: Query,  # noqa: ARG002 - for subclasses
