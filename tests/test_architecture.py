@@ -118,7 +118,7 @@ BUDGETS: dict[str, int] = {
     "kg": 5755,
     "models": 1796,
     "retrieval": 2668,
-    "server": 6507,
+    "server": 6574,
     "testing": 263,
     "sarag_rdf": 104,
     "plugins.agents": 1055,
