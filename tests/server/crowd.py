@@ -60,7 +60,7 @@ class Client:
 
     async def get(self, call: Call) -> Served:
         """The answer to a call, which is repeated while the server refuses it."""
-        began, refusals = time.monotonic(), []
+        began, refusals = time.monotonic(), list[str]()
         while True:
             async with asyncio.timeout(_PATIENCE):
                 status, headers, body = await self._attempt(call)
