@@ -16,7 +16,6 @@ import sarag_rdf
 from sarag_rdf.building import index_run
 from sarag_rdf.building.plan import Request, plan
 from sarag_rdf.models.client import OpenAIEmbedder
-from sarag_rdf.server import worker as worker_module
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import WRITER_SECONDS, Worker
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -129,7 +128,7 @@ def test_a_worker_waits_for_a_writer_for_a_while_only(
     opened = partial(sarag_rdf.open, kg, embedder=HashEmbedder(), endpoint=None)
     worker = Worker(ServeSettings(kg), kg.parent, opened)
     clock = [0.0]
-    monkeypatch.setattr(worker_module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("sarag_rdf.server.worker.time.monotonic", lambda: clock[0])
 
     def count() -> int:
         return int(worker.kg().stats()["sources"])
