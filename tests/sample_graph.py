@@ -21,7 +21,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.rdf_export import ExportParts, write_parts
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.fault_server import FaultServer, send
+from tests.fault_server import send
 
 SOURCES = (
     Source("Ada founded Orbis. Orbis has its seat in Ulm.", "Ada", "ada.txt"),
@@ -137,8 +137,7 @@ def files_of(folder: Path) -> dict[str, bytes | None]:
 
 def embeddings(handler: BaseHTTPRequestHandler) -> None:
     """Play an endpoint that embeds as `HashEmbedder` does."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    vectors = HashEmbedder().embed(owner.bodies[-1]["input"])
+    vectors = HashEmbedder().embed(json.loads(handler.raw)["input"])  # type: ignore[attr-defined]
     rows = [
         {"object": "embedding", "index": place, "embedding": vector.tolist()}
         for place, vector in enumerate(vectors)

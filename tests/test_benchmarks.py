@@ -50,6 +50,7 @@ FURTHER = {
     "checksums": ("1",),
     "vector_libraries": ("--engines", "ours", "--runs", "1"),
     "peers": ("--peers", "sarag,vectors"),
+    "load": ("--kinds", "sparql,page", "--clients", "2", "--writes", "0"),
     "noise": ("--shares", "0.2", "--methods", "sarag"),
     "scale": ("--questions", "1", "--sparql", "1"),
     "steering": ("--limit", "2"),

@@ -25,6 +25,7 @@ from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.graph_store import graph_store
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
+from sarag_rdf.server.health import health
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import (
     Door,
@@ -37,7 +38,7 @@ from sarag_rdf.server.openapi import (
 )
 from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.requests import STORE_PATH, public_url, record_of, settings_of
+from sarag_rdf.server.requests import HEALTH_PATH, STORE_PATH, public_url, record_of, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.server.serve_settings import ANONYMOUS, ServeSettings, is_loopback, unauthorized
@@ -66,6 +67,7 @@ def routes(doors: Sequence[Door] = ()) -> list[BaseRoute]:
         "/graph/prefixes": prefixes,
         "/graph/names": names,
         "/metrics": metrics,
+        HEALTH_PATH: health,
         RESOURCE_PATH: resource,
     }
     return [

@@ -86,7 +86,7 @@ async def search(request: Request) -> Response:
     The question and its options are parameters, or a JSON object as the body.
     """
     job = job_of(await Search.of(request))
-    return await run(request, job, job.question, "questions")
+    return await run(request, job, job.question, "searches")
 
 
 @operations(get=Operation(Ask, gives="Answer"), post=Operation(body=Ask, gives="Answer"))

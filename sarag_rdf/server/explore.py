@@ -60,7 +60,7 @@ async def neighbours(request: Request) -> Response:
     """
     parameters = await Neighbours.of(request)
     job = ExploreJob("neighbours", (parameters.iri, parameters.limit), parameters.over)
-    return await run(request, job, parameters.iri)
+    return await run(request, job, parameters.iri, "pages")
 
 
 @operations(get=Operation(Complete, gives="Terms"))
@@ -69,7 +69,7 @@ async def complete(request: Request) -> Response:
     parameters = await Complete.of(request)
     arguments = parameters.kind, parameters.prefix, parameters.limit
     job = ExploreJob("complete", arguments, parameters.over)
-    return await run(request, job, parameters.prefix)
+    return await run(request, job, parameters.prefix, "pages")
 
 
 @operations(post=Operation(Parameters, {**IRIS, "maxItems": MAX_NODES}, "Nodes"))
@@ -83,14 +83,14 @@ async def names(request: Request) -> Response:
     checked = [check_iri(iri, "iris") for iri in dict.fromkeys(iris)]
     parameters = await Parameters.of(request, has_body=False)
     job = ExploreJob("names", (checked,), parameters.over)
-    return await run(request, job, "".join(checked[:1]))
+    return await run(request, job, "".join(checked[:1]), "pages")
 
 
 @operations(get=Operation(Parameters, gives="Prefixes"))
 async def prefixes(request: Request) -> Response:
     """Prefixes of common vocabularies, of the graph, and of its ontologies."""
     parameters = await Parameters.of(request)
-    return await run(request, ExploreJob("prefixes", (), parameters.over), "")
+    return await run(request, ExploreJob("prefixes", (), parameters.over), "", "pages")
 
 
 # ------------------------------------------------------------------------------ In a worker

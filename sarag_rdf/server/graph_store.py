@@ -76,13 +76,13 @@ async def graph_store(request: Request) -> Response:
     require_write(request)
     base = graph or public_url(request, STORE_PATH)
     if request.method == "DELETE":
-        return await run(request, WriteGraphJob("drop", graph, base), what, "writer")
+        return await run(request, WriteGraphJob("drop", graph, base), what, "writes")
     header = request.headers.get("content-type", "")
     if base_type(header) != MULTIPART:
         _rdf_type(header)
     async with body_file(request) as path:
         job = WriteGraphJob(_ACTIONS[request.method], graph, base, str(path), header)
-        response = await run(request, job, what, "writer")
+        response = await run(request, job, what, "writes")
     if is_new:
         response.headers["Location"] = new
     return response

@@ -25,7 +25,7 @@ from sarag_rdf.base.errors import SaragError, UsageError, one_line
 from sarag_rdf.base.redaction import masked
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.openapi import JSON_ERRORS, Door
-from sarag_rdf.server.requests import RECORD, RequestRecord, to_response
+from sarag_rdf.server.requests import HEALTH_PATH, RECORD, RequestRecord, to_response
 from sarag_rdf.server.serve_settings import ANONYMOUS, Access, ServeSettings
 from sarag_rdf.server.serve_settings import Scope as TokenScope
 
@@ -284,11 +284,11 @@ class RateLimiter:
 
 
 def required_scope(path: str) -> TokenScope | None:
-    """The scope that every request of a path needs; None for documentation and style.
+    """The scope that every request of a path needs; None for documentation, style and health.
 
     Writes need the scope ``write`` as well, which their handlers require.
     """
-    if path in ("/docs", "/openapi.json") or path.startswith("/static/"):
+    if path in ("/docs", "/openapi.json", HEALTH_PATH) or path.startswith("/static/"):
         return None
     return "ask" if path == "/ask" or path.startswith("/ask/") else "read"
 

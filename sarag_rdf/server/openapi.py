@@ -188,6 +188,7 @@ _RESULTS: Final[Mapping[str, Json]] = {
     "Terms": closed(terms=OBJECTS),
     "Nodes": closed(nodes=OBJECTS),
     "Prefixes": closed(prefixes=OBJECT),
+    "Health": closed(**_of(TEXT, "status revision version")),
     "Error": closed(error=_FAILURE),
 }
 

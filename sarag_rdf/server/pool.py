@@ -7,8 +7,10 @@ import multiprocessing
 import signal
 import sys
 from bisect import insort
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -29,6 +31,16 @@ _GRACE = 1.0
 """Seconds for a question to finish after its client disconnected, so that models stay loaded."""
 _MEMORY_PERIOD = 0.1
 """Seconds between two looks at the memory of a process that runs a job."""
+_LEAST_RETRY, _MOST_RETRY = 1, 60
+"""Bounds of the seconds after which a refused request may be repeated."""
+_FIRST_COST = 0.1
+"""Seconds that the first request of all is expected to take."""
+_NEWEST = 0.2
+"""The weight of the newest request in the mean of those of its client."""
+_TURNS = 8
+"""The part of its time limit that a request counts as at most, so that its turn comes in time."""
+_MOST_CLIENTS = 10_000
+"""Clients whose work is known at the same time."""
 
 
 class _WorkerProcess:
@@ -166,20 +178,22 @@ class WorkerPool:
         seconds: float,
         option: str,
         grace: float = 0.0,
+        spare: int = 0,
     ) -> None:
         """`open_graph` must be picklable.
 
         `seconds` is the time limit of a job, and `option` the command line option that sets it.
         A process that uses more memory than the settings permit is killed. A job whose client has
         disconnected may finish within `grace` seconds, which is cheaper than restarting its
-        process.
+        process. `spare` processes more are started when short jobs would wait for others.
         """
         self._start = partial(_WorkerProcess, folder, settings, open_graph)
         self._seconds, self._option, self._grace = seconds, option, grace
         self._max_memory = settings.worker_memory
-        self._queue = FairQueue(size, settings.queue)
+        self._queue = FairQueue(size, settings.queue, spare)
         self._processes: set[_WorkerProcess] = set()
-        self._idle: list[_WorkerProcess | None] = [self._started() for _ in range(size)]
+        self._idle: list[_WorkerProcess | None] = [None] * spare
+        self._idle += [self._started() for _ in range(size)]
         self._endings: set[asyncio.Task[None]] = set()
 
     @property
@@ -193,13 +207,17 @@ class WorkerPool:
         graphs: AccessibleGraphs,
         client: str = "",
         on_progress: Callable[[Progress], None] = lambda _: None,
+        *,
+        is_short: bool = False,
     ) -> JobReply:
         """The reply to a job of a client that may read these graphs.
 
-        Raises `RequestError`: that of the job, 503 (busy), 504 (time), 507 (memory) or 500 (crash).
-        If the task is cancelled, the job is stopped as well.
+        A job that is short by its nature, whatever the client sends, does not wait until all the
+        others are done. Raises `RequestError`: that of the job, 503 (busy), 504 (time), 507
+        (memory) or 500 (crash). If the task is cancelled, the job is stopped as well.
         """
-        await self._queue.acquire(client, self._seconds)
+        await self._queue.acquire(client, self._seconds, is_short=is_short)
+        begin = asyncio.get_running_loop().time()
         process, grace, is_usable = self._idle.pop(), 0.0, False
         try:
             process = process or self._started()
@@ -216,7 +234,11 @@ class WorkerPool:
             grace = self._grace
             raise
         finally:
-            ending = asyncio.ensure_future(self._release(process, grace, is_usable=is_usable))
+            used = asyncio.get_running_loop().time() - begin
+            ended = partial(self._queue.release, client, used, is_short=is_short)
+            ending = asyncio.ensure_future(
+                self._release(process, grace, ended, is_usable=is_usable)
+            )
             self._endings.add(ending)
             ending.add_done_callback(self._endings.discard)
         if isinstance(reply, RequestError):
@@ -230,7 +252,12 @@ class WorkerPool:
         return process
 
     async def _release(
-        self, process: _WorkerProcess | None, grace: float, *, is_usable: bool
+        self,
+        process: _WorkerProcess | None,
+        grace: float,
+        ended: Callable[[], None],
+        *,
+        is_usable: bool,
     ) -> None:
         """Free a process for the next job, or replace it; its job may finish within `grace`."""
         if process and not is_usable and not (grace and await process.finishes_within(grace)):
@@ -242,7 +269,7 @@ class WorkerPool:
                 with suppress(RequestError):  # the next job tries again, and says why
                     process = self._started()
         self._idle.append(process)
-        self._queue.release()
+        ended()
 
     def close(self) -> None:
         """Kill all processes."""
@@ -251,36 +278,63 @@ class WorkerPool:
         self._processes.clear()
 
 
-class FairQueue:
-    """A semaphore of `size` slots, with at most `limit` waiting requests and round-robin fairness.
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Where a request waits: the next one has the least `due`, which is in seconds of work."""
 
-    A free slot goes to the clients in turn, and to the requests of one client in order of arrival.
-    A client may fill half of the queue, so that there is room for the others.
+    due: float
+    arrival: int
+    client: str = field(compare=False)
+    is_short: bool = field(compare=False)
+    slot: asyncio.Future[None] = field(compare=False)
+
+
+class FairQueue:
+    """A semaphore of `size` slots for which at most `limit` requests wait, shared by work.
+
+    Clients that wait get the same time, not the same number of turns: a request is due when its
+    client has had as much work done as the others (start-time fair queueing; Goyal, Vin and Cheng,
+    1996), where the work of a request is taken to be the mean of those of its client so far.
+    Requests of one client come in order of arrival. A client may fill half of the queue, so that
+    there is room for the others. `spare` further slots are for short requests only, so that these
+    do not wait until long ones are done.
     """
 
-    def __init__(self, size: int, limit: int) -> None:
-        self._free, self._limit = size, limit
-        self._round, self._arrivals = 0, count()
-        self._places: list[tuple[int, int, str, asyncio.Future[None]]] = []
-        """Round, arrival, client and slot of each waiting request, the next one first."""
+    def __init__(self, size: int, limit: int, spare: int = 0) -> None:
+        self._size, self._limit, self._spare = size, limit, spare
+        self._running, self._long = 0, 0
+        self._now, self._arrivals = 0.0, count()
+        self._places: list[_Place] = []
+        self._costs = _Costs()
 
     @property
     def waiting(self) -> int:
         """The number of waiting requests."""
         return len(self._places)
 
-    async def acquire(self, client: str, seconds: float) -> None:
-        """Wait for a slot; raises `RequestError` (503) if the queue is full, or after that time."""
-        if self._free:
-            self._free -= 1
+    async def acquire(self, client: str, seconds: float, *, is_short: bool = False) -> None:
+        """Wait for a slot; raises `RequestError` (503) if the queue is full, or after that time.
+
+        It is also full if the wait would be longer than that, by the mean work of those before it.
+        """
+        if self._is_free(is_short=is_short):  # nobody waits who could have it
+            self._take(is_short=is_short)
             return
-        rounds = [each[0] for each in self._places if each[2] == client]
-        if self.waiting >= self._limit or len(rounds) >= (self._limit + 1) // 2:
-            raise RequestError(
-                503, "too many concurrent requests: try again later", Retry_After="2"
-            )
+        own = [place.due for place in self._places if place.client == client]
+        cost = min(self._costs.of(client), seconds / _TURNS)
+        due = max([self._now, *own]) + cost
+        before = [self._costs.of(place.client) for place in self._places if place.due <= due]
+        wait = sum(before) / self._size
+        if (
+            self.waiting >= self._limit
+            or len(own) >= (self._limit + 1) // 2
+            or (before and wait > seconds)
+        ):
+            after = min(max(round(wait), _LEAST_RETRY), _MOST_RETRY)
+            text = "too many concurrent requests: try again later"
+            raise RequestError(503, text, Retry_After=str(after))
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        place = (max([self._round, *rounds]) + 1, next(self._arrivals), client, slot)
+        place = _Place(due, next(self._arrivals), client, is_short, slot)
         insort(self._places, place)
         try:
             async with asyncio.timeout(seconds):
@@ -289,28 +343,68 @@ class FairQueue:
             if place in self._places:
                 self._places.remove(place)
             elif slot.done() and not slot.cancelled():
-                self.release()  # the slot was granted at the moment of the cancellation
+                self.release(is_short=is_short)  # it was granted at the moment of the cancellation
             if isinstance(error, TimeoutError):
                 raise RequestError(
                     503, "the server is busy: try again later", Retry_After="5"
                 ) from None
             raise
 
-    def release(self) -> None:
-        """Pass a slot on to the next waiting request, or mark it free."""
-        while self._places:
-            self._round, _, _, slot = self._places.pop(0)
-            if not slot.done():
-                slot.set_result(None)
-                return
-        self._free += 1
+    def release(self, client: str = "", used: float = 0.0, *, is_short: bool = False) -> None:
+        """Pass on a slot, after so many seconds of work for a client."""
+        if used:
+            self._costs.add(client, used)
+        self._running -= 1
+        self._long -= not is_short
+        self._grant()
+
+    def _grant(self) -> None:
+        """Give the free slots to those that are due."""
+        for place in list(self._places):
+            if place.slot.done():  # cancelled, and about to be removed
+                continue
+            if self._is_free(is_short=place.is_short):
+                self._places.remove(place)
+                self._now = max(self._now, place.due)
+                self._take(is_short=place.is_short)
+                place.slot.set_result(None)
+
+    def _is_free(self, *, is_short: bool) -> bool:
+        if is_short:
+            return self._running < self._size + self._spare
+        return self._long < self._size and self._running < self._size + self._spare
+
+    def _take(self, *, is_short: bool) -> None:
+        self._running += 1
+        self._long += not is_short
+
+
+class _Costs:
+    """Means of the seconds of work of requests, in which the latest count most."""
+
+    def __init__(self) -> None:
+        self.mean = _FIRST_COST
+        self._of: OrderedDict[str, float] = OrderedDict()
+
+    def of(self, client: str) -> float:
+        """The mean of a client; for a new one, that of all."""
+        return self._of.get(client, self.mean)
+
+    def add(self, client: str, seconds: float) -> None:
+        before = self.of(client)
+        self._of[client] = before + _NEWEST * (seconds - before)
+        self._of.move_to_end(client)
+        if len(self._of) > _MOST_CLIENTS:
+            self._of.popitem(last=False)
+        self.mean += _NEWEST * (seconds - self.mean)
 
 
 class Workers:
     """The worker processes of a server and their scratch folder, from `__enter__` on.
 
     `readers` run queries, `writer` updates one after the other, and `questions` searches and
-    answers.
+    answers. A reader more is for pages, and if a model answers, a process more for searches, unless
+    there may be one only.
     """
 
     def __init__(self, settings: ServeSettings, open_graph: OpenGraph) -> None:
@@ -321,13 +415,14 @@ class Workers:
     def __enter__(self) -> Self:
         settings = self._settings
         self.folder = self._stack.enter_context(ScratchFolder("serve")).path
-        self.readers = self._pool("--timeout", settings.timeout, settings.workers)
+        self.readers = self._pool("--timeout", settings.timeout, settings.workers, spare=1)
         self.writer = self._pool("--write-timeout", settings.write_timeout, settings.writable)
         self.questions = self._pool(
             "--question-timeout",
             settings.question_timeout,
             settings.question_workers,
             grace=_GRACE,
+            spare=int(settings.has_model and settings.question_workers > 1),
         )
         return self
 

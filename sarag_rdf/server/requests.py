@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any, Final, Literal, Self
 
@@ -35,7 +36,7 @@ from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import MAX_COUNT, MAX_TOKENS
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
 from sarag_rdf.server.media import base_type
-from sarag_rdf.server.serve_settings import Access, ServeSettings, first_problem
+from sarag_rdf.server.serve_settings import ANONYMOUS, Access, ServeSettings, first_problem
 from sarag_rdf.server.worker import Job
 
 _DRAIN_BYTES, _DRAIN_SECONDS = 16 << 20, 2.0
@@ -52,11 +53,21 @@ _MOST_JSON = 1 << 20
 """The maximum size of a JSON body in bytes."""
 _INCOMPLETE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 STORE_PATH = "/rdf-graph-store"
+HEALTH_PATH = "/health"
 PAUSE = 15.0
 """Seconds of silence after which a stream says that it goes on."""
 RECORD = "sarag.record"
 """Key of the `RequestRecord` in the scope of a request."""
-Pool = Literal["readers", "writer", "questions"]
+Work = Literal["queries", "pages", "writes", "questions", "searches"]
+"""What a job does: pages and searches are short by their nature, whatever is asked for."""
+_POOLS: Final[dict[Work, tuple[str, bool]]] = {
+    "queries": ("readers", False),
+    "pages": ("readers", True),
+    "writes": ("writer", False),
+    "questions": ("questions", False),
+    "searches": ("questions", True),
+}
+"""Work -> the pool of its processes, and whether it is short."""
 
 
 @dataclass(slots=True)
@@ -365,34 +376,36 @@ class Ask(Search):
 # --------------------------------------------------------------------------------- Jobs
 
 
-async def run(request: Request, job: Job, what: str, pool: Pool = "readers") -> Response:
+async def run(request: Request, job: Job, what: str, work: Work = "queries") -> Response:
     """The response for a job; a job that does not write is stopped if the client disconnects.
 
     `what` it is about is for the audit log.
     """
-    return to_response(await run_job(request, job, what, pool))
+    return to_response(await run_job(request, job, what, work))
 
 
-async def run_job(request: Request, job: Job, what: str, pool: Pool = "readers") -> JobReply:
+async def run_job(request: Request, job: Job, what: str, work: Work = "queries") -> JobReply:
     """The reply to a job; see `run`."""
-    events = [e async for e in job_events(request, job, what, pool) if isinstance(e, JobReply)]
+    events = [e async for e in job_events(request, job, what, work) if isinstance(e, JobReply)]
     return events[-1]
 
 
 async def job_events(
-    request: Request, job: Job, what: str, pool: Pool = "readers"
+    request: Request, job: Job, what: str, work: Work = "queries"
 ) -> AsyncGenerator[Progress | JobReply | None]:
     """What happens while a job runs, and its reply last; None after each `PAUSE` of silence.
 
     A job that does not write is stopped if the client disconnects, or if the generator is closed.
     Raises `RequestError`.
     """
-    client = request.client.host if request.client else ""
     record = record_of(request)
     record.what = what
     events: asyncio.Queue[Progress | None] = asyncio.Queue()
-    start = getattr(request.app.state.workers, pool).run
-    reply = asyncio.ensure_future(start(job, record.access.graphs, client, events.put_nowait))
+    pool, is_short = _POOLS[work]
+    start = partial(getattr(request.app.state.workers, pool).run, is_short=is_short)
+    reply = asyncio.ensure_future(
+        start(job, record.access.graphs, _client(request), events.put_nowait)
+    )
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
     for task in (reply, disconnect):
         task.add_done_callback(lambda _: events.put_nowait(None))
@@ -405,7 +418,7 @@ async def job_events(
                 continue
             if event is not None:
                 yield event
-            elif disconnect.done() and not reply.done() and pool != "writer":
+            elif disconnect.done() and not reply.done() and work != "writes":
                 raise RequestError(499, "the client disconnected")
         result: JobReply = await reply
         record.rows = result.rows
@@ -413,6 +426,14 @@ async def job_events(
     finally:
         disconnect.cancel()
         reply.cancel()
+
+
+def _client(request: Request) -> str:
+    """With whom the others share the workers: who has the token, or without one, who is there."""
+    name = record_of(request).access.name
+    if name != ANONYMOUS:
+        return name
+    return f"{name} {request.client.host}" if request.client else name
 
 
 async def _wait_for_disconnect(request: Request) -> None:

@@ -81,7 +81,7 @@ async def resource(request: Request) -> Response:
     url, store_url = (public_url(request, path) for path in (PATH, STORE_PATH))
     known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
     job = ResourceJob((parameters.iri,), media_type, url, store_url, parameters.page, known=known)
-    response = await run(request, job, parameters.iri)
+    response = await run(request, job, parameters.iri, "pages")
     if "etag" in response.headers:
         has_tokens = bool(settings_of(request).access.tokens)
         response.headers["Cache-Control"] = "private, no-cache" if has_tokens else "no-cache"
@@ -101,7 +101,7 @@ async def resource_by_path(request: Request) -> Response:
         raise RequestError(404, "not found: see /docs for the paths of this server")
     server = settings_of(request).public_url  # no host, as the client controls it
     job = ResourceJob(iris, "", server + PATH, server + STORE_PATH, redirect=True)
-    return await run(request, job, iris[0])
+    return await run(request, job, iris[0], "pages")
 
 
 def is_resource_path(path: str) -> bool:

@@ -50,7 +50,7 @@ class ServeSettings(Options):
     max_memory: int | None = option(
         None,
         "Maximum memory of each worker process, in MiB. Default: half of the machine's memory "
-        "divided by the number of workers for queries, but at least 1024.",
+        "divided by the number of workers for queries and pages, but at least 1024.",
         ge=64,
     )
     max_connections: int = option(
@@ -67,7 +67,9 @@ class ServeSettings(Options):
         2, "Number of worker processes for questions; each loads its own models.", ge=1, le=256
     )
     queue: int = option(
-        16, "Length of the queue of each worker pool; further requests get 503.", ge=0
+        128,
+        "Length of the queue of each worker pool; further requests get 503. One client fills half.",
+        ge=0,
     )
     default_graph: str = option(
         "union",
@@ -125,7 +127,7 @@ class ServeSettings(Options):
         """The memory limit of a worker process, in bytes."""
         if self.max_memory is not None:
             return self.max_memory << 20
-        return max(MIN_MEMORY, machine_memory() // 2 // self.workers)
+        return max(MIN_MEMORY, machine_memory() // 2 // (self.workers + 1))
 
     @property
     def is_loopback(self) -> bool:

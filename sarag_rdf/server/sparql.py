@@ -111,7 +111,7 @@ async def _update(request: Request, pairs: Pairs) -> Response:
     using = _graphs(pairs, "using-graph-uri") or ()
     named = _graphs(pairs, "using-named-graph-uri") or ()
     job = UpdateJob(_single(pairs, "update"), public_url(request, "/sparql"), using, named)
-    return await run(request, job, job.text, "writer")
+    return await run(request, job, job.text, "writes")
 
 
 async def _posted(request: Request) -> Pairs:

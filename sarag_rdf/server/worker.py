@@ -37,7 +37,12 @@ from sarag_rdf.graph.parts import (
     imported_graphs,
     part_graphs,
 )
-from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore, remove_holder
+from sarag_rdf.graph.store.oxigraph import (
+    DefaultGraphUnion,
+    OxigraphStore,
+    holder_of,
+    remove_holder,
+)
 from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix
 from sarag_rdf.kg.queries import absent_at
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
@@ -62,6 +67,8 @@ _MAX_MESSAGE = 300
 _NOT_DATA = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 _MOST_LIMITED = 4
 """Graphs that are open at the same time for clients that may read some parts only."""
+WRITER_SECONDS = 60.0
+"""Seconds for which searches read the state before a change whose writer is still at work."""
 _EMBEDDING_SHARE = 0.25
 """The part of a question's time limit after which texts are embedded by the next request."""
 
@@ -165,6 +172,7 @@ class Worker:
         self._is_current = False
         self._steps = EmbeddingSteps(settings.question_timeout * _EMBEDDING_SHARE)
         self._graphs: OrderedDict[Any, tuple[KnowledgeGraph, Fingerprint]] = OrderedDict()
+        self._waits_since: float | None = None
 
     def begin(self, client: AccessibleGraphs) -> None:
         """Begin a job of a client."""
@@ -284,10 +292,28 @@ class Worker:
         limited = [key for key in self._graphs if key != (None, None)]
         if len(limited) > _MOST_LIMITED:
             self._graphs.pop(limited[0])[0].close()
-        if state != current:
+        if state != current and not (state and self._writer_goes_on()):
             kg.reload()
             self._graphs[key] = kg, current
         return kg
+
+    def _writer_goes_on(self) -> bool:
+        """Whether searches read the state before a change, as its writer is still at work.
+
+        A writer first commits, and then makes the vectors and the network of the new state. Until
+        it has, searching the new state would make all of them here, in each process. The wait for
+        a writer is bounded, as indexing may take hours, and one on another machine may have died.
+        """
+        now = time.monotonic()
+        if holder_of(self.settings.folder) is None:
+            self._waits_since = None
+            return False
+        if self._waits_since is None:
+            self._waits_since = now
+        if now - self._waits_since < WRITER_SECONDS:
+            return True
+        self._waits_since = None
+        return False
 
     @contextmanager
     def file(self) -> Iterator[IO[bytes]]:

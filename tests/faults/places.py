@@ -36,10 +36,10 @@ def resized(folder: Path, kilobytes: int) -> None:
 
 
 @contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    """Mount a folder so that nobody may write to it."""
-    here = str(folder)
-    if not _mount("--bind", here, here):
+def read_only(folder: Path, at: Path | None = None) -> Iterator[None]:
+    """Mount a folder so that nobody may write to it there: in its own place, or at another."""
+    here = str(at or folder)
+    if not _mount("--bind", str(folder), here):
         pytest.skip("optional: only root may mount a folder, and not everywhere")
     try:
         assert _mount("-o", "remount,ro,bind", here)

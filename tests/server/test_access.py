@@ -120,7 +120,7 @@ def test_without_a_token_nothing_is_served_but_documentation(server: Running) ->
         assert "Basic" in ask(server, "", "GET", path).headers["www-authenticate"]
     for path in ("/search?q=Ada", "/ask?q=Ada"):
         assert ask(server, "", "GET", path).json()["error"]["code"] == "unauthorized"
-    for path in ("/docs", "/openapi.json", "/static/page.css"):
+    for path in ("/docs", "/openapi.json", "/health", "/static/page.css"):
         assert ask(server, "", "GET", path).status == 200
 
 

@@ -97,3 +97,101 @@ def test_a_place_is_not_lost_with_whoever_waited_for_it() -> None:
         await turns.acquire("e", 60)
 
     run(case())
+
+
+def test_clients_get_the_same_time_and_not_the_same_number_of_turns() -> None:
+    async def case() -> None:
+        turns, order = FairQueue(1, 64), []
+        work = {"long": 0.4, "short": 0.1}
+        for client in ("long", "short") * 20:  # what their requests take is learnt
+            await turns.acquire(client, 60)
+            turns.release(client, work[client])
+        await turns.acquire("x", 60)
+
+        async def ask(client: str) -> None:
+            await turns.acquire(client, 60)
+            order.append(client)
+            turns.release(client, work[client])
+
+        tasks = [asyncio.create_task(ask(client)) for client in ["long"] * 4 + ["short"] * 16]
+        await _begun(*tasks)
+        turns.release()
+        await asyncio.gather(*tasks)
+        assert [n for n, client in enumerate(order) if client == "long"] == [3, 8, 13, 18]
+
+    run(case())
+
+
+def test_a_client_with_long_requests_has_its_turn_before_its_time_is_over() -> None:
+    async def case() -> None:
+        turns, order = FairQueue(1, 64), []
+        for _ in range(20):
+            await turns.acquire("long", 8)
+            turns.release("long", 4.0)
+            await turns.acquire("short", 8)
+            turns.release("short", 0.5)
+        await turns.acquire("x", 8)
+
+        async def ask(client: str) -> None:
+            await turns.acquire(client, 8)
+            order.append(client)
+            turns.release()
+
+        tasks = [asyncio.create_task(ask(client)) for client in ["long", *["short"] * 6]]
+        await _begun(*tasks)
+        turns.release()
+        await asyncio.gather(*tasks)
+        assert order.index("long") <= 2
+
+    run(case())
+
+
+def test_short_requests_do_not_wait_for_long_ones() -> None:
+    async def case() -> None:
+        turns = FairQueue(2, 16, spare=1)
+        for _ in range(2):
+            await turns.acquire("a", 60)
+        long = asyncio.create_task(turns.acquire("a", 60))
+        await _begun(long)
+        assert not long.done()  # the spare slot is not for it
+        await turns.acquire("a", 60, is_short=True)
+        short = asyncio.create_task(turns.acquire("a", 60, is_short=True))
+        await _begun(short)
+        assert not short.done()
+        turns.release(is_short=True)
+        await _begun(short)
+        assert short.done()
+        assert not long.done()
+        turns.release()
+        await _begun(long)
+        assert long.done()
+        for is_short in (True, False, False):
+            turns.release(is_short=is_short)
+        for is_short in (True, False, True):  # short ones may have all slots
+            await asyncio.wait_for(turns.acquire("a", 60, is_short=is_short), 1)
+        assert turns.waiting == 0
+
+    run(case())
+
+
+def test_nobody_queues_for_longer_than_may_be_waited() -> None:
+    async def case() -> None:
+        turns = FairQueue(2, 64)
+        for _ in range(40):
+            await turns.acquire("a", 60)
+            turns.release("a", 10.0)
+        for _ in range(2):
+            await turns.acquire("a", 60)
+        waiting = [asyncio.create_task(turns.acquire(f"client {n}", 60)) for n in range(20)]
+        await _begun(*waiting)
+        refused = [task.exception() for task in waiting if task.done()]
+        assert turns.waiting == 13  # ten seconds each, by two
+        assert len(refused) == 7
+        for error in refused:
+            assert isinstance(error, RequestError)
+            assert (error.status, error.headers["Retry-After"]) == (503, "60")
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    run(case())

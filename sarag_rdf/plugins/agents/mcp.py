@@ -42,6 +42,8 @@ MAX_PASSAGES = 50
 """Passages of a search."""
 MAX_ROWS = 1000
 """Rows or triples of the result of a query."""
+_SHORT: frozenset[Tool] = frozenset({"entity", "neighbours"})
+"""Tools that take little time in any graph."""
 _INSTRUCTIONS = (
     "A knowledge graph made from documents. Use 'search' for passages that answer a question, "
     "'entity' and 'neighbours' to follow what a passage names, and 'schema' before 'query' for "
@@ -97,11 +99,13 @@ def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
     """
     max_rows = min(settings.max_rows or MAX_ROWS, MAX_ROWS)
 
-    async def reply_to(job: Callable[[], Job], pool: WorkerPool) -> JobReply:
+    async def reply_to(
+        job: Callable[[], Job], pool: WorkerPool, *, is_short: bool = False
+    ) -> JobReply:
         """The reply to a job; errors of the library become errors of the tool."""
         access = _access.get()
         try:
-            return await pool.run(job(), access.graphs, access.name)
+            return await pool.run(job(), access.graphs, access.name, is_short=is_short)
         except SaragError as error:
             raise ToolError(one_line(str(error))) from error
 
@@ -113,10 +117,12 @@ def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
                 _access.get().require("ask")
             return job_of(declared.checked(values))
 
-        return kind.model_validate_json((await reply_to(job, workers.questions)).body())
+        reply = await reply_to(job, workers.questions, is_short=declared is Search)
+        return kind.model_validate_json(reply.body())
 
     async def called(kind: type[_Result], tool: Tool, text: str = "", **options: Any) -> _Result:
-        reply = await reply_to(lambda: ToolJob(tool, text, options), workers.questions)
+        todo = ToolJob(tool, text, options)
+        reply = await reply_to(lambda: todo, workers.questions, is_short=tool in _SHORT)
         return kind.model_validate_json(reply.body())
 
     server: MCPServer[None] = MCPServer(
