@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from typing import Final
 
 import numpy as np
 
-from sarag_rdf.base.arrays import find
+from sarag_rdf.base.arrays import Rows, find
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Vector
 from sarag_rdf.base.types import Seed
@@ -82,15 +82,14 @@ class NearNames:
         of a person's name of one word, which may be the last name of others.
         """
         surnames = {s for s, entities in named if self._is_surname(question[slice(*s)], entities)}
-        known = {span for span, _ in named} - surnames
+        known = {s: len(normalize_name(question[slice(*s)])) for s, _ in named if s not in surnames}
         runs = self._runs(question)
         found = [near for run in runs for near in self._in_run(question, run, known, surnames)]
         chosen: list[NearName] = []
         found = [near for near in found if near.probability >= least]
         for near in sorted(found, key=lambda near: (-near.saved, near.span)):
-            rivals = [normalize_name(question[slice(*s)]) for s in known if overlap(s, near.span)]
             is_free = not any(overlap(other.span, near.span) for other in chosen)
-            if is_free and near.saved > sum(map(len, rivals)):
+            if is_free and near.saved > _rivals(near.span, known):
                 chosen.append(near)
         return chosen
 
@@ -129,40 +128,86 @@ class NearNames:
         self,
         question: str,
         run: Sequence[tuple[Span, bool]],
-        known: Container[Span],
+        known: Mapping[Span, int],
         surnames: Container[Span],
     ) -> Iterator[NearName]:
         """The nearest names of the words from one to another of a run."""
+        spans = {
+            (run[first][0][0], run[last][0][1])
+            for first in range(len(run))
+            for last in range(first, len(run))
+            if any(is_name for _, is_name in run[first : last + 1])
+        }
+        texts = {span: normalize_name(question[slice(*span)]) for span in sorted(spans)}
+        texts = {
+            span: text
+            for span, text in texts.items()
+            if len(text) in LETTERS and len(text) > _rivals(span, known)
+        }
+        if not texts:
+            return
         parts: defaultdict[str, list[tuple[float, int, str]]] = defaultdict(list)
         words = question[run[0][0][0] : run[-1][0][1]]
         for row, name in self._view.name_index.candidates(words):
-            for text, share in _parts(normalize_name(name)):
-                parts[text].append((share, row, name))
-        for first in range(len(run)):
-            for last in range(first, len(run)):
-                span = run[first][0][0], run[last][0][1]
-                text = normalize_name(question[slice(*span)])
-                is_name = any(is_name for _, is_name in run[first : last + 1])
-                if not is_name or span in known or len(text) not in LETTERS:
-                    continue
-                few = [part for part in parts if _DIGITS.findall(part) == _DIGITS.findall(text)]
-                close = get_close_matches(text, few, len(few) or 1, LEAST_SIMILAR)
-                ratios = [SequenceMatcher(None, part, text).ratio() for part in close]
-                best = [part for part, r in zip(close, ratios, strict=True) if r == ratios[0]]
-                every = sorted((each for part in best for each in parts[part]), reverse=True)
-                whole = [each for each in every if each[0] == 1.0]
-                is_plain = question[slice(*span)].islower()
-                several = every if span in surnames else whole or every[: 0 if is_plain else None]
-                if several:
-                    share, _, name = several[0]
-                    is_one = share == 1.0 and len({normalize_name(n) for _, _, n in several}) == 1
-                    yield NearName(
-                        span,
-                        tuple(sorted({row for _, row, _ in several})),
-                        ratios[0] * share,
-                        name if is_one else "",
-                        len(text) * (4 * ratios[0] - 3) + (share - 1.0) / 2,
-                    )
+            for part, share in _parts(normalize_name(name)):
+                parts[part].append((share, row, name))
+        similar = Similar([*parts])
+        for span, text in texts.items():
+            ratio, best = similar.to(text)
+            every = sorted((each for part in best for each in parts[part]), reverse=True)
+            whole = [each for each in every if each[0] == 1.0]
+            is_plain = question[slice(*span)].islower()
+            several = every if span in surnames else whole or every[: 0 if is_plain else None]
+            if several:
+                share, _, name = several[0]
+                is_one = share == 1.0 and len({normalize_name(n) for _, _, n in several}) == 1
+                yield NearName(
+                    span,
+                    tuple(sorted({row for _, row, _ in several})),
+                    ratio * share,
+                    name if is_one else "",
+                    len(text) * (4 * ratio - 3) + (share - 1.0) / 2,
+                )
+
+
+def _rivals(span: Span, known: Mapping[Span, int]) -> int:
+    """The number of letters of the names that a near name would take the place of."""
+    return sum(letters for other, letters in known.items() if overlap(other, span))
+
+
+class Similar:
+    """Finds the texts most similar to another; `SequenceMatcher` compares only few of them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts, self._letters = texts, _letters(texts)
+        self._sizes = self._letters.sum(axis=1)
+        self._digits = ["".join(_DIGITS.findall(text)) for text in texts]
+
+    def to(self, text: str) -> tuple[float, list[str]]:
+        """The similarity of the most similar texts with the same digits, and these.
+
+        None of less than `LEAST_SIMILAR`.
+        """
+        most, best = LEAST_SIMILAR, list[str]()
+        common = 2.0 * np.minimum(self._letters, _letters([text])).sum(axis=1)
+        bounds = common / (self._sizes + len(text))
+        matcher, digits = SequenceMatcher(None, "", text), "".join(_DIGITS.findall(text))
+        for place in np.argsort(-bounds).tolist():
+            if bounds[place] < most:
+                break
+            if self._digits[place] == digits:
+                matcher.set_seq1(self._texts[place])
+                if (ratio := matcher.ratio()) >= most:
+                    best = [*best, self._texts[place]] if ratio == most else [self._texts[place]]
+                    most = ratio
+        return most, best
+
+
+def _letters(texts: Sequence[str]) -> Rows:
+    """How often each text has the letters of a remainder of code points: shape (n, 64)."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4") % 64
+    places = np.repeat(64 * np.arange(len(texts)), [*map(len, texts)]) + codes
+    return np.bincount(places, minlength=64 * len(texts)).reshape(-1, 64)
 
 
 @dataclass(frozen=True, slots=True)
