@@ -35,7 +35,8 @@ def generated(count: int) -> Iterator[str]:
     """Names, the same for the same count."""
     random = np.random.default_rng(0)
     syllables = [f"{a}{b}{c}" for a in "bdfgklmnprstv" for b in "aeiou" for c in ("", "n", "r")]
-    words = ["".join(random.choice(syllables, size=3)).title() for _ in range(max(100, count // 4))]
+    chosen = random.integers(len(syllables), size=(max(100, count // 4), 3)).tolist()
+    words = ["".join(syllables[at] for at in word).title() for word in chosen]
     last = np.minimum(random.zipf(1.3, size=count), len(words)) - 1
     first = random.integers(len(words), size=count)
     for number in range(count):

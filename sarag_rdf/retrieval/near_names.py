@@ -184,7 +184,7 @@ class NearNames:
         """
         names = {row: self._view.iris.entities[row] for _, row, _ in found}
         labels = self._view.labels(names.values())
-        persons = {row for row, iri in names.items() if labels.get(iri, ("", ""))[1] == "person"}
+        persons = {r for r, iri in names.items() if iri in labels and labels[iri][1] == "person"}
         return sorted(
             (
                 (max(share, LAST_NAME), row, name)
