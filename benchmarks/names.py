@@ -57,9 +57,7 @@ def main() -> int:
     if options.folder:
         print(json.dumps(looked_up(options.folder, options.names[0])))
         return 0
-    print(
-        "| names | index, s | on disk, MB | 60 exact, ms | near, ms | longest, ms | found, % | memory, MB |"
-    )
+    print(f"| names | {' | '.join(COLUMNS)} |")
     print(f"|{'---:|' * 8}")
     for count in options.names:
         with tempfile.TemporaryDirectory() as folder:
