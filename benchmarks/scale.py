@@ -346,11 +346,11 @@ def beside_encoding(kg: KnowledgeGraph, text: str, search: Searching) -> tuple[f
     """Seconds of encoding a question, and of a search that takes its vector from the cache."""
     with kg.session.read() as snapshot:
         snapshot.view.vectors.embed_query(text)
-    begin = time.thread_time()
+    begin = time.process_time()
     embed_queries(kg.session.models.embedders("").texts.embedder, [text])
-    encoded = time.thread_time()
+    encoded = time.process_time()
     search(kg, text)
-    return encoded - begin, time.thread_time() - encoded
+    return encoded - begin, time.process_time() - encoded
 
 
 # ------------------------------------------------------------------------------ Report

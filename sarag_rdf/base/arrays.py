@@ -96,9 +96,16 @@ class IriList(Sequence[str]):
 
     def first_from(self, iri: str) -> int:
         """The row of the first string that is not below this one; `len` if there is none."""
-        after = bisect_left(self._sample, iri)
+        after, key = bisect_left(self._sample, iri), iri.encode("utf-8", "surrogatepass")
         low, high = max(0, after - 1) * SAMPLED, min(after * SAMPLED, len(self))
-        return bisect_left(self, iri, low, high)
+        while low < high:  # as bisect_left, but nothing is decoded: UTF-8 keeps the order
+            middle = (low + high) // 2
+            begin = self._bounds[middle - 1] if middle else 0
+            if bytes(self._bytes[begin : self._bounds[middle]]) < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def __iter__(self) -> Iterator[str]:
         return iter(unpacked(self._data, self._ends))

@@ -13,7 +13,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
+from itertools import repeat
 from typing import Any
 
 from Stemmer import Stemmer
@@ -121,10 +122,11 @@ class RetrievedEvidence:
         sentences, question = self._sentences[place], self._asked[document.language]
         asked = question - own
         left, most = asked - self._answered, self._weight(asked) or 1.0
+        every = frozenset[str]().union(*sentences)
         names = [
             name
             for other, name in enumerate(self._names)
-            if other != place and name and not name <= question and not name <= own
+            if other != place and name and name <= every and not (name <= question or name <= own)
         ]
         answers = [words & left for words in sentences]
         bonus = [LINK * any(name <= words for name in names) for words in sentences]
@@ -141,8 +143,13 @@ class RetrievedEvidence:
             values = [value(at) for at in range(len(sentences))]
             best = values.index(max(values))
             chosen = [best]
+
+            def adds(at: int) -> bool:
+                extra = bonus[at] > bonus[best] or fits[at] > fits[best] or at == 0
+                return extra or not answers[at] <= answers[best]
+
             more = [
-                value(best, at) - values[best] if at != best else 0.0
+                value(best, at) - values[best] if at != best and adds(at) else 0.0
                 for at in range(len(sentences))
             ]
             if max(more) >= MORE:
@@ -238,17 +245,18 @@ class Chain(ContextStrategy):
 
 
 def _words(text: str, language: str) -> Words:
-    """The stems of a text's words without stop words; the words, where no stemmer is known.
+    """The stems of a text's words without stop words; the words, where no stemmer is known."""
+    words = _WORD.findall(text.casefold())
+    return frozenset(map(_stem, words, repeat(language.partition("-")[0]))) - {""}
 
-    The stem of an English word of `_FAMILIES` is that of the first of its family.
-    """
-    words = [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
-    short = language.partition("-")[0]
-    stemmer = _stemmer(short)
-    if stemmer is None:
-        return frozenset(words)
-    stems, families = stemmer.stemWords(words), _families() if short == "en" else {}
-    return frozenset(map(families.get, stems, stems))
+
+@lru_cache(1 << 16)
+def _stem(word: str, language: str) -> str:
+    """The stem of a word, of an English one of `_FAMILIES` that of the first; "" for stop words."""
+    if word in STOP_WORDS:
+        return ""
+    stem = word if (stemmer := _stemmer(language)) is None else str(stemmer.stemWord(word))
+    return _families().get(stem, stem) if language == "en" else stem
 
 
 @cache

@@ -142,20 +142,36 @@ class Pass:
 
     @cached_property
     def _order(self) -> Rows:
-        return np.lexsort((self.edges.source, -self.amount, self.edges.target))
+        """Positions by the nodes that got activation."""
+        return np.argsort(self.edges.target, kind="stable")
 
     @cached_property
     def _first(self) -> tuple[Rows, Rows]:
-        """The nodes that got activation, ascending, and the positions of the largest amounts."""
-        targets = self.edges.target[self._order]
-        first = np.flatnonzero(np.diff(targets, prepend=-1))
-        return targets[first], self._order[first]
+        """The nodes that got activation, ascending, and the positions of the largest amounts.
+
+        Of equal amounts that from the source of the lowest row counts.
+        """
+        targets, amounts = self.edges.target[self._order], self.amount[self._order]
+        starts = np.flatnonzero(np.diff(targets, prepend=-1))
+        if not len(starts):
+            return targets, self._order
+        counts = np.diff(starts, append=len(targets))
+        tops = self._order[amounts == np.repeat(np.maximum.reduceat(amounts, starts), counts)]
+        tops = tops[np.lexsort((self.edges.source[tops], self.edges.target[tops]))]
+        return targets[starts], tops[np.diff(self.edges.target[tops], prepend=-1) != 0]
 
     @property
     def most(self) -> Activation:
         """The largest amount that each node got."""
         targets, first = self._first
         return Activation(targets, self.amount[first])
+
+    def largest_to(self, nodes: Rows) -> tuple[Floats, Rows]:
+        """The largest amount to each node, or 0, and its position, or -1."""
+        targets, first = self._first
+        places = places_in(targets, nodes)
+        at = np.where(places < 0, -1, np.append(first, -1)[places])
+        return np.where(at < 0, 0.0, np.append(self.amount, 0.0)[at]), at
 
     def largest(self, target: int, without: int = -1, kind: EdgeKind | None = None) -> int:
         """The position of the largest amount to a node, except from `without`, or -1.
@@ -175,7 +191,9 @@ class Pass:
         if fits(best):
             return best
         begin, end = np.searchsorted(self.edges.target, [target, target + 1], sorter=self._order)
-        return next(filter(fits, self._order[begin:end].tolist()), -1)
+        every = filter(fits, self._order[begin:end].tolist())
+        key = lambda at: (-self.amount[at], self.edges.source[at])  # noqa: E731
+        return min(every, key=key, default=-1)
 
 
 NOTHING = Pass(np.empty(0, dtype=object), Edges.of([], []), *np.empty((3, 0)))
@@ -338,10 +356,20 @@ class Chains:
         number = amounts.index(max(amounts))
         return self._over(number, 4, places[number]) if places[number] >= 0 else ()
 
-    def to_entity(self, entity: int) -> Chain:
-        """The chain in the round that activated an entity most; empty for a seed."""
-        amounts = [round_.entities.of_node(entity) for round_ in self.rounds]
-        return self.to(entity, amounts.index(max(amounts)), _FED_BY[4])
+    def to_entities(self, entities: Rows) -> list[Chain]:
+        """To each the chain in the round that activated it most; empty for a seed."""
+        amounts = np.array([round_.entities.at(entities) for round_ in self.rounds])
+        numbers = np.argmax(amounts, axis=0)
+        best = np.choose(numbers, [round_.seeds.at(entities) for round_ in self.rounds])
+        steps = np.full((2, len(entities)), -1)
+        for number, round_ in enumerate(self.rounds):
+            for place in _FED_BY[4]:
+                amount, at = round_.passes[place].largest_to(entities)
+                is_more = (numbers == number) & (amount > best)
+                best = np.where(is_more, amount, best)
+                steps = np.where(is_more, (np.full(len(entities), place), at), steps)
+        columns = zip(numbers.tolist(), *steps.tolist(), strict=True)
+        return [self._over(*step) if step[1] >= 0 else () for step in columns]
 
     def to(self, node: int, number: int, passes: Sequence[int], without: int = -1) -> Chain:
         """The chain over one of these passes; what the document `without` passed is its echo."""

@@ -29,7 +29,6 @@ from sarag_rdf.base.types import (
     Subgraph,
 )
 from sarag_rdf.graph.ontology.schema import weights_text
-from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.retrieval.activation import Chain
 from sarag_rdf.retrieval.network import SAME_AS
 from sarag_rdf.retrieval.view import GraphView
@@ -142,7 +141,7 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         views = dict.fromkeys((view, view.facts))
         for each in views:
             labels = each.labels(shown_entities) | labels
-            stated = relationship_texts(each.reader, shown) | stated
+            stated = each.statements(shown) | stated
             times |= each.times(shown)
         origins = {
             link.relationship: stated[link.relationship][1]
@@ -158,13 +157,20 @@ class RetrieverStrategy(RetrieverOptions, ABC):
         if any(step.kind == SAME_AS.name for step in steps):
             names[SAME_AS.predicate] = "is the same as"
 
-        def with_text(link: Link) -> Link:
-            text = stated.get(link.relationship, (link.text,))[0]
-            return replace(link, text=text, **times.get(link.relationship, {}))
-
+        texts_of = {
+            link: replace(
+                link,
+                text=stated.get(link.relationship, (link.text,))[0],
+                **times.get(link.relationship, {}),
+            )
+            for link in (*links, *explanation.relationships)
+        }
         starts = {seed.node for seed in seeds}
         named_entities = [
-            replace(e, name=labels[e.iri][0], type=labels[e.iri][1], is_seed=e.iri in starts)
+            ActivatedEntity(
+                *(e.iri, *labels[e.iri], e.activation, e.iri in starts),
+                *(e.is_activated, e.hop, e.chain),
+            )
             for e in entities
             if e.iri in labels
         ]
@@ -183,13 +189,13 @@ class RetrieverStrategy(RetrieverOptions, ABC):
                 replace(ranked, document=texts[ranked.document.iri], rank=rank)
                 for rank, ranked in enumerate(known, start=1)
             ),
-            tuple(map(with_text, explanation.relationships)),
+            tuple(map(texts_of.__getitem__, explanation.relationships)),
             seeds,
             tuple(sorted(named_entities, key=lambda entity: (-entity.activation, entity.iri))),
             Subgraph(
                 seeds,
                 {entity.iri: entity.hop for entity in entities} if hops is None else hops,
-                tuple(map(with_text, links)),
+                tuple(map(texts_of.__getitem__, links)),
             ),
             calibration or {},
             names if explanation is not NOT_EXPLAINED else {},

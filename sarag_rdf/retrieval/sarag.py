@@ -253,11 +253,11 @@ def explained(
     shown = distinct(np.concatenate((total.best(ENTITIES).rows, *named)))
     amounts = total.at(shown)
     order = np.lexsort((shown, -amounts))
+    names = map(iris.entities.__getitem__, shown[order].tolist())
+    columns = zip(names, amounts[order].tolist(), chains.to_entities(shown[order]), strict=True)
     entities = {
-        iris.entities[row]: activated(
-            iris.entities[row], amount, chains.to_entity(row), is_activated=amount >= ACTIVATED
-        )
-        for row, amount in zip(shown[order].tolist(), amounts[order].tolist(), strict=True)
+        iri: activated(iri, amount, chain, is_activated=amount >= ACTIVATED)
+        for iri, amount, chain in columns
     }
     links = _links(view, question, spreading.gate, shown, shown[amounts >= ACTIVATED])
     retrieved = [

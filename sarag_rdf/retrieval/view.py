@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from functools import cached_property, partial
 from typing import Any, Literal, TypeVar, cast
 
@@ -14,9 +16,9 @@ from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Arrays, Vector, WordIndex
 from sarag_rdf.base.types import Document, EntityType, Query
-from sarag_rdf.graph.graph_reader import DOCUMENTS, Delta, GraphReader
+from sarag_rdf.graph.graph_reader import DOCUMENTS, Delta, GraphReader, Kind
 from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, with_weights
-from sarag_rdf.graph.texts import entity_labels, full_documents
+from sarag_rdf.graph.texts import entity_labels, full_documents, relationship_texts
 from sarag_rdf.graph.valid_time import moment_of, not_holding, stated_times, timed
 from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index
@@ -34,7 +36,7 @@ from sarag_rdf.retrieval.steering import Steering
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
 CACHED = 10_000
-"""The most documents whose texts stay in memory."""
+"""The most documents of a store elsewhere whose texts stay in memory."""
 _Derived = TypeVar("_Derived")
 
 
@@ -59,7 +61,6 @@ class GraphView:
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
-        self.names = Names(reader, vectors.cached_arrays)
         is_remote = engine == "auto" and reader.store.is_shared
         self._in_store = engine == "sparql" or is_remote
         self._documents: dict[str, Document] = {}
@@ -77,6 +78,11 @@ class GraphView:
             known = self._derived[make] = key, make(self, *key)
         value: _Derived = known[1]
         return value
+
+    @property
+    def names(self) -> Names:
+        """Entities by their names."""
+        return Names(self)
 
     @cached_property
     def network(self) -> Network:
@@ -99,35 +105,62 @@ class GraphView:
         """The documents, entities and relationships by row."""
         return Iris(*(self.vectors.nodes(kind) for kind in NODES))
 
+    def _kept(self, name: str, kind: Kind, read: Callable[[Sequence[str]], list[str]]) -> IriList:
+        """A text for each node of a kind, from the cache; `read` reads those of some nodes."""
+        nodes = self.vectors.nodes(kind)
+
+        def made(iris: Sequence[str]) -> Arrays:
+            return IriList.packed(read(iris)).arrays(name)
+
+        def updated(old: Arrays, delta: Delta) -> Arrays | None:
+            touched = sorted(delta.touched[kind])
+            if (before := self.vectors.before(kind)) is None or not touched:
+                return None if before is None else old
+            some = [iri for iri in touched if find(nodes, iri) >= 0]
+            texts = (IriList.of_arrays(each, name) for each in (old, made(some)))
+            return Merge.of(before, touched, some).iris(*texts).arrays(name)
+
+        arrays = self.vectors.cached_arrays(name, partial(made, nodes), updated)
+        return IriList.of_arrays(arrays, name)
+
     @cached_property
     def _labels(self) -> IriList:
-        make = partial(self._label_arrays, self.iris.entities)
-        arrays = self.vectors.cached_arrays("labels", make, self._labels_after)
-        return IriList.of_arrays(arrays, "labels")
-
-    def _label_arrays(self, entities: Sequence[str]) -> Arrays:
         """Type, tab and name of each entity; nothing for one without a label."""
-        known = entity_labels(self.reader, entities)
-        labels = ["\t".join(known.get(entity, ())[::-1]) for entity in entities]
-        return IriList.packed(labels).arrays("labels")
 
-    def _labels_after(self, old: Arrays, delta: Delta) -> Arrays | None:
-        touched = sorted(delta.touched["entity"])
-        if (before := self.vectors.before("entity")) is None or not touched:
-            return None if before is None else old
-        some = [iri for iri in touched if find(self.iris.entities, iri) >= 0]
-        labels = (IriList.of_arrays(each, "labels") for each in (old, self._label_arrays(some)))
-        return Merge.of(before, touched, some).iris(*labels).arrays("labels")
+        def read(entities: Sequence[str]) -> list[str]:
+            known = entity_labels(self.reader, entities)
+            return ["\t".join(known.get(entity, ())[::-1]) for entity in entities]
+
+        return self._kept("labels", "entity", read)
+
+    @cached_property
+    def _statements(self) -> IriList:
+        """The document and, after a tab, the text of each relationship."""
+
+        def read(relationships: Sequence[str]) -> list[str]:
+            known = relationship_texts(self.reader, relationships)
+            return ["\t".join(known.get(iri, ())[::-1]) for iri in relationships]
+
+        return self._kept("statements", "relationship", read)
 
     def labels(self, entities: Iterable[str]) -> dict[str, tuple[str, EntityType]]:
         """Entity -> (name, type), of those that the graph has."""
         if self._in_store:
             return entity_labels(self.reader, entities)
-        iris, found = [*set(entities)], {}
-        for iri, row in zip(iris, find_all(self.iris.entities, iris).tolist(), strict=True):
-            if row >= 0 and (label := self._labels[row]):
-                type_, _, name = label.partition("\t")
-                found[iri] = name, cast("EntityType", type_)
+        found = {}
+        for iri, text in _texts_of(self.iris.entities, self._labels, entities):
+            type_, _, name = text.partition("\t")
+            found[iri] = name, cast("EntityType", type_)
+        return found
+
+    def statements(self, relationships: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Relationship -> (text, IRI of its document), of those that the graph has."""
+        if self._in_store:
+            return relationship_texts(self.reader, relationships)
+        found = {}
+        for iri, text in _texts_of(self.iris.relationships, self._statements, relationships):
+            document, _, sentence = text.partition("\t")
+            found[iri] = sentence, document
         return found
 
     @cached_property
@@ -194,12 +227,29 @@ class GraphView:
 
     def prepare(self) -> None:
         """Build the arrays that are cached between runs, or update them to this revision."""
-        self.vectors.keep("names")
-        _ = self.words, self.network, self.name_index, self._in_store or (self._labels, self._timed)
+        _ = self.words, self.network, self.name_index
+        _ = self._in_store or (self._labels, self._pages, self._statements, self._timed)
+
+    @cached_property
+    def _pages(self) -> IriList:
+        """The fields of each document but its IRI, as JSON."""
+
+        def read(documents: Sequence[str]) -> list[str]:
+            known = full_documents(self.reader, documents)
+            return [
+                json.dumps(astuple(known[iri])[1:]) if iri in known else "" for iri in documents
+            ]
+
+        return self._kept("pages", "document", read)
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""
-        requested = set(iris)
+        if self._in_store:
+            return self._documents_in_store(set(iris))
+        pairs = _texts_of(self.iris.documents, self._pages, iris)
+        return {iri: Document(iri, *json.loads(text)) for iri, text in pairs}
+
+    def _documents_in_store(self, requested: set[str]) -> dict[str, Document]:
         read = full_documents(self.reader, requested - self._documents.keys())
         if len(self._documents) + len(read) > CACHED:
             self._documents.clear()
@@ -210,6 +260,16 @@ class GraphView:
     def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
         """Cosines of relationships, by row."""
         return self.vectors.index("relationship").cosines(question, rows)
+
+
+def _texts_of(
+    iris: Sequence[str], texts: IriList, requested: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Each requested IRI with its text, of those that have one."""
+    some = [*set(requested)]
+    for iri, row in zip(some, find_all(iris, some).tolist(), strict=True):
+        if row >= 0 and (text := texts[row]):
+            yield iri, text
 
 
 def _steering(view: GraphView, at: str, *rules: tuple[str, ActivationRule]) -> Steering:
@@ -230,14 +290,8 @@ OWNERS = 4
 class Names:
     """Looks up entities by normalised names."""
 
-    def __init__(
-        self,
-        reader: GraphReader,
-        cached: Callable[[str, Callable[[], Arrays]], Arrays] = lambda _, make: make(),
-    ) -> None:
-        """`cached` may store arrays, by name, between runs."""
-        self._reader = reader
-        self._cached = cached
+    def __init__(self, view: GraphView) -> None:
+        self._view, self._reader = view, view.reader
 
     def entities(
         self, names: Iterable[str], among: Container[str] | None = None
@@ -248,15 +302,20 @@ class Names:
         share it.
         """
         shares: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        requested = set(names)
-        for part in (self._in_documents(requested), self._in_others(requested)):
+        owners = self._view.name_index.owners(set(names))
+        alone = {}
+        if not self._reader.imported.parts and self._reader.readable is None:
+            every = self._view.iris.entities
+            alone = {name: [every[rows[0]]] for name, rows in owners.items() if len(rows) == 1}
+        rest = {name: rows for name, rows in owners.items() if name not in alone}
+        for part in (alone, self._in_documents(rest), self._in_others(rest)):
             for name, every in part.items():
                 entities = [e for e in every if among is None or e in among]
                 if entities:
                     shares[name] |= dict.fromkeys(entities, 1.0 / len(entities))
         return dict(shares)
 
-    def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
+    def _in_documents(self, names: Iterable[str]) -> dict[str, list[str]]:
         """The entities of names, or of what they are aliases of; a split name has several."""
         reader = self._reader
         if all(part.name != DOCUMENTS for part in reader.parts):
@@ -281,22 +340,11 @@ class Names:
                 entities[name] = sorted(own)
         return entities
 
-    def _in_others(self, names: set[str]) -> dict[str, list[str]]:
-        return {name: sorted(self._known[name]) for name in names if name in self._known}
-
-    @cached_property
-    def _known(self) -> Mapping[str, set[str]]:
-        if not self._reader.imported.parts:
-            return {}
-        arrays = self._cached("names", self._pairs)
-        known: defaultdict[str, set[str]] = defaultdict(set)
-        columns = (IriList.of_arrays(arrays, column) for column in ("names", "entities"))
-        for name, entity in zip(*columns, strict=True):
-            known[name].add(entity)
-        return {name: entities for name, entities in known.items() if len(entities) <= OWNERS}
-
-    def _pairs(self) -> Arrays:
-        rows = self._reader.imported.rows("names")
-        pairs = sorted({(normalize_name(name.value), entity.value) for entity, name in rows})
-        names, entities = (IriList.packed([pair[at] for pair in pairs]) for at in (0, 1))
-        return names.arrays("names") | entities.arrays("entities")
+    def _in_others(self, owners: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
+        """The entities of imported graphs with these names, of `owners` by name."""
+        rows = {row for several in owners.values() for row in several}
+        entities = map(self._view.iris.entities.__getitem__, sorted(rows))
+        named: defaultdict[str, set[str]] = defaultdict(set)
+        for entity, name in self._reader.imported.rows_for("entity-names", entities):
+            named[normalize_name(name.value)].add(entity.value)
+        return {name: sorted(named[name]) for name in owners if 0 < len(named[name]) <= OWNERS}

@@ -6,6 +6,7 @@ import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -100,12 +101,14 @@ def nothing_is_read_whole() -> Iterator[None]:
 
 
 def network(reader: GraphReader, vectors: GraphVectors) -> dict[str, list[Any]]:
-    """The arrays of the network, its lists, the labels of its entities, and the arrays of names."""
+    """The arrays of the network and of names, the lists, and the texts that are kept."""
     view = make_view(reader, vectors)
     made = view.network
     lists = {name: list(getattr(made.iris, name)) for name in Iris.__slots__}
     edges = {kind: made.edges(kind) for kind in EDGE_KINDS}
     lists["labels"] = sorted(view.labels(lists["entities"]).items())
+    lists["statements"] = sorted(view.statements(lists["relationships"]).items())
+    lists["pages"] = sorted(map(astuple, view.documents(lists["documents"]).values()))
     arrays = {f"names {name}": array for name, array in view.name_index.arrays.items()}
     arrays |= arrays_of(made.iris, edges)
     return lists | {name: array.tolist() for name, array in arrays.items()}
@@ -361,7 +364,7 @@ def test_other_arrays_follow_too(tmp_path: Path) -> None:
     touched = {kind: frozenset[str]() for kind in KINDS}
     one, two = np.array([1]), np.array([2])
     before = GraphVectors(reader, HashEmbedder(), store, "1")
-    for name in ("a", "b", "c", "d", "e"):
+    for name in "abcd":
         before.cached_arrays(name, lambda: {"x": one})
     delta = Delta("1", "2", touched | {"entity": frozenset([sha256_hex("x")])})
     after = GraphVectors(reader, HashEmbedder(), store, "2", delta)
@@ -373,8 +376,7 @@ def test_other_arrays_follow_too(tmp_path: Path) -> None:
     assert after.cached_arrays("b", not_made, lambda old, _: old)["x"] == one
     assert after.cached_arrays("c", not_made, lambda old, _: {"x": old["x"] + 4})["x"] == 5
     assert after.cached_arrays("d", lambda: {"x": two}, lambda *_: None)["x"] == two
-    after.keep("e")
     again = GraphVectors(reader, HashEmbedder(), FolderVectors(tmp_path), "2")
-    assert [int(again.cached_arrays(name, not_made)["x"][0]) for name in "abcde"] == [2, 1, 5, 2, 1]
+    assert [int(again.cached_arrays(name, not_made)["x"][0]) for name in "abcd"] == [2, 1, 5, 2]
     nothing = GraphVectors(reader, HashEmbedder(), store, "3", Delta("2", "3", touched))
     assert nothing.cached_arrays("c", not_made, lambda *_: None)["x"] == 5

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import sarag_rdf
 from sarag_rdf.base.types import Extraction, Mention, Query, Retrieved
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieval.name_index import trigrams
 from sarag_rdf.retrieval.near_names import QuestionNames, names_in
 from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, indexed, view_of
 
 
@@ -151,3 +155,42 @@ def test_a_long_question_of_capitals_is_answered() -> None:
 
 def test_trigrams_are_those_of_words() -> None:
     assert trigrams("Ül Ado\nAdo") == "_ad ado do_ _ul ul_"
+
+
+def test_a_last_name_is_that_of_every_person_whose_name_ends_with_it() -> None:
+    people = [
+        document("Ley", "A baron.", person("Maximilian Augustus Ottmar, 4th Baron Ley")),
+        document("Ott", "She sang.", person("Wilhelmina Bartholomea Otto")),
+        document("Hall", "A hall.", Mention("Schwanthaler Memorial Hall")),
+    ]
+    view = view_of(indexed([*CONTENTS, *people])[0])
+    assert entities("Who was Otto?", view=view).keys() == {iri("wilhelmina bartholomea otto")}
+    baron = iri("maximilian augustus ottmar 4th baron ley")
+    assert entities("Who was Ottmar?", view=view).keys() == {baron}
+    assert entities("Where is Hall?", view=view) == {}  # A thing has no last name.
+
+
+def test_a_last_name_counts_beside_what_has_it_alone() -> None:
+    town = document("Towns", "Ships go to Brandt.", Mention("Brandt", "geopolitical"))
+    view = view_of(indexed([*CONTENTS, town])[0])
+    assert entities("Which harbours in Malmö painted Brandt?", view=view).keys() >= {
+        iri("ada brandt"),
+        iri("otto brandt"),
+        iri("brandt"),
+    }
+
+
+@pytest.mark.parametrize("name", ["Danube", "Donau", "Dunaj", "Dunărea", "Dunarea", "Donauu"])
+def test_alternative_labels_in_any_language_name_an_entity(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "rivers.ttl"
+    file.write_text(
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+        "<urn:danube> a <urn:River> ; skos:altLabel 'Dunaj'@sk ;\n"
+        "  rdfs:label 'Danube'@en , 'Donau'@de , 'Dunărea'@ro .\n",
+        encoding="utf-8",
+    )
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(file, "rdf")
+        seeds = kg.search(f"Which towns lie on the {name}?").seeds
+    assert "urn:danube" in {seed.node for seed in seeds if not seed.text}

@@ -9,7 +9,7 @@ import pytest
 from sarag_rdf.base.types import Extraction, Mention
 from sarag_rdf.retrieval.seeds import named_spans
 from sarag_rdf.retrieval.view import Names
-from tests.retrieval.graphs import MINTER, indexed
+from tests.retrieval.graphs import MINTER, indexed, view_of
 
 
 def entity(name: str) -> str:
@@ -27,7 +27,7 @@ def graph(*documents: tuple[Mention, ...]) -> Names:
     reader, _ = indexed(
         [("", f"text {number}", Extraction(found)) for number, found in enumerate(documents)]
     )
-    return Names(reader)
+    return view_of(reader).names
 
 
 NAMES = graph(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sarag_rdf.base.arrays import Floats, Rows
 from sarag_rdf.retrieval.activation import Activation, Chains, Pass, Rates, Round, Spreading
 from sarag_rdf.retrieval.network import ArrayNetwork, EdgeKind, Edges
-from tests.retrieval.networks import as_dict, gate_of, network_of
+from tests.retrieval.networks import as_dict, gate_of, network_of, rows
 
 SHARES = st.floats(0.01, 1.0)
 
@@ -139,7 +139,7 @@ def test_activation_spreads_over_any_kind_of_edge_between_entities() -> None:
     # To d1 from e2, its topic: .045 * .7; from e1 .075 * .2.
     assert as_dict(rounds[0].documents) == pytest.approx({0: 0.7, 1: 0.0315})
     chains = Chains(spreading, rounds)
-    (step,) = chains.to_entity(1)
+    [(step,), second] = chains.to_entities(rows(1, 2))
     assert (step.kind, step.relationship) == ("instance_of", INSTANCE_OF.predicate)
     assert step.weight == pytest.approx(0.075)
-    assert [step.kind for step in chains.to_entity(2)] == ["related_to"]
+    assert [step.kind for step in second] == ["related_to"]

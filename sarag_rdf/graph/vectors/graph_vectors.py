@@ -24,7 +24,7 @@ from sarag_rdf.graph.texts import Items, texts_for, texts_of
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index, VectorIndex
 from sarag_rdf.graph.vectors.vector_store import VectorStore
 
-_LAYOUT = "5"
+_LAYOUT = "6"
 """Version of the cached arrays; arrays of another version are rebuilt."""
 
 READ_BY_DEFAULT: tuple[Kind, ...] = ("document", "relationship")
@@ -32,7 +32,7 @@ READ_BY_DEFAULT: tuple[Kind, ...] = ("document", "relationship")
 NODES: tuple[Kind, ...] = ("document", "entity", "relationship")
 """Kinds that have rows in the network."""
 ARRAYS = (
-    *("names", "words", "labels", "timed"),
+    *("words", "pages", "labels", "statements", "timed"),
     *(f"{kind}-nodes" for kind in NODES),
     *("name-index", "network"),
 )
@@ -138,11 +138,6 @@ class GraphVectors:
         elif new is not None:
             self._store.save_arrays(name, key, new)
         return new
-
-    def keep(self, name: str) -> None:
-        """Assign cached arrays that do not depend on documents to this revision."""
-        if self._delta is not None:
-            self._store.rekey(name, self._key(self._delta.before), self._key(self._revision))
 
     def _key(self, revision: str) -> str:
         return arrays_key(revision, self._embedder.name)

@@ -21,6 +21,8 @@ SAMPLE = 4096
 """The maximum size of the sample for quantiles and moments."""
 BLOCK = 16_384
 """Vectors that are copied at a time."""
+FEW = 512
+"""Vectors that are compared at a time, which fit into a core's cache."""
 ROUNDING = 1e-4
 """An upper bound of the rounding error of a cosine in single precision."""
 
@@ -85,8 +87,8 @@ class VectorIndex(ABC):
     def cosines(self, vector: Vector, positions: Rows) -> NDArray[np.float32]:
         """The cosines at positions, shape (len(positions),)."""
         cosines = np.empty(len(positions), dtype=np.float32)
-        for begin in range(0, len(positions), BLOCK):
-            block = slice(begin, begin + BLOCK)
+        for begin in range(0, len(positions), FEW):
+            block = slice(begin, begin + FEW)
             cosines[block] = self.vectors(positions[block]) @ vector
         return cosines
 
@@ -136,7 +138,7 @@ class ExactIndex(VectorIndex):
 
     def vectors(self, positions: Rows) -> Matrix:
         slots = positions if self._order is None else self._order[positions]
-        return self._matrix[slots]
+        return self._matrix.take(slots, axis=0)
 
     def near(self, vector: Vector, k: int) -> Rows:
         rows, scores = np.arange(len(self._matrix)), self._matrix @ vector
@@ -250,9 +252,13 @@ class Bm25Index:
             return np.zeros(0, dtype=np.int64)
         parts = [self._arrays["rows"][starts[n] : starts[n + 1]] for n in numbers[order].tolist()]
         weights = np.repeat(np.log1p(len(self) / sizes[order]), sizes[order])
-        rows, places = np.unique(np.concatenate(parts), return_inverse=True)
-        scores = np.bincount(places, weights) / np.sqrt(self._arrays["lengths"][rows])
-        return rows[np.lexsort((rows, -scores))[:count]].astype(np.int64)
+        sums = np.bincount(np.concatenate(parts), weights)
+        rows = np.flatnonzero(sums)
+        scores = sums[rows] / np.sqrt(self._arrays["lengths"][rows])
+        if count < len(rows):
+            least = np.partition(scores, len(rows) - count)[len(rows) - count]
+            rows, scores = rows[scores >= least], scores[scores >= least]
+        return rows[np.argsort(-scores, kind="stable")[:count]]
 
     @cached_property
     def _mean(self) -> float:

@@ -27,7 +27,11 @@ _INNER_LETTER = re.compile(r"(?<=\w)[^\W\d_]")
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 _CAPITALS = re.compile(r"(?<=\s)[^\W\d_a-z]\w+(?:\s+[^\W\d_a-z]\w+)*")
 """A run of words with capitals that is not the first word."""
-_LAST_NAME = re.compile(r"\S+(?:,?\s+(?:[JS]r\.?|[IVX]+)\W*)?$")
+_LAST_NAME = re.compile(r"(?<=\s)\S+(?:,?\s+(?:[JS]r\.?|[IVX]+))?$", re.IGNORECASE)
+_OTHERWISE = re.compile(r"\b(?:of|the|prince|princess|king|queen)\b|^\S+\s+[IVX]+$", re.IGNORECASE)
+"""What names have of which the last word is no last name: "Beatrice of Savoy", "Henry II"."""
+_APPOSITION = re.compile(r"\s*\(.*|,(?!\s+[JS]r\b).*", re.IGNORECASE)
+_END = re.compile(r"(?:['\u2019]s)?[^\w)]*$")
 _STROKES = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "ß": "ss",
      "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th"}
@@ -67,7 +71,7 @@ def _names(view: GraphView, text: str) -> Iterator[tuple[int, int, bool]]:
         kinds = {types[entity][1] for entity in entities if entity in types}
         if not kinds <= VALUE_TYPES:
             article = _ARTICLE.match(text, begin, end)
-            yield article.end() if article else begin, end, "person" in kinds
+            yield article.end() if article else begin, end, kinds == {"person"}
     for run in _CAPITALS.finditer(text):
         if all(run.end() <= begin or end <= run.start() for (begin, end), _ in spans):
             yield run.start(), run.end(), False
@@ -91,9 +95,19 @@ def with_typo(name: str, random: Random) -> str:
 
 
 def last_name(name: str) -> str:
-    """The last word of a name, with a suffix such as "Jr." or "III"."""
-    match = _LAST_NAME.search(name)
-    return match[0] if match else name
+    """The last word of a person's name, with a suffix such as "Jr." or "III".
+
+    What follows in parentheses or after a comma is left out. A name without a last name, such as
+    "Beatrice of Savoy", stays.
+
+    >>> last_name("Napier Sturt, 3rd Baron Alington's"), last_name("Beatrice of Savoy")
+    ("Sturt's", 'Beatrice of Savoy')
+    """
+    end = _END.search(name)
+    size = end.start() if end else len(name)
+    bare = _APPOSITION.sub("", name[:size])
+    match = None if _OTHERWISE.search(bare) else _LAST_NAME.search(bare)
+    return match[0] + name[size:] if match else name
 
 
 def without_diacritics(text: str) -> str:
