@@ -410,11 +410,7 @@ def _is_fact(verb: Token) -> bool:
         return False
     if verb.dep_ in ("ccomp", "pcomp", "csubj"):
         return verb.dep_ == "ccomp" and verb.head.pos_ == "VERB" and verb.i < verb.head.i
-    is_gerund = verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod")
-    if verb.dep_ in ("conj", "xcomp") and verb.head.pos_ in _VERBS:
-        own = any(child.dep_ in SUBJECTS for child in verb.children)
-        return not is_gerund and (own or verb.dep_ == "xcomp" or _is_fact(verb.head))
-    return not is_gerund
+    return not (verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod"))
 
 
 def _is_infinitive(verb: Token) -> bool:

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import NAMED, WORDS
+from sarag_rdf.extraction.entity_typing import WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
@@ -88,7 +88,6 @@ def resolve_coreference(
     """Cluster the names of one document by entity, and resolve pronouns for its topic."""
     topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
-    mention_spans = _surnames_of_people(mention_spans)
     types = _types(mention_spans)
     types.setdefault(topic_key, "misc")
     opening = _opening_name_of_topic(doc, mention_spans, types, title) if title else ""
@@ -156,19 +155,6 @@ def resolve_coreference(
     )
 
 
-def _surnames_of_people(mention_spans: list[MentionSpan]) -> list[MentionSpan]:
-    """The mentions, where a surname of a person in the text is one, whatever its label."""
-    people = {
-        s.key.split()[-1]
-        for s in mention_spans
-        if s.type == "person" and s.weight >= WORDS and " " in s.key and " of " not in s.key
-    }
-    return [
-        replace(s, type="person") if s.key in people and s.weight <= NAMED and not s.is_date else s
-        for s in mention_spans
-    ]
-
-
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
     """Whether a name is one of the topic.
 
@@ -182,6 +168,11 @@ def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
     words = {child.lower_ for child in subjects[0].lefts}
     if root.dep_ == "attr" and subjects[0].lower_ == "name":
         return "its" in words
+    if mention_span.type == "person":
+        before = doc[max(mention_span.begin - 1, 0)].lower_
+        is_born = root.dep_ == "oprd" and root.head.lower_ == "born"
+        is_called = root.head.lower_ in ("call", "calls", "called") and before in ("her", "him")
+        return is_called or (is_born and subjects[0].lower_ in ("he", "she"))
     is_called = (root.dep_, verb.lower_) in (("oprd", "called"), ("pobj", "known"))
     return is_called and (subjects[0].lower_ == "it" or words == {"the"})
 

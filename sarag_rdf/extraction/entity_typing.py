@@ -46,7 +46,7 @@ _LIFE = re.compile(
     rf"[^()]*\d{{3,4}}[^()]*[-\u2013][^()]*{FULL_DATE})"
 )
 """Dates of birth and death after a name: one of them with a day, or "born"."""
-_OPENED = re.compile(r"\((?:[^()]*[-\u2013\u2014;])?\s*(?:born\s)?$")
+_OPENED = re.compile(r"\((?:[^()]*[-\u2013\u2014;])?\s*$")
 _AFTER_DATE = re.compile(rf"\((?:[^()]*\W)?{FULL_DATE},\s+$")
 _BEFORE_DATE = re.compile(rf"(?:,[^(),\d]*)?,\s+{FULL_DATE}")
 """What stands around a place in the dates of a life."""

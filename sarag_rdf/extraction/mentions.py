@@ -406,9 +406,11 @@ def _is_no_thing(span: Span, label: str) -> bool:
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd"):
         return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
-    is_alone = label == _RUN and len(span) == 1 and span.text.istitle()
+    is_unknown = label == _RUN or label in _WORKS
+    is_alone = is_unknown and len(span) == 1 and span.text.istitle()
     is_owned = span.doc[span.start - 1].tag_ == "POS"
-    if is_alone and type_of_noun(span.text) and (is_owned or not span.text.endswith("s")):
+    is_common = label == _RUN and not span.text.endswith("s")
+    if is_alone and type_of_noun(span.text) and (is_owned or is_common):
         return True  # "the University", Halley's "Comet"
     return is_alone and is_before_noun and not has_other_text(span.doc)
 
@@ -466,9 +468,13 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
 
 def _extended(span: Span) -> Span:
     """The span with the words of a foreign name: "Pont" de pierre, "École" polytechnique."""
-    particle = span.doc[span.end : span.end + 1].text
-    is_head = span.text in _FOREIGN_HEADS and particle in _PARTICLES
-    return span.doc[span.start : min(span.end + 2, len(span.doc))] if is_head else span
+    doc, end = span.doc, span.end
+    if span.text not in _FOREIGN_HEADS or end >= len(doc):
+        return span
+    if doc[end].text in _PARTICLES:
+        return doc[span.start : min(end + 2, len(doc))]
+    is_foreign = doc[end].is_alpha and doc[end].pos_ in ("NOUN", "PROPN", "ADJ", "X")
+    return doc[span.start : end + 1] if is_foreign else span
 
 
 def _is_with_of(left: Span, left_label: str, right: Span, label: str) -> bool:
