@@ -113,7 +113,7 @@ BUDGETS: dict[str, int] = {
     "building": 4680,
     "cli": 3201,
     "documents": 1297,
-    "extraction": 5568,
+    "extraction": 5563,
     "graph": 7220,
     "kg": 5755,
     "models": 1796,
