@@ -114,7 +114,7 @@ BUDGETS: dict[str, int] = {
     "building": 4680,
     "cli": 3201,
     "documents": 1297,
-    "extraction": 5558,
+    "extraction": 5563,
     "graph": 7221,
     "kg": 5763,
     "models": 1830,

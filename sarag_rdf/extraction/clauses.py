@@ -38,9 +38,6 @@ paragraphs (MuSiQue; extraction published with HippoRAG), rounded to one decimal
 normalised, and the name in a triple may be longer ("town of Leeds"). Facts that GPT-3.5 does not
 state, such as that Bergen is in Norway, count against it: 0.1 for "place" is not its precision.
 """
-_REAL_VERBS = frozenset({"begin", "began", "begun", "continue", "continued", "go", "went"})
-"""Verbs whose infinitive complement is a fact: "began to teach"."""
-_BE = frozenset({"is", "was", "are", "were", "be", "been", "being"})
 _VERBS = ("VERB", "AUX")
 _VERB_WORDS = ("aux", "auxpass", "neg", "prt")
 _NOUN_WORDS = ("det", "amod", "compound", "nummod", "nmod")
@@ -136,7 +133,7 @@ class _Walk:
         for subject in subjects:
             for argument_words, argument, token in arguments:
                 yield Clause(rule, subject, argument_words, argument, token, is_fact)
-        if is_copula and not subjects and verb.lower_ in _BE:
+        if is_copula and not subjects:
             yield from self._inverted(verb, words, is_fact)
         for child in verb.children if is_fact and not is_passive else ():
             for name in self._names(child) if child.dep_ == "dobj" else ():
@@ -406,15 +403,9 @@ def _is_fact(verb: Token) -> bool:
             return False
         if child.dep_ == "mark" and child.lower_ in ("if", "whether", "unless", "that", "to"):
             return False
-    if _is_infinitive(verb) and not (verb.dep_ == "xcomp" and verb.head.lower_ in _REAL_VERBS):
-        return False
     if verb.dep_ in ("ccomp", "pcomp", "csubj"):
         return verb.dep_ == "ccomp" and verb.head.pos_ == "VERB" and verb.i < verb.head.i
-    is_gerund = verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod")
-    if verb.dep_ in ("conj", "xcomp") and verb.head.pos_ in _VERBS:
-        own = any(child.dep_ in SUBJECTS for child in verb.children)
-        return not is_gerund and (own or verb.dep_ == "xcomp" or _is_fact(verb.head))
-    return not is_gerund
+    return not (verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod"))
 
 
 def _is_infinitive(verb: Token) -> bool:

@@ -11,12 +11,11 @@ from spacy.tokens import Doc
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import NAMED, WORDS
+from sarag_rdf.extraction.entity_typing import WORDS
 from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
     english,
-    lead_name,
     short_names_of_person,
     type_of_noun,
 )
@@ -89,7 +88,6 @@ def resolve_coreference(
     """Cluster the names of one document by entity, and resolve pronouns for its topic."""
     topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
-    mention_spans = _surnames_of_people(mention_spans)
     types = _types(mention_spans)
     types.setdefault(topic_key, "misc")
     opening = _opening_name_of_topic(doc, mention_spans, types, title) if title else ""
@@ -115,8 +113,6 @@ def resolve_coreference(
         # "Irène Joliot-Curie" is also "Joliot"
         if types.get(key := normalize_name(part), "geopolitical") != "geopolitical":
             links.link(key, topic_key)
-    if opening:
-        links.link(normalize_name(opening), topic_key)
 
     names = {s.key: s.name for s in reversed(mention_spans)} | {topic_key: topic}
     resolved = tuple(replace(s, name=names[links.root(s.key)]) for s in mention_spans)
@@ -159,26 +155,14 @@ def resolve_coreference(
     )
 
 
-def _surnames_of_people(mention_spans: list[MentionSpan]) -> list[MentionSpan]:
-    """The mentions, where a surname of a person in the text is one, whatever its label."""
-    people = {
-        s.key.split()[-1]
-        for s in mention_spans
-        if s.type == "person" and s.weight >= WORDS and " " in s.key and " of " not in s.key
-    }
-    return [
-        replace(s, type="person") if s.key in people and s.weight <= NAMED and not s.is_date else s
-        for s in mention_spans
-    ]
-
-
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
     """Whether a name is one of the topic.
 
     "Its Polish name is X", "it is called X", "she was born X", "they call her X".
     """
     root = mention_span.root(doc)
-    subjects = [child for child in root.head.children if child.dep_ in SUBJECTS]
+    verb = root.head.head if root.head.lower_ == "as" else root.head
+    subjects = [child for child in verb.children if child.dep_ in SUBJECTS]
     if mention_span.is_date or not subjects:
         return False
     words = {child.lower_ for child in subjects[0].lefts}
@@ -189,7 +173,7 @@ def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
         is_born = root.dep_ == "oprd" and root.head.lower_ == "born"
         is_called = root.head.lower_ in ("call", "calls", "called") and before in ("her", "him")
         return is_called or (is_born and subjects[0].lower_ in ("he", "she"))
-    is_called = root.dep_ == "oprd" and root.head.lower_ == "called"
+    is_called = (root.dep_, verb.lower_) in (("oprd", "called"), ("pobj", "known"))
     return is_called and (subjects[0].lower_ == "it" or words == {"the"})
 
 
@@ -304,10 +288,11 @@ def _opening_name_of_topic(
         return ""
     first, bare = mention_spans[0], strip_disambiguation(title)
     key, title_key, bare_key = first.key, normalize_name(title), normalize_name(bare)
-    if re.search(rf"\b(?:by|for|in|of|on) {re.escape(key)}$", title_key):  # "History of X"
-        return ""
     head, _, rest = bare.partition(", ")
-    words, title_words = _strip_endings(key, _NAME_SUFFIXES), normalize_name(head).split()
+    words, title_words = (
+        _strip_endings(key, _NAME_SUFFIXES),
+        _strip_endings(normalize_name(head), _NAME_SUFFIXES),
+    )
     is_full = len(words) > 1 and len(title_words) > 1 and words[-1] == title_words[-1]
     is_full = is_full and "of" not in title_words
     is_person = types[key] == "person" or short_names_of_person(doc.text) != ()
@@ -315,9 +300,6 @@ def _opening_name_of_topic(
         return first.name
     if types[key] == "person" and title_key.startswith(f"{key} of "):
         return first.name
-    opening = normalize_name(lead_name(doc.text))
-    if first.is_date or not opening or not key.startswith(opening):
-        return ""
     is_head = f"{key} of ".startswith(f"{normalize_name(head)} of ") and not rest[:1].islower()
     is_longer = key.startswith(f"{bare_key} ") or (
         len(title_words) > 1 and {*title_words} <= {*words}
@@ -426,9 +408,9 @@ _OBJECT_FORMS = {"he": "him", "she": "her", "it": "it"}
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
 _KNOWN_AS = re.compile(
     r"\s*(?:\([^()]*\))?[\s,(]*(?:(?:is|was|are|were) )?(?:"
-    r"(?:also|better|best|commonly|popularly|sometimes|often|formerly|previously|originally|now|later"
-    r"|alternatively) "
-    r"(?:known|called|named|referred to|spelled|spelt|written|romani[sz]ed|transliterated|credited)"
+    r"(?:also|better|best|sometimes|often|now|later|\w+ly) "
+    r"(?:known|called|named|referred to|abbreviated(?: to)?|spelled|spelt|written|romani[sz]ed"
+    r"|transliterated|credited)"
     r"(?: simply| professionally| commonly)?(?: as)?"
     r"|(?:spelled|spelt|romani[sz]ed as)"
     r"|known(?: professionally| simply| commonly)? as|a\.?k\.?a\.?)[\s\"'`\u201c]*(?:the )?",
@@ -450,7 +432,10 @@ _CALLED = (
     r"[^.;()]{0,40}?[\s\"'\u201c]"
 )
 """What precedes another name of the subject of a sentence."""
-_BORN = re.compile(r"[\s,(]*(?:(?:was|is) )?(?:born|n\u00e9e|nee)(?: as)?[\s\"'`\u201c]*")
+_BORN = re.compile(
+    r"\s*(?:\((?!\s*n[e\u00e9]e)[^()]*\))?[\s,(]*(?:(?:was|is) )?(?:born|n[e\u00e9]e)(?: as)?"
+    r"[\s\"'`\u201c]*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,7 +470,7 @@ def find_aliases(
             offset = doc[left.end - 1].idx + len(doc[left.end - 1]) + match.end()
             span = doc.char_span(offset, offset + 1, alignment_mode="expand")
             right = by_begin.get(span.start) if span is not None else None
-            if right is None or right.is_date:
+            if right is None or right.is_date or type_of_noun(right.name):
                 continue
             closing = {_OR: _PREDICATE, _ALSO: _CLOSING}.get(pattern)
             if closing and not closing.match(text_after(doc, right)):
@@ -515,11 +500,9 @@ def _abbreviates(short: str, name: str, type_: EntityType) -> bool:
     language (CERN).
     """
     letters = [character for character in short if character.isalpha()]
-    capitals = sum(map(str.isupper, letters))
-    words = name.split()
-    if type_ == "person" or len(words) < 2 or capitals < 2 or capitals * 2 <= len(letters):
+    if type_ == "person" or sum(map(str.isupper, letters)) * 2 <= len(letters):
         return False
-    if type_ == "organization" and len(words) >= 3:
+    if type_ == "organization" and len(name.split()) >= 3:
         return True
     rest = iter(normalize_name(name))
     return short[0].lower() == normalize_name(name)[0] and all(c.lower() in rest for c in letters)

@@ -46,6 +46,10 @@ _LIFE = re.compile(
     rf"[^()]*\d{{3,4}}[^()]*[-\u2013][^()]*{FULL_DATE})"
 )
 """Dates of birth and death after a name: one of them with a day, or "born"."""
+_OPENED = re.compile(r"\((?:[^()]*[-\u2013\u2014;])?\s*$")
+_AFTER_DATE = re.compile(rf"\((?:[^()]*\W)?{FULL_DATE},\s+$")
+_BEFORE_DATE = re.compile(rf"(?:,[^(),\d]*)?,\s+{FULL_DATE}")
+"""What stands around a place in the dates of a life."""
 _OFFICE = rf"(?:(?:{'|'.join(sorted(_OFFICES))})\s+)+"
 _TITLED = re.compile(
     rf"\s*,\s+(?:\d+(?:st|nd|rd|th)\s+{_OFFICE}|(?:the\s+)?{_OFFICE}of\s+(?:the\s+)?)[A-Z]"
@@ -53,7 +57,7 @@ _TITLED = re.compile(
 """An office after a name."""
 _INITIALS = re.compile(
     r"(?!U\. ?[SK]\.)(?:[A-Z][\w-]+ )?(?:[A-Z]\. ?)+[A-Z][a-z][\w'\u2019-]+"
-    r"|[A-Z]\w+ [IVX]{1,5} of [A-Z].*"
+    r"|[A-Z]\w+ [IVX]{1,5} (?:of|the) [A-Z].*"
 )
 """Names of persons: with initials ("Otis P. Bird"), and of rulers ("Anselm II of Tarn")."""
 
@@ -73,9 +77,9 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     `label_type` is the type of its label, "misc" without one. In a technical text, labels of single
     words count only after prepositions: they are mostly software.
     """
-    if len(span) == 1 and span.text in _DEMONYMS:
+    if span.text in _DEMONYMS:
         return TypeEvidence("adjective", STATED)
-    if len(span) == 1 and span.text in _BODIES:
+    if span.text in _BODIES:
         return TypeEvidence("misc", WORDS)
     words = type_of_words(span.text)
     if words in (None, "person") and (_is_mortal(span) or _is_office_after(span)):
@@ -101,6 +105,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     is_single = " " not in span.text.replace("- ", "-")
     if is_single and label_type != "person" and _is_adjective(span):
         return TypeEvidence("adjective", PLACED)
+    if words is None and _is_in_life(span):
+        return TypeEvidence("geopolitical", PLACED)
     if is_single and not is_technical:
         if _is_placed(span, label_type):
             return TypeEvidence("geopolitical", PLACED)
@@ -224,6 +230,14 @@ def _called(span: Span) -> str:
 def _is_mortal(span: Span) -> bool:
     """Whether dates of birth and death follow: "X (born 1950)", "X (7 May 1885 \u2013 1947)"."""
     return _LIFE.match(span.doc.text, span.end_char) is not None
+
+
+def _is_in_life(span: Span) -> bool:
+    """Whether a place stands beside a date of a life: "(Turin, 24 August 1821 - 6 May 1899, X)"."""
+    before, after = span.doc.text[: span.start_char], span.doc.text[span.end_char :]
+    return _AFTER_DATE.search(before) is not None or (
+        _OPENED.search(before) is not None and _BEFORE_DATE.match(after) is not None
+    )
 
 
 def _is_office_after(span: Span) -> bool:

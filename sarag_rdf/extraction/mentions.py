@@ -26,7 +26,6 @@ from sarag_rdf.extraction.entity_typing import (
     WORDS,
     TypeEvidence,
     is_cast,
-    is_kind,
     type_evidence,
     type_of_title,
 )
@@ -36,6 +35,7 @@ from sarag_rdf.extraction.names import (
     clean_name,
     english,
     is_name,
+    lead_name,
     type_of_noun,
 )
 from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
@@ -80,6 +80,10 @@ _NICKNAMED = re.compile(
     r"(?: [A-Z][\w'-]+)+"
 )
 """A name with a nickname: Ada "Ace" Brook."""
+_PATRONYMIC = re.compile(
+    r"(?:[A-Z][\w'-]+ )+(?:(?:ibn|bint?|mac|ap|ferch|no) (?:al-|Ab[iu] )?(?:[A-Z][\w'-]+ ?)+)+\b"
+)
+"""A name with that of a father or family: Dáire mac Cormaic."""
 _JOINED = re.compile(ENGLISH["mentions"]["joined"].replace("\n", ""))
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
@@ -110,10 +114,9 @@ _NOBILITY = re.compile(
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
 _PLACING = english("mentions", "placing") | {"at", "of", "from"}
-_UNITS = frozenset(
-    form.rstrip("+") for forms in ENGLISH["units"].values() for form in forms.split("|")
-)
 _FOREIGN_HEADS = english("mentions", "foreign_heads")
+_PLACES = english("mentions", "placed")
+_FOREIGN_ARTICLES = english("mentions", "foreign_articles")
 _COMPASS = english("mentions", "compass")
 _PARTICLES = frozenset({"de", "des", "du", "della", "di"})
 _DATABLE = frozenset({"misc", "organization"})
@@ -173,6 +176,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
         for span in _matches(doc, _NICKNAMED)
         if any(t.ent_type_ == "PERSON" for t in span)
     ]
+    named += [(span, "PERSON") for span in (*_matches(doc, _PATRONYMIC), *_opening(doc, title))]
     named += [(span, "GPE") for span in _matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
     labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
@@ -278,10 +282,10 @@ def _retype(
 
 def _is_place_after(doc: Doc, left: MentionSpan, right: MentionSpan) -> bool:
     """Whether a name is that of a place after that of a smaller one: "in X, Y,"."""
-    before, after = doc[max(left.begin - 1, 0)], doc[right.end : right.end + 1].text
-    is_placed = left.type == "geopolitical" and before.lower_ in _PLACING
-    is_unknown = right.type != "person" and right.weight <= NAMED and not right.is_date
-    return is_placed and is_unknown and after in (",", ".", ";", ")", "")
+    after = doc[right.end : right.end + 1].text
+    is_placed = left.weight == PLACED or doc[max(left.begin - 1, 0)].lower_ in _PLACING
+    is_placed = is_placed and left.type == "geopolitical"
+    return is_placed and right.type != "person" and after in (",", ".", ";", ")", "-", "\u2013", "")
 
 
 def _plural_at(doc: Doc, first: MentionSpan, last: MentionSpan) -> str:
@@ -290,8 +294,7 @@ def _plural_at(doc: Doc, first: MentionSpan, last: MentionSpan) -> str:
     if any(token.text == first.noun and token.tag_ == "NNS" for token in before):
         return first.noun
     after = doc[last.end : last.end + 1]
-    is_kinds = len(after) > 0 and after[0].tag_ == "NNS" and is_kind(after[0])
-    return after.text if is_kinds and type_of_noun(after.text) == "geopolitical" else ""
+    return after.text if type_of_noun(after.text) == "geopolitical" else ""
 
 
 def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
@@ -307,20 +310,17 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         while joined and label not in (_TITLE, _DATED):
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
+            between = span.doc[left.end : span.start].text
             if _ROMAN.fullmatch(span[0].text) and left.end == span.start:
                 span, label = merged_span, left_label if len(span) == 1 else "PERSON"
             elif _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
                 span = span if is_rank else merged_span
-            elif left.text in FIRST_NAMES and span.doc[left.end : span.start].text == "of":
-                span, label = merged_span, "PERSON"  # "John" of "Brienne"
-            elif (
-                left_label != _TITLE
-                and _is_ruler(left)
-                and span.doc[left.end : span.start].text == "of"
-            ):
+            elif between == "of" and _is_given_name(left, left_label):
                 inner.append((span, label))
-                span, label = merged_span, "PERSON"  # "Anselm II" of "Tarn"
+                span, label = merged_span, "PERSON"  # "John" of "Brienne", "Anselm II" of "Tarn"
+            elif between in ("'s", "\u2019s") and span.text.lower() in _PLACES:
+                span, label = merged_span, "GPE"  # "Merrow" 's "Island"
             elif _is_with_of(left, left_label, span, label) and not _is_office(left):
                 inner.append((span, label))
                 span, label = merged_span, _RUN
@@ -352,10 +352,16 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
 
 
-def _is_ruler(span: Span) -> bool:
-    """Whether a name is one word and a Roman numeral."""
+def _is_given_name(span: Span, label: str) -> bool:
+    """Whether a name before "of" is that of a person: "John", "Duchess Sabine", "Anselm II"."""
+    if span.text in FIRST_NAMES:
+        return True
+    ends = span[0].lower_, span[-1].lower_
+    is_ranked = [end in _RULERS - _APPOINTED for end in ends] == [True, False]
     is_numbered = len(span) == 2 and _ROMAN.fullmatch(span[1].text) is not None
-    return is_numbered and type_of_noun(span[0].text) is None
+    is_numbered = is_numbered and type_of_noun(span[0].text) is None
+    is_single = len(span) == 1 and label == "PERSON"
+    return label != _TITLE and (is_numbered or is_single or (is_ranked and span[1].text != "-"))
 
 
 def _before(span: Span) -> Token:
@@ -375,7 +381,7 @@ def _place_of_ruler(span: Span) -> Span | None:
     begin += span.doc[begin].text[:1].isdigit()  # the "6th" Earl of
     of = next((token.i for token in span if token.text == "of" and token.i >= begin), begin)
     office = span.doc[begin:of]
-    is_ruler = of < span.end - 1 and office[-1:].text.lower() in _RULERS and _is_office(office)
+    is_ruler = office[-1:].text.lower() in _RULERS
     place = span.doc[of + 1 : span.end]
     return place if is_ruler and place.text.istitle() and place[-1].tag_ != "NNPS" else None
 
@@ -385,7 +391,7 @@ def _is_no_thing(span: Span, label: str) -> bool:
 
     "Master of Arts"; "became a World Heritage Site"; the name before a noun in "Newton's method".
     """
-    of = next((token.i for token in span if token.text == "of"), span.end)
+    of = next((token.i for token in span if token.text in ("of", "for")), span.end)
     is_whole = of == span.end
     article = span.doc[span.start - 1].lower_ if span.start else ""
     if _is_office(span.doc[span.start : of]) and label not in _WORKS:
@@ -395,19 +401,17 @@ def _is_no_thing(span: Span, label: str) -> bool:
     words = {token.text.removesuffix("s") for token in span}
     if words <= _NOT_A_NAME or words <= _HONOURS or span[0].text in _PARTS:
         return True
-    if _ROMAN.fullmatch(span.text) or (span[0].like_num and span[1:].text in _UNITS):
+    if _ROMAN.fullmatch(span.text):
         return True
-    if article in ("a", "an") and span.root.dep_ in ("attr", "oprd") and len(span) > 1:
+    if article in ("a", "an") and span.root.dep_ in ("attr", "oprd"):
         return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
     is_unknown = label == _RUN or label in _WORKS
     is_alone = is_unknown and len(span) == 1 and span.text.istitle()
-    is_owned = span.start > 0 and span.doc[span.start - 1].tag_ == "POS"
+    is_owned = span.doc[span.start - 1].tag_ == "POS"
     is_common = label == _RUN and not span.text.endswith("s")
     if is_alone and type_of_noun(span.text) and (is_owned or is_common):
         return True  # "the University", Halley's "Comet"
-    if len(span) == 1 and span.doc[span.end : span.end + 1].text in ("brothers", "sisters"):
-        return True
     return is_alone and is_before_noun and not has_other_text(span.doc)
 
 
@@ -418,7 +422,7 @@ def _without_rank(span: Span, label: str) -> Span:
     """
     if label not in (_RUN, "PERSON"):
         return span
-    while len(span) > 1 and span[-1].text in _HONOURS and span[-2].text != "-":
+    while len(span) > 1 and span[-1].text in _HONOURS:
         span = span[:-1]
     while len(span) > 2 and span[0].text.rstrip(".") in _RANKS - {"Saint"}:
         span = span[1:]
@@ -456,7 +460,7 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
     last = rest.end - 1 - (rest[-1].tag_ == "POS")
     if last - rest.start > 1 and ent.doc[last].text in surnames:
         before = ent.doc[last - 1].text
-        if before.istitle() and type_of_noun(before) not in (None, "person"):
+        if type_of_noun(before) not in (None, "person"):
             yield ent.doc[begin:last]
             begin = last
     yield ent.doc[begin : ent.end]
@@ -465,7 +469,7 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
 def _extended(span: Span) -> Span:
     """The span with the words of a foreign name: "Pont" de pierre, "École" polytechnique."""
     doc, end = span.doc, span.end
-    if len(span) > 1 or span.text not in _FOREIGN_HEADS or end >= len(doc):
+    if span.text not in _FOREIGN_HEADS or end >= len(doc):
         return span
     if doc[end].text in _PARTICLES:
         return doc[span.start : min(end + 2, len(doc))]
@@ -544,17 +548,19 @@ def _quoted(doc: Doc) -> Iterator[Span]:
     for match in _QUOTED.finditer(doc.text):
         words = match[1].split()
         span = doc.char_span(match.start(1), match.end(1))
-        if span is not None and len(words) <= 12 and not any(map(_is_small, words)):
+        if (
+            span is not None
+            and len(words) <= 12
+            and (words[0] in _FOREIGN_ARTICLES or not any(map(_is_small, words)))
+        ):
             yield span
 
 
 def _is_nickname(span: Span) -> bool:
     """Whether a quoted name is that of a person or thing, which has other names beside it."""
     doc = span.doc
-    before, after = doc[max(span.start - 5, 0) : span.start], doc[span.end : span.end + 2]
-    is_within = len(before) > 1 and before[-2].pos_ == "PROPN" and len(after) > 1
-    is_within = is_within and after[-1].pos_ == "PROPN"
-    return is_within or any(token.lower_ in _NAMING for token in before)
+    before = doc[max(span.start - 5, 0) : span.start]
+    return any(token.lower_ in _NAMING for token in before)
 
 
 def _matches(doc: Doc, pattern: re.Pattern[str]) -> Iterator[Span]:
@@ -568,8 +574,7 @@ def _matches(doc: Doc, pattern: re.Pattern[str]) -> Iterator[Span]:
 def _with_titles_of_nobility(doc: Doc) -> Iterator[Span]:
     """Names with the title that tells their bearer from others: "Anna Merrow, 4th Earl of Tarn"."""
     for match in _NOBILITY.finditer(doc.text):
-        is_second = match[2] and match[1] and match[2].split()[-1] not in FIRST_NAMES
-        end = match.start(2) if match[2] and not is_second else match.end()
+        end = match.start(2) if match[2] and not match[1] else match.end()
         span = doc.char_span(match.start(), end)
         if span is None:
             continue
@@ -595,6 +600,17 @@ def _trim(span: Span) -> Span:
     return span.doc[begin:end] if begin < end else span
 
 
+def _opening(doc: Doc, title: str) -> Iterator[Span]:
+    """The name at the start of the text that has all words of the title: "Andrés Bernal Reyes"."""
+    opening = lead_name(doc.text)
+    words = normalize_name(strip_disambiguation(title)).split()
+    begin = doc.text.find(opening)
+    span = doc.char_span(begin, begin + len(opening))
+    is_longer = len(words) > 1 and set(words) < set(normalize_name(opening).split())
+    if span and is_longer and not re.search(r" and | of the ", opening):
+        yield span
+
+
 def _title_spans(doc: Doc, title: str) -> Iterator[Span]:
     """Occurrences of the title: whole, without its brackets, or up to its first comma.
 
@@ -609,7 +625,8 @@ def _title_spans(doc: Doc, title: str) -> Iterator[Span]:
         words = name.split()
         if not words or not is_name(name):
             continue
-        pattern = r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)"
+        joined = r"\s+".join(map(re.escape, words))
+        pattern = r"(?<!\w)" + re.sub(r"\\-|'", r"\g<0>\\s?", joined) + r"(?!\w)"
         is_distinct = len(words) > 1 or (len(name) > 4 and bare == title)
         for match in re.finditer(pattern, doc.text, re.IGNORECASE if is_distinct else 0):
             span = doc.char_span(match.start(), match.end(), alignment_mode="expand")
