@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, TypeVar, cast
 
@@ -34,7 +34,7 @@ from sarag_rdf.retrieval.steering import Steering
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
 CACHED = 10_000
-"""The most documents whose texts stay in memory."""
+"""The most documents whose texts stay in memory, and entities whose names do."""
 _Derived = TypeVar("_Derived")
 
 
@@ -64,6 +64,7 @@ class GraphView:
         self._in_store = engine == "sparql" or is_remote
         self._documents: dict[str, Document] = {}
         self._derived: dict[Any, tuple[Any, Any]] = {}
+        self._known_labels: dict[str, tuple[str, EntityType] | None] = {}
 
     @property
     def facts(self) -> GraphView:
@@ -122,13 +123,23 @@ class GraphView:
     def labels(self, entities: Iterable[str]) -> dict[str, tuple[str, EntityType]]:
         """Entity -> (name, type), of those that the graph has."""
         if self._in_store:
-            return entity_labels(self.reader, entities)
+            return self._labels_in_store(set(entities))
         iris, found = [*set(entities)], {}
         for iri, row in zip(iris, find_all(self.iris.entities, iris).tolist(), strict=True):
             if row >= 0 and (label := self._labels[row]):
                 type_, _, name = label.partition("\t")
                 found[iri] = name, cast("EntityType", type_)
         return found
+
+    def _labels_in_store(self, entities: set[str]) -> dict[str, tuple[str, EntityType]]:
+        known = self._known_labels
+        if missing := entities - known.keys():
+            if len(known) + len(missing) > CACHED:
+                known, missing = {}, entities
+            read = entity_labels(self.reader, missing)
+            # another thread may be reading the old ones
+            known = self._known_labels = {**known, **{iri: read.get(iri) for iri in missing}}
+        return {iri: label for iri in entities if (label := known[iri])}
 
     @cached_property
     def _timed(self) -> IriList:
@@ -282,18 +293,23 @@ class Names:
         return entities
 
     def _in_others(self, names: set[str]) -> dict[str, list[str]]:
-        return {name: sorted(self._known[name]) for name in names if name in self._known}
-
-    @cached_property
-    def _known(self) -> Mapping[str, set[str]]:
         if not self._reader.imported.parts:
             return {}
+        known, entities = self._known
+        owners = {}
+        for name in names:
+            first = last = known.first_from(name)
+            while last < len(known) and known[last] == name and last - first <= OWNERS:
+                last += 1
+            if 0 < last - first <= OWNERS:
+                owners[name] = entities[first:last]
+        return owners
+
+    @cached_property
+    def _known(self) -> tuple[IriList, IriList]:
+        """The names in imported graphs with their entities: pairs in ascending order."""
         arrays = self._cached("names", self._pairs)
-        known: defaultdict[str, set[str]] = defaultdict(set)
-        columns = (IriList.of_arrays(arrays, column) for column in ("names", "entities"))
-        for name, entity in zip(*columns, strict=True):
-            known[name].add(entity)
-        return {name: entities for name, entities in known.items() if len(entities) <= OWNERS}
+        return IriList.of_arrays(arrays, "names"), IriList.of_arrays(arrays, "entities")
 
     def _pairs(self) -> Arrays:
         rows = self._reader.imported.rows("names")
