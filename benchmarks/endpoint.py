@@ -8,6 +8,12 @@ on this machine, and times the same work on both sides, one after the other::
 Prints for each query that retrieval reads a graph with, and for a whole `search`, the medians in
 milliseconds and their ratio. A search is warm: the question has been embedded before, and with
 steps by ``memory`` the network is there; what these two take stands apart.
+
+Searches of generated graphs, each for another question, in arrays and by SPARQL, and how fast
+generated documents are written to each server::
+
+    python -m benchmarks.endpoint --edges 100000
+    python -m benchmarks.endpoint --documents 2000
 """
 
 from __future__ import annotations
@@ -15,27 +21,33 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
+from benchmarks.generated import Corpus, GeneratedExtractor, WordVectors
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.resources import query_file, query_names
+from sarag_rdf.base.types import Query
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.retrieval.network import network_arrays
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -46,20 +58,32 @@ SEEDS = 50
 """IRIs that a query is asked for: about what a search looks up."""
 SERVERS: dict[str, Callable[[], AbstractContextManager[Server]]] = {
     "oxigraph": oxigraph_server,
-    "virtuoso": lambda: virtuoso_server(rows=10_000),
+    "virtuoso": lambda: virtuoso_server(rows=10_000, buffers=170_000),
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kg", type=Path, required=True)
+    parser.add_argument("--kg", type=Path)
+    parser.add_argument("--edges", type=int, nargs="*", default=[], help="of generated graphs")
+    parser.add_argument("--questions", type=int, default=12, help="measured, of generated graphs")
+    parser.add_argument("--warm", type=int, default=15, help="questions asked before these")
+    parser.add_argument("--documents", type=int, nargs="*", default=[], help="to be written")
+    parser.add_argument("--keep", type=Path, help="folder that generated graphs are left in")
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--question", default="Which river flows through the birthplace of Curie?")
     parser.add_argument("--servers", nargs="+", default=list(SERVERS), choices=list(SERVERS))
     options = parser.parse_args()
     try:
         for name in options.servers:
-            compare(name, options.kg, options.question, options.runs)
+            if options.kg:
+                compare(name, options.kg, options.question, options.runs)
+            for edges in options.edges:
+                with tempfile.TemporaryDirectory() as scratch:
+                    folder = (options.keep or Path(scratch)) / f"generated-{edges}" / "kg"
+                    compare_generated(name, folder, edges, options.warm, options.questions)
+            for documents in options.documents:
+                write(name, documents)
     except SaragError as error:
         print(f"endpoint: {error}", file=sys.stderr)
         return error.exit_code
@@ -169,6 +193,100 @@ def both(near: Callable[[], object], far: Callable[[], object], runs: int) -> tu
             work()
             side.append(1000 * (time.perf_counter() - begin))
     return statistics.median(times[0]), statistics.median(times[1])
+
+
+# ------------------------------------------------------------------ Generated graphs
+
+
+def compare_generated(name: str, folder: Path, edges: int, warm: int, count: int) -> None:
+    """Print what searches take in arrays and by SPARQL, each for another question."""
+    corpus = Corpus(edges)
+    if not folder.exists():
+        with sarag_rdf.open(folder, embedder=WordVectors(), endpoint=None) as kg:
+            kg.index(corpus.sources(), extractor=GeneratedExtractor(corpus))
+    chosen = np.random.default_rng(1).integers(corpus.documents, size=warm + count).tolist()
+    questions = list(map(corpus.question, chosen))
+    with SERVERS[name]() as server, tempfile.TemporaryDirectory() as cache:
+        os.environ["SARAG_CACHE_DIR"] = cache
+        load(server, folder)
+        remote = SparqlEndpoint(server.query_url, timeout=600)
+        shutil.copytree(folder / "cache", remote.cache())  # the same vectors
+        print(f"\n{name}: {edges:,} relationships, ms, median of elapsed and mean of processor\n")
+        print(f"{'':34}{'arrays':>10}{'':>10}{'SPARQL':>10}{'':>10}{'ratio':>8}{'':>8}")
+        near, far = (
+            timed_searches(location, engine, questions, warm, server.pid)
+            for location, engine in ((folder, "memory"), (remote, "sparql"))
+        )
+        for what in TIMED:
+            (a, a_cpu, one), (b, b_cpu, other) = near[what], far[what]
+            figures = f"{a:>10.0f}{a_cpu:>10.0f}{b:>10.0f}{b_cpu:>10.0f}{b / a:>8.1f}"
+            same = "" if one == other else "  OTHER ANSWERS"
+            print(f"{what:34}{figures}{b_cpu / a_cpu:>8.1f}{same}", flush=True)
+
+
+TIMED = ("first questions of a process", "other questions after these", "the latter again")
+Times = dict[str, tuple[float, float, list[Any]]]
+
+
+def timed_searches(
+    location: Path | SparqlEndpoint, engine: Any, questions: Sequence[str], warm: int, pid: int
+) -> Times:
+    """Milliseconds elapsed, and of processors here and in the server, with the results."""
+    times: Times = {}
+    with sarag_rdf.open(location, embedder=WordVectors(), endpoint=None, engine=engine) as kg:
+        retriever = kg.retriever("sarag", limit=10)
+        first, others = questions[:warm], questions[warm:]
+        for what, asked in zip(TIMED, (first, others, others), strict=True):
+            begin, elapsed, found = processor_time(pid), [], []
+            for question in asked:
+                start = time.perf_counter()
+                result = retriever.retrieve(Query(question))
+                elapsed.append(1000 * (time.perf_counter() - start))
+                found.append(retrieved_to_dict(result))
+            used = 1000 * (processor_time(pid) - begin) / len(asked)
+            times[what] = statistics.median(elapsed), used, found
+    return times
+
+
+def processor_time(pid: int) -> float:
+    """Seconds of this process and of the server."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def load(server: Server, folder: Path) -> None:
+    """All quads of a graph, in parts."""
+    batch: list[ox.Quad] = []
+    for quad in ox.Store.read_only(str(folder / "store")):
+        batch.append(quad)
+        if len(batch) == PART:
+            server.load(ox.serialize(batch, format=ox.RdfFormat.N_QUADS) or b"")
+            batch.clear()
+    server.load(ox.serialize(batch, format=ox.RdfFormat.N_QUADS) or b"")
+
+
+PART = 100_000
+"""Quads that a server loads at a time."""
+
+
+def write(name: str, documents: int) -> None:
+    """Print how fast documents are indexed into a server, beside a folder."""
+    corpus = Corpus(10 * documents)
+    with SERVERS[name]() as server, tempfile.TemporaryDirectory() as scratch:
+        os.environ["SARAG_CACHE_DIR"] = f"{scratch}/cache"
+        for location in (f"{scratch}/kg", server.query_url):
+            begin, cpu = time.perf_counter(), processor_time(server.pid)
+            with sarag_rdf.open(location, embedder=HashEmbedder(), endpoint=None) as kg:
+                kg.index(corpus.sources(), extractor=GeneratedExtractor(corpus))
+                elapsed, cpu = time.perf_counter() - begin, processor_time(server.pid) - cpu
+                quads = kg.stats()["quads"]
+            where = name if location == server.query_url else "folder"
+            print(
+                f"{where:10}{documents:>8,} documents {quads:>10,} quads {elapsed:>7.0f} s, "
+                f"{quads / elapsed:>7,.0f} quads a second; processors {cpu:.0f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

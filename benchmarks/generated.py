@@ -1,4 +1,4 @@
-"""Documents made up at random, as many as wanted: a scale-free graph with texts and vectors.
+"""Documents and linked data made up at random, as much as wanted: scale-free graphs with texts.
 
 Names follow a power law: the entity of rank r is drawn with a probability proportional to
 ``r ** -EXPONENT``, which gives degrees an exponent of 1 + 1 / EXPONENT, hubs included. Every
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,7 @@ class Corpus:
 
     @cached_property
     def _shares(self) -> NDArray[np.float64]:
-        shares = np.cumsum(np.arange(1, self.entities + 1) ** -EXPONENT)
-        return np.asarray(shares / shares[-1])
+        return cumulative(self.entities)
 
     def sources(self, first: int = 0, last: int | None = None) -> Iterator[Source]:
         """Documents by number, each a source of its own."""
@@ -102,6 +102,78 @@ class Corpus:
             (names[s], _VERBS[verb], names[o if o != s else (s + 1) % len(names)])
             for (s, o), verb in zip(ends, verbs, strict=True)
         ]
+
+
+@dataclass(frozen=True)
+class LinkedGraph:
+    """RDF in the manner of Wikidata: `edges` statements about a fifth as many things.
+
+    All things have a name, every tenth a description. What statements are about is drawn evenly,
+    their objects and properties by the power law of names: thing number 0 is the largest hub.
+    """
+
+    edges: int
+    seed: int = 0
+
+    @property
+    def entities(self) -> int:
+        """How many things there are."""
+        return self.edges // 5
+
+    def write(self, file: Path) -> int:
+        """Write the graph as N-Triples; how many there are."""
+        names, count = [name_of(entity) for entity in range(self.entities)], self.edges
+        with file.open("w", encoding="utf-8") as out:
+            for number, verb in enumerate(_VERBS):
+                out.write(f'{_property(number)} {_LABEL} "{verb}"@en .\n')
+            for entity, name in enumerate(names):
+                out.write(f'{_thing(entity)} {_LABEL} "{name}"@en .\n')
+                if entity % 10 == 0:
+                    other, verb = names[entity * 31 % len(names)], _VERBS[entity % len(_VERBS)]
+                    text = f"{name} is known to those that {verb} {other}."
+                    out.write(f'{_thing(entity)} {_DESCRIPTION} "{text}"@en .\n')
+                    count += 1
+            for begin in range(0, self.edges, _SLICE):
+                drawn = self._drawn(begin, min(_SLICE, self.edges - begin))
+                out.writelines(f"{_thing(s)} {_property(p)} {_thing(o)} .\n" for s, p, o in drawn)
+        return count + len(_VERBS) + len(names)
+
+    def _drawn(self, begin: int, size: int) -> Iterator[tuple[int, int, int]]:
+        """Some statements: the numbers of subject, property and object."""
+        chance = np.random.default_rng((self.seed, begin))
+        subjects = chance.integers(self.entities, size=size)
+        properties = np.searchsorted(cumulative(len(_VERBS)), chance.random(size))
+        objects = np.searchsorted(self._shares, chance.random(size))
+        return zip(subjects.tolist(), properties.tolist(), objects.tolist(), strict=True)
+
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        return cumulative(self.entities)
+
+    def question(self, number: int) -> str:
+        """A question about two things, one of them often named by others."""
+        chance = np.random.default_rng((self.seed, number, 2))
+        one, other = int(chance.integers(self.entities)), self._shares.searchsorted(chance.random())
+        return f"What has {name_of(one)} to do with {name_of(int(other))}?"
+
+
+_SLICE = 100_000
+_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+_DESCRIPTION = "<http://schema.org/description>"
+
+
+def _thing(number: int) -> str:
+    return f"<https://linked.example.org/Q{number}>"
+
+
+def _property(number: int) -> str:
+    return f"<https://linked.example.org/P{number}>"
+
+
+def cumulative(count: int) -> NDArray[np.float64]:
+    """Up to each rank, the probability that it or one above is drawn: shape (count,)."""
+    shares = np.cumsum(np.arange(1, count + 1) ** -EXPONENT)
+    return np.asarray(shares / shares[-1])
 
 
 def name_of(entity: int) -> str:

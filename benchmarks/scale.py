@@ -1,9 +1,11 @@
 """What a graph costs as it grows: bulk index, open, search by stage, update, memory.
 
 Makes scale-free graphs at random (`generated`) of the numbers of relationships that are given,
-each in processes of its own, and takes a movie graph (MetaQA, ``kb.tsv``) as well if it is named::
+each in processes of its own, and takes a movie graph (MetaQA, ``kb.tsv``) as well if it is named.
+With ``--linked`` it makes RDF in the manner of Wikidata, and imports it::
 
     python -m benchmarks.scale --edges 10000 100000 1000000 --metaqa kb.tsv
+    python -m benchmarks.scale --edges --linked 100000 1000000 --skip compare
 
 Prints Markdown: medians over the questions, peak memory of each process, the ratio to the engine
 that asks the store for every step (whose answers must be the same), and for each stage how its
@@ -40,7 +42,12 @@ from typing import Any
 import numpy as np
 
 import sarag_rdf
-from benchmarks.generated import DIMENSIONS, Corpus, GeneratedExtractor, WordVectors
+from benchmarks.generated import (
+    Corpus,
+    GeneratedExtractor,
+    LinkedGraph,
+    WordVectors,
+)
 from benchmarks.linked_data import ntriples
 from benchmarks.stopwatch import Place, Stopwatch
 from sarag_rdf.base.ports import embed_queries
@@ -53,9 +60,8 @@ from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import Spreading
 from sarag_rdf.retrieval.sarag import Sarag
 from sarag_rdf.retrieval.view import Engine, GraphView
+from sarag_rdf.testing.fakes import HashEmbedder
 
-VECTOR = 4 * DIMENSIONS
-"""Bytes."""
 Figures = dict[str, Any]
 
 
@@ -63,6 +69,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--edges", type=int, nargs="*", default=[10_000, 100_000])
     parser.add_argument("--metaqa", type=Path, help="kb.tsv, beside its questions")
+    parser.add_argument("--linked", type=int, nargs="*", default=[], help="statements imported")
+    parser.add_argument("--skip", choices=list(PHASES), nargs="*", default=[])
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--sparql", type=int, default=3, help="questions by SPARQL alone")
     parser.add_argument("--keep", type=Path, help="folder that graphs are left in")
@@ -87,9 +95,14 @@ def main() -> int:
         folder = options.keep or Path(scratch)
         columns: dict[str, Figures] = {}
         for edges in options.edges:
-            columns[f"{edges:,} edges"] = measured(folder / f"generated-{edges}", edges, options)
+            given = ["--edges", str(edges)]
+            columns[f"{edges:,} edges"] = measured(folder / f"generated-{edges}", given, options)
         if options.metaqa:
-            columns["MetaQA"] = measured(folder / "metaqa", 0, options)
+            given = ["--edges", "--metaqa", str(options.metaqa)]
+            columns["MetaQA"] = measured(folder / "metaqa", given, options)
+        for edges in options.linked:
+            given = ["--edges", "--linked", str(edges)]
+            columns[f"{edges:,} linked"] = measured(folder / f"linked-{edges}", given, options)
     print(report(columns, options.questions, options.sparql))
     return 0
 
@@ -97,8 +110,8 @@ def main() -> int:
 # ------------------------------------------------------------------- One process a phase
 
 
-def measured(kg: Path, edges: int, options: argparse.Namespace) -> Figures:
-    """All phases on one graph, by phase."""
+def measured(kg: Path, given: Sequence[str], options: argparse.Namespace) -> Figures:
+    """All phases on one graph, by phase; `given` are the options that say which."""
     found: Figures = {}
     known = kg / "built.json"
     kg.mkdir(parents=True, exist_ok=True)
@@ -106,14 +119,12 @@ def measured(kg: Path, edges: int, options: argparse.Namespace) -> Figures:
         if phase == "build" and known.exists():
             found[phase] = json.loads(known.read_text())
             continue
-        if phase == "update" and not edges:
+        if phase in options.skip or (phase == "update" and "--metaqa" in given):
             continue
         print(f"{kg.name}: {phase}", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "benchmarks.scale", "--phase", phase]
-        command += ["--kg", str(kg / "kg")]
-        command += ["--edges", str(edges), "--questions", str(options.questions)]
-        command += ["--sparql", str(options.sparql)]
-        command += ["--metaqa", str(options.metaqa)] if not edges else []
+        command += ["--kg", str(kg / "kg"), *given]
+        command += ["--questions", str(options.questions), "--sparql", str(options.sparql)]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
         found[phase] = json.loads(done.stdout.splitlines()[-1])
@@ -130,12 +141,13 @@ def memory() -> Figures:
 
 
 def opened(options: argparse.Namespace, engine: Engine = "auto") -> KnowledgeGraph:
-    return sarag_rdf.open(options.kg, embedder=WordVectors(), endpoint=None, engine=engine)
+    embedder = HashEmbedder() if options.linked else WordVectors()
+    return sarag_rdf.open(options.kg, embedder=embedder, endpoint=None, engine=engine)
 
 
 def build(options: argparse.Namespace) -> Figures:
     """Bulk index, or import."""
-    begin = time.process_time()
+    begin, elapsed = time.process_time(), time.perf_counter()
     embedding = 0.0
     with opened(options) as kg:
         make = kg.session.vectors.build
@@ -147,18 +159,23 @@ def build(options: argparse.Namespace) -> Figures:
             embedding = time.process_time() - start
 
         kg.session.vectors.build = timed  # type: ignore[method-assign]
-        if options.edges[0]:
+        if options.edges:
             corpus = Corpus(options.edges[0])
             kg.index(corpus.sources(), extractor=GeneratedExtractor(corpus))
         else:
-            with tempfile.TemporaryDirectory() as scratch:
-                file = Path(scratch) / "metaqa.nt"
-                ntriples(options.metaqa, file, 1)
+            with tempfile.TemporaryDirectory(dir=options.kg.parent) as scratch:
+                file = Path(scratch) / "graph.nt"
+                if options.linked:
+                    LinkedGraph(options.linked[0]).write(file)
+                else:
+                    ntriples(options.metaqa, file, 1)
+                begin, elapsed = time.process_time(), time.perf_counter()
                 kg.import_graph(file, "rdf")
-        seconds = time.process_time() - begin
+        seconds, elapsed = time.process_time() - begin, time.perf_counter() - elapsed
         counts = kg.stats()
     size = sum(file.stat().st_size for file in options.kg.rglob("*") if file.is_file())
-    return {"seconds": seconds, "vectors": embedding, "counts": counts, "disk": size / 1e6}
+    times = {"seconds": seconds, "elapsed": elapsed, "vectors": embedding}
+    return {**times, "counts": counts, "disk": size / 1e6}
 
 
 def ask(options: argparse.Namespace) -> Figures:
@@ -185,6 +202,7 @@ def ask(options: argparse.Namespace) -> Figures:
                 retriever.retrieve(Query(question))
                 rows.append({stage: 1000.0 * t for stage, t in watch.seconds.items()} | counts)
         sizes = {"documents": len(view.iris.documents), "entities": len(view.iris.entities)}
+        sizes["vector"] = view.vectors.embed_query(asked[0]).nbytes
     return {
         "open": opening,
         "first": first,
@@ -245,8 +263,6 @@ def compare(options: argparse.Namespace) -> Figures:
 
 def update(options: argparse.Namespace) -> Figures:
     """One document is replaced, one added, one deleted; then the first search after it."""
-    corpus = Corpus(options.edges[0])
-    key = corpus.source(1).key
     found: Figures = {}
     asked = questions(options)[0]
 
@@ -260,7 +276,11 @@ def update(options: argparse.Namespace) -> Figures:
             kg.retriever("sarag", limit=10).retrieve(Query(asked))
         found[f"{name}, open and search"] = time.process_time() - begin
 
-    extractor = GeneratedExtractor(corpus)
+    corpus = Corpus(options.edges[0] if options.edges else 1000)
+    key, extractor = corpus.source(1).key, GeneratedExtractor(corpus)
+    if options.linked:  # few documents beside a large import
+        few = list(corpus.sources(last=10))
+        timed("add the first documents", lambda kg: kg.index(few, extractor=extractor))
     new = corpus.source(1, version=1)
     timed("add", lambda kg: kg.index(new, extractor=extractor))
     timed("delete", lambda kg: kg.delete([new.key]))
@@ -278,7 +298,9 @@ PHASES: Mapping[str, Callable[[argparse.Namespace], Figures]] = {
 
 
 def questions(options: argparse.Namespace) -> list[str]:
-    if options.edges[0]:
+    if options.linked:
+        return [LinkedGraph(options.linked[0]).question(n) for n in range(options.questions)]
+    if options.edges:
         corpus = Corpus(options.edges[0])
         chosen = np.random.default_rng(1).integers(corpus.documents, size=options.questions)
         return [corpus.question(int(number)) for number in chosen]
@@ -371,19 +393,19 @@ def report(columns: Mapping[str, Figures], count: int, by_sparql: int) -> str:
 
 def lines_of(found: Figures) -> dict[str, str]:
     """Names and values of one column."""
-    built, asked, compared = found["build"], found["ask"], found["compare"]
+    built, asked, compared = found["build"], found["ask"], found.get("compare")
     counts = built["counts"]
     medians = {
         name: statistics.median(row.get(name, 0) for row in asked["rows"])
         for name in dict.fromkeys(name for row in asked["rows"] for name in row)
     }
     warm = statistics.median(sum(row[s] for s in STAGES if s != "encode") for row in asked["rows"])
-    memory_, sparql = (statistics.median(compared["seconds"][e]) for e in ("memory", "sparql"))
     rows = {
         "quads": f"{counts['quads']:,}",
         "documents, searched": f"{asked['documents']:,}",
         "entities": f"{asked['entities']:,}",
         "bulk index, s": f"{built['seconds']:.0f}",
+        "elapsed, s": f"{built.get('elapsed', 0):.0f}",
         "of which vectors and indexes, s": f"{built['vectors']:.0f}",
         "on disk, MB": f"{built['disk']:.0f}",
         "peak memory of bulk index, MB": f"{built['peak']:.0f}",
@@ -395,9 +417,11 @@ def lines_of(found: Figures) -> dict[str, str]:
         "of which no mapped file, MB": f"{asked['own']:.0f}",
         **{name: f"{medians.get(name, 0):,.0f}" for name in TOUCHED},
         **bounds(asked, medians),
-        "SPARQL engine to memory": f"{sparql / memory_:.0f} times",
-        "same answers": "yes" if compared["equal"] else "NO",
     }
+    if compared:
+        by = {engine: statistics.median(times) for engine, times in compared["seconds"].items()}
+        rows["SPARQL engine to memory"] = f"{by['sparql'] / by['memory']:.0f} times"
+        rows["same answers"] = "yes" if compared["equal"] else "NO"
     for name, seconds in found.get("update", {}).items():
         if name not in ("peak", "own"):
             rows[f"{name}, s"] = f"{seconds:.2f}"
@@ -412,9 +436,9 @@ def bounds(asked: Figures, medians: Mapping[str, float]) -> dict[str, str]:
     """How many times as long a stage takes as copying the bytes that it has to touch."""
     weighed = medians.get("relationships weighed", 0)
     bytes_ = {
-        "seeds": asked["documents"] * VECTOR,
+        "seeds": asked["documents"] * asked["vector"],
         "subgraph": 12 * weighed + 8 * medians.get("pairs read", 0),
-        "weights": VECTOR * weighed,
+        "weights": asked["vector"] * weighed,
         "activation": 8 * sum(medians.get(f"{kind} reached", 0) for kind in KINDS),
     }
     return {

@@ -41,8 +41,8 @@ ServerPort = 127.0.0.1:{sql}
 DisableUnixSocket = 1
 ServerThreads = 10
 CheckpointInterval = 0
-NumberOfBuffers = 10000
-MaxDirtyBuffers = 6000
+NumberOfBuffers = {buffers}
+MaxDirtyBuffers = {dirty}
 DirsAllowed = {folder}
 [HTTPServer]
 ServerPort = 127.0.0.1:{http}
@@ -62,7 +62,7 @@ _EMPTIED = (
 
 @dataclass(frozen=True)
 class Server:
-    """URLs of a running server; `load` takes N-Quads, `clear` empties the store."""
+    """URLs and process of a running server; `load` takes N-Quads, `clear` empties the store."""
 
     name: str
     query_url: str
@@ -70,6 +70,7 @@ class Server:
     store_url: str
     load: Callable[[bytes], None]
     clear: Callable[[], None]
+    pid: int
 
 
 @contextmanager
@@ -83,7 +84,7 @@ def oxigraph_server() -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder:
         command = [program, "serve", "--location", folder, "--bind", root.removeprefix("http://")]
         store = f"{root}/store"
-        with _running(command, Path(folder), f"{root}/query?query=ASK%7B%7D"):
+        with _running(command, Path(folder), f"{root}/query?query=ASK%7B%7D") as pid:
             yield Server(
                 "oxigraph",
                 f"{root}/query",
@@ -91,14 +92,16 @@ def oxigraph_server() -> Iterator[Server]:
                 store,
                 lambda data: _send(store, "POST", data, "application/n-quads"),
                 lambda: _send(store, "DELETE"),
+                pid,
             )
 
 
 @contextmanager
-def virtuoso_server(rows: int = VIRTUOSO_ROWS) -> Iterator[Server]:
+def virtuoso_server(rows: int = VIRTUOSO_ROWS, buffers: int = 10_000) -> Iterator[Server]:
     """Virtuoso, whose SPARQL has ways of its own; skips where it is not installed.
 
-    Everyone may write to ``/sparql``; ``/sparql-auth`` takes the user ``dba``, password ``dba``.
+    `rows` is the limit of its results, `buffers` are the pages of 8 KB in its memory. Everyone may
+    write to ``/sparql``; ``/sparql-auth`` takes the user ``dba``, password ``dba``.
     """
     program, client = shutil.which("virtuoso-t"), shutil.which("isql-vt")
     if program is None or client is None:
@@ -108,7 +111,8 @@ def virtuoso_server(rows: int = VIRTUOSO_ROWS) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ini = folder / "virtuoso.ini"
-        ini.write_text(_INI.format(folder=folder, sql=sql, http=http, rows=rows), "utf-8")
+        sizes = {"rows": rows, "buffers": buffers, "dirty": buffers * 6 // 10}
+        ini.write_text(_INI.format(folder=folder, sql=sql, http=http, **sizes), "utf-8")
 
         def execute(statements: str) -> None:
             command = [str(client), f"127.0.0.1:{sql}", "dba", "dba", f"exec={statements}"]
@@ -120,7 +124,7 @@ def virtuoso_server(rows: int = VIRTUOSO_ROWS) -> Iterator[Server]:
             text = f"file_to_string_output('{folder}/data.nq')"
             execute(f"DB.DBA.TTLP_MT({text}, '', 'urn:default', 512);")
 
-        with _running([program, "-f", "-c", str(ini)], folder, f"{root}/sparql"):
+        with _running([program, "-f", "-c", str(ini)], folder, f"{root}/sparql") as pid:
             execute('grant "SPARQL_UPDATE" to "SPARQL";')
             yield Server(
                 "virtuoso",
@@ -129,6 +133,7 @@ def virtuoso_server(rows: int = VIRTUOSO_ROWS) -> Iterator[Server]:
                 f"{root}/sparql-graph-crud",
                 load,
                 lambda: execute(_EMPTIED),
+                pid,
             )
 
 
@@ -160,7 +165,7 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _running(command: list[str], folder: Path, url: str) -> Iterator[None]:
+def _running(command: list[str], folder: Path, url: str) -> Iterator[int]:
     """A process that answers at a URL, until the block ends."""
     with (folder / "output.txt").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder)
@@ -170,7 +175,7 @@ def _running(command: list[str], folder: Path, url: str) -> Iterator[None]:
             assert process.poll() is None, (folder / "output.txt").read_text("utf-8")
             assert time.monotonic() < until, f"{command[0]} does not answer at {url}"
             time.sleep(0.1)
-        yield
+        yield process.pid
     finally:
         process.terminate()
         try:

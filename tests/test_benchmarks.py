@@ -41,12 +41,14 @@ SCRIPTS = sorted(
     | {path.parent.name for path in FOLDER.glob("*/__main__.py")}
 )
 SMALLEST = {
-    "--copies": 1, "--count": 1, "--edges": 60, "--limit": 1, "--n": 400, "--requests": 2,
+    "--copies": 1, "--count": 1, "--documents": 4, "--edges": 60, "--limit": 1, "--linked": 60,
+    "--n": 400, "--requests": 2,
     "--runs": 1, "--sizes": 4, "--sources": 2,
 }  # fmt: skip
 """The largest value that an option with numbers keeps."""
 FURTHER = {
     "ablation": (),
+    "endpoint": ("--questions", "1", "--warm", "1"),
     "checksums": ("1",),
     "vector_libraries": ("--engines", "ours", "--runs", "1"),
     "peers": ("--peers", "sarag,vectors"),

@@ -148,10 +148,44 @@ def find_all(iris: Sequence[str], requested: Sequence[str]) -> Rows:
 
 def rows_of(iris: Sequence[str], requested: Sequence[str]) -> Rows:
     """The positions of IRIs, shape (len(requested),); raises KeyError for an unknown one."""
-    rows = find_all(iris, requested)
+    return all_known(find_all(iris, requested), requested)
+
+
+def all_known(rows: Rows, requested: Sequence[str]) -> Rows:
+    """The rows of IRIs, if all are in the list; raises KeyError for one that is not."""
     if len(rows) and rows.min() < 0:
         raise KeyError(requested[int(np.argmin(rows))])
     return rows
+
+
+class Finder:
+    """Finds IRIs in a list again and again: from some number on by their hashes.
+
+    These are of 64 bits, 16 bytes for each IRI of the list with its row, and all different. That
+    an IRI that is not in the list is taken for one that is has a probability of 10^-12 for a list
+    of ten million.
+    """
+
+    def __init__(self, iris: Sequence[str]) -> None:
+        self._iris, self._requested = iris, 0
+        self._hashes: Rows | None = None
+        self._order: Rows = np.empty(0, dtype=np.int64)
+
+    def find(self, requested: Sequence[str]) -> Rows:
+        """What `find_all` returns."""
+        self._requested += len(requested)
+        if self._hashes is None and self._requested * DECODE_ALL_RATIO > len(self._iris):
+            hashes = np.fromiter(map(hash, self._iris), dtype=np.int64, count=len(self._iris))
+            self._order = np.argsort(hashes)
+            hashes = hashes[self._order]
+            is_clear = bool(np.all(hashes[1:] != hashes[:-1]))
+            self._hashes = hashes if is_clear else self._order[:0]
+        if self._hashes is None or not len(self._hashes):
+            return find_all(self._iris, requested)
+        places = places_in(
+            self._hashes, np.fromiter(map(hash, requested), dtype=np.int64, count=len(requested))
+        )
+        return np.where(places < 0, -1, self._order[places])
 
 
 def distinct(rows: Rows) -> Rows:

@@ -132,6 +132,9 @@ class GraphStore(Protocol):
     def is_shared(self) -> bool:
         """Whether the store may contain graphs of other applications."""
 
+    max_values: int
+    """The most values in a query; fewer once an endpoint has refused so many."""
+
     def query(
         self, text: str, *, union: bool = False, default_graphs: Sequence[str] | None = None
     ) -> Table | Triples | bool:
@@ -142,10 +145,11 @@ class GraphStore(Protocol):
         does not parse, `StoreError` otherwise.
         """
 
-    def select(self, text: str, key: str) -> Table:
+    def select(self, text: str, key: str, *, iris: bool = False) -> Table:
         """All rows of a SELECT query, in pages by `key` if the store has a row limit.
 
-        `key` is a variable of the result that is always bound. Raises what `query` raises.
+        `key` is a variable of the result that is always bound. With `iris`, all cells are IRIs,
+        or unbound, which an endpoint may return faster. Raises what `query` raises.
         """
 
     def apply(self, change: Change) -> None:

@@ -46,7 +46,7 @@ def example_files() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class QueryFile:
-    """A ``.rq`` file with its ``#+`` header: ``summary``, ``params`` and ``returns``."""
+    """A ``.rq`` file with its ``#+`` header: ``summary``, ``params``, ``returns``, ``cells``."""
 
     name: str
     header: Mapping[str, str]
@@ -56,6 +56,11 @@ class QueryFile:
     def key(self) -> str:
         """The first result variable, which is always bound."""
         return self.header["returns"].split()[0]
+
+    @property
+    def returns_iris(self) -> bool:
+        """Whether all cells of the result are IRIs, or unbound."""
+        return self.header.get("cells") == "IRIs"
 
     @property
     def takes_statements(self) -> bool:

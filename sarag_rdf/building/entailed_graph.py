@@ -40,7 +40,7 @@ class EntailingStore:
 
     def __init__(self, inner: GraphStore, minter: Minter) -> None:
         self.inner = inner
-        self.is_shared = inner.is_shared
+        self.is_shared, self.max_values = inner.is_shared, inner.max_values
         self.query, self.select = inner.query, inner.select
         self.load, self.load_ntriples = inner.load, inner.load_ntriples
         self.quads, self.graphs, self.close = inner.quads, inner.graphs, inner.close

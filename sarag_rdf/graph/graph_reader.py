@@ -28,7 +28,9 @@ from sarag_rdf.base.vocab import RDF, SARAG, SKOS, Term, iri
 log = logging.getLogger(__name__)
 
 BATCH = 500
-"""Values per request, which public endpoints accept."""
+"""Nodes that a plug-in reads and handles at a time."""
+LEAST_VALUES = 50
+"""The values in a query that a server should accept, whatever it has refused."""
 DOCUMENTS = "documents"
 """Name of the part extracted from documents."""
 _INDEX = "index"
@@ -199,7 +201,7 @@ class GraphReader:
         return [row for part, query in self._files(name) for row in _all_rows(part, query)]
 
     def rows_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        """Rows of a query file for the given IRIs, sorted and unique, `BATCH` per request."""
+        """Rows of a query file for the given IRIs, sorted and unique, in few queries."""
         values = sorted(set(iris))
         for part, query in self._files(name):
             yield from _rows_for(part, query, values)
@@ -255,7 +257,8 @@ def term_reader(reader: GraphReader, part: Part) -> GraphReader:
 
 
 def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
-    rows = part.store.select(query.fill(None, part.graphs, part.paths), query.key).rows
+    text = query.fill(None, part.graphs, part.paths)
+    rows = part.store.select(text, query.key, iris=query.returns_iris).rows
     log.debug("%s.rq: rows %d", query.name, len(rows))
     return rows
 
@@ -271,20 +274,22 @@ def _rows_for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tup
 def _in_batches(
     part: Part, query: QueryFile, pending: Iterator[Term | tuple[Term, ...]]
 ) -> Iterator[tuple[Any, ...]]:
-    while batch := list(islice(pending, BATCH)):
+    while batch := list(islice(pending, part.store.max_values)):
         yield from _select(part, query, batch)
 
 
 def _select(
     part: Part, query: QueryFile, batch: list[Term | tuple[Term, ...]]
 ) -> list[tuple[Any, ...]]:
-    """Rows for a batch, which is halved if the server rejects the request as too large."""
+    """Rows for a batch; if the server rejects it as too large, it gets half as many from now on."""
+    text = query.fill(batch, part.graphs, part.paths)
     try:
-        rows = part.store.select(query.fill(batch, part.graphs, part.paths), query.key).rows
+        rows = part.store.select(text, query.key, iris=query.returns_iris).rows
     except RemoteRequestSizeError:
         if len(batch) == 1:
             raise
         half = len(batch) // 2
+        part.store.max_values = max(half, LEAST_VALUES)
         return _select(part, query, batch[:half]) + _select(part, query, batch[half:])
     log.debug("%s.rq: values %d, rows %d", query.name, len(batch), len(rows))
     return rows

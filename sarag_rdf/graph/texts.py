@@ -114,14 +114,20 @@ def relationship_texts(reader: GraphReader, iris: Iterable[str]) -> dict[str, tu
 
 Items = list[tuple[str, str]]
 """(IRI, text) pairs in the order of IRIs."""
+_NONE: Items = []
 
 
-def texts_of(reader: GraphReader, kind: Kind) -> Items:
-    """The texts of all nodes of a kind; that of a document starts with its title, or its topic."""
+def texts_of(reader: GraphReader, kind: Kind, relationships: Items = _NONE) -> Items:
+    """The texts of all nodes of a kind; that of a document starts with its title, or its topic.
+
+    `relationships` are the texts of all relationships, which those of pages of imported entities
+    have; they are read if they are not given.
+    """
     rows = reader.rows(f"{kind}-texts")
     if kind == "document":
         values = _grouped(reader.imported.rows("value-texts"))
-        return _titled_texts(rows, _relationships_by_subject(reader.imported), values)
+        stated = _relationships_by_subject(reader.imported, relationships)
+        return _titled_texts(rows, stated, values)
     return _one_text_each(rows)
 
 
@@ -138,10 +144,11 @@ def is_disjoint_from_imports(reader: GraphReader, delta: Delta) -> bool:
 
 
 def _one_text_each(rows: Iterable[tuple[Any, ...]]) -> Items:
-    texts: defaultdict[str, list[Any]] = defaultdict(list)
-    for iri, text in rows:
-        texts[iri.value].append(text)
-    return sorted((iri, min(items, key=by_language).value) for iri, items in texts.items())
+    texts: dict[str, Any] = {}
+    for node, text in rows:  # most have one text, and may be millions
+        iri = node.value
+        texts[iri] = min(texts[iri], text, key=by_language) if iri in texts else text
+    return sorted((iri, text.value) for iri, text in texts.items())
 
 
 def _titled_texts(
@@ -162,10 +169,14 @@ def _titled_texts(
     return items
 
 
-def _relationships_by_subject(reader: GraphReader) -> dict[str, list[str]]:
-    """Entity -> texts of the relationships of which it is the subject."""
-    texts = {iri: Literal(text) for iri, text in texts_of(reader, "relationship")}
-    return _grouped((s, texts[link.value]) for link, s, _ in reader.rows("relationship-ends"))
+def _relationships_by_subject(reader: GraphReader, known: Items) -> dict[str, list[str]]:
+    """Entity -> texts of the relationships of which it is the subject, from those of all."""
+    rows = reader.rows("relationship-ends")
+    texts = dict(known or (texts_of(reader, "relationship") if rows else ()))
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for relationship, subject, _ in rows:
+        groups[subject.value].append(texts[relationship.value])
+    return groups
 
 
 def statements_from(

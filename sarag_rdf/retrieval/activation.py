@@ -276,6 +276,7 @@ class Spreading:
         low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
         order = np.lexsort((edge, -share, high, low, edges.source > edges.target))
         best = order[np.diff(edges.keys()[order], prepend=-1) != 0]
+        best = best[places_in(active.rows, edges.source[best]) >= 0]
         edges = edges.take(best)
         weight = share[best] / self.network.frequencies(edges.source)
         return Pass.over(kind[best], edges, active, weight, factor[best])

@@ -15,10 +15,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sarag_rdf.base.arrays import Rows, distinct, find_all, narrow, places_in, rows_of
+from sarag_rdf.base.arrays import (
+    Finder,
+    Rows,
+    all_known,
+    distinct,
+    find_all,
+    narrow,
+    places_in,
+    rows_of,
+)
 from sarag_rdf.base.types import NodeType
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
+from sarag_rdf.retrieval.edge_cache import EdgeCache
 
 Reload = Literal["source", "statement", "all"]
 """Which edges are read again after a change of documents: those of sources that changed, those
@@ -327,11 +337,17 @@ def arrays_of(iris: Iris, edges: Mapping[EdgeKind, Edges]) -> dict[str, NDArray[
 
 
 class StoreNetwork(Network):
-    """The network of a graph in a store, by queries; kinds that are read whole are kept."""
+    """The network of a graph in a store, by queries; what they returned is kept."""
 
     def __init__(self, reader: GraphReader, iris: Iris) -> None:
         self.iris, self._reader = iris, reader
         self._whole: dict[EdgeKind, Edges] = {}
+        self._known: dict[tuple[EdgeKind, End], EdgeCache] = {}
+        self._finders = {
+            "document": Finder(iris.documents),
+            "entity": Finder(iris.entities),
+            "relationship": Finder(iris.relationships),
+        }
 
     def edges(self, kind: EdgeKind) -> Edges:
         """All edges of one kind; raises KeyError for an edge of other nodes, unless an identity."""
@@ -341,21 +357,35 @@ class StoreNetwork(Network):
 
     def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
         if kind.by_source:
-            names = map(self.iris.of(kind.source).__getitem__, sources.tolist())
-            return self._edges(kind, self._reader.rows_for(kind.by_source, names))
+            return Edges.of(*self._cache(kind, "source").at(sources))
         edges = self.edges(kind)
         return edges.take(np.isin(edges.source, sources))
 
     def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
         if kind.by_target:
-            names = map(self.iris.of(kind.target).__getitem__, targets.tolist())
-            rows = self._reader.rows_for(kind.by_target, names)
-            return self._edges(kind, rows if kind.has_statements else (row[1::-1] for row in rows))
+            return Edges.of(*self._cache(kind, "target").at(targets))
         edges = self.edges(kind)
         return edges.take(np.isin(edges.target, targets))
 
+    def _cache(self, kind: EdgeKind, end: End) -> EdgeCache:
+        """The edges at the nodes of an end that were asked for."""
+        if (kind, end) not in self._known:
+            nodes = self.iris.of(kind.source if end == "source" else kind.target)
+
+            def read(rows: Rows) -> tuple[Rows, Rows, Rows]:
+                names = map(nodes.__getitem__, rows.tolist())
+                if end == "source":
+                    found = self._reader.rows_for(kind.by_source, names)
+                else:
+                    found = self._reader.rows_for(kind.by_target, names)
+                    found = found if kind.has_statements else (row[1::-1] for row in found)
+                return self._edges(kind, found).columns()
+
+            self._known[kind, end] = EdgeCache(len(nodes), _ENDS.index(end), read)
+        return self._known[kind, end]
+
     def neighbours(self, entities: Rows) -> Rows:
-        """By a property path, one query for up to 500 entities."""
+        """By a property path."""
         names = [self.iris.entities[row] for row in entities.tolist()]
         ends = {other.value for _, other in self._reader.rows_for("neighbours", names)}
         return rows_of(self.iris.entities, sorted(ends))
@@ -379,16 +409,17 @@ class StoreNetwork(Network):
             return NO_EDGES
         columns = [*map(list, zip(*values, strict=True))]
         statements = columns.pop(0) if kind.has_statements else []
-        find = find_all if kind.is_identity else rows_of
-        source = find(self.iris.of(kind.source), columns[0])
-        target = find(self.iris.of(kind.target), columns[1])
+        source = self._finders[kind.source].find(columns[0])
+        target = self._finders[kind.target].find(columns[1])
         if kind.is_identity:
             inside = (source >= 0) & (target >= 0) & (source != target)
             source, target = source[inside], target[inside]
             return Edges.of(np.minimum(source, target), np.maximum(source, target))
+        source, target = all_known(source, columns[0]), all_known(target, columns[1])
         if not kind.has_statements:
             return Edges.of(source, target)
-        return Edges.of(source, target, rows_of(self.iris.relationships, statements))
+        statement = self._finders["relationship"].find(statements)
+        return Edges.of(source, target, all_known(statement, statements))
 
 
 def network_arrays(reader: GraphReader, iris: Iris) -> dict[str, NDArray[Any]]:

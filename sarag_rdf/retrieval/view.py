@@ -36,7 +36,7 @@ from sarag_rdf.retrieval.steering import Steering
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
 CACHED = 10_000
-"""The most documents of a store elsewhere whose texts stay in memory."""
+"""The most documents whose texts stay in memory, if they come from a store elsewhere; and names."""
 _Derived = TypeVar("_Derived")
 
 
@@ -65,6 +65,7 @@ class GraphView:
         self._in_store = engine == "sparql" or is_remote
         self._documents: dict[str, Document] = {}
         self._derived: dict[Any, tuple[Any, Any]] = {}
+        self._known_labels: dict[str, tuple[str, EntityType] | None] = {}
 
     @property
     def facts(self) -> GraphView:
@@ -146,7 +147,7 @@ class GraphView:
     def labels(self, entities: Iterable[str]) -> dict[str, tuple[str, EntityType]]:
         """Entity -> (name, type), of those that the graph has."""
         if self._in_store:
-            return entity_labels(self.reader, entities)
+            return self._labels_in_store(set(entities))
         found = {}
         for iri, text in _texts_of(self.iris.entities, self._labels, entities):
             type_, _, name = text.partition("\t")
@@ -162,6 +163,16 @@ class GraphView:
             document, _, sentence = text.partition("\t")
             found[iri] = sentence, document
         return found
+
+    def _labels_in_store(self, entities: set[str]) -> dict[str, tuple[str, EntityType]]:
+        known = self._known_labels
+        if missing := entities - known.keys():
+            if len(known) + len(missing) > CACHED:
+                known, missing = {}, entities
+            read = entity_labels(self.reader, missing)
+            # another thread may be reading the old ones
+            known = self._known_labels = {**known, **{iri: read.get(iri) for iri in missing}}
+        return {iri: label for iri in entities if (label := known[iri])}
 
     @cached_property
     def _timed(self) -> IriList:

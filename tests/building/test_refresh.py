@@ -246,8 +246,8 @@ class Counting(OxigraphStore):
         super().__init__(Store())
         self.read = 0
 
-    def select(self, text: str, key: str) -> Table:
-        found = super().select(text, key)
+    def select(self, text: str, key: str, *, iris: bool = False) -> Table:
+        found = super().select(text, key, iris=iris)
         self.read += len(found.rows)
         return found
 

@@ -14,7 +14,7 @@ from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.graph.graph_reader import BATCH, GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.retrieval import network
 from sarag_rdf.retrieval.network import ArrayNetwork, Iris, Network, StoreNetwork, network_arrays
@@ -136,7 +136,7 @@ def test_worked_example() -> None:
 
 
 def test_a_frontier_larger_than_one_request() -> None:
-    count = 2 * BATCH + 1
+    count = 2 * OxigraphStore.max_values + 1
     star = [("hub", f"ray{i}") for i in range(count)]
     reader = reader_of([*star, (f"ray{count - 1}", "far")])
     found, links = near(reader, [entity("hub")], 2)

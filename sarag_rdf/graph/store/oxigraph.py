@@ -149,6 +149,7 @@ class OxigraphStore:
     """A `GraphStore` over pyoxigraph, which aborts when another thread reads a result."""
 
     is_shared = False
+    max_values = 500
 
     def __init__(
         self,
@@ -229,7 +230,7 @@ class OxigraphStore:
             log.debug("query took %.3f s: %s", time.monotonic() - begin, _abbreviate(text))
         return result
 
-    def select(self, text: str, key: str) -> Table:  # noqa: ARG002 - results are not paged here
+    def select(self, text: str, key: str, *, iris: bool = False) -> Table:  # noqa: ARG002
         result = self.query(text)
         if not isinstance(result, Table):
             raise StoreError("not a SELECT query")

@@ -6,8 +6,10 @@ An incomplete result is an error.
 from __future__ import annotations
 
 import base64
+import csv
 import html
 import importlib.metadata
+import io
 import json
 import logging
 import os
@@ -50,6 +52,8 @@ from sarag_rdf.graph.store.results import parse_in_sandbox, parse_json_results
 ROWS = "application/sparql-results+json"
 TRIPLES = "application/n-triples"
 ACCEPT_ROWS = f"{ROWS}, application/json;q=0.5"
+IRIS = "text/csv"
+ACCEPT_IRIS = f"{IRIS}, {ACCEPT_ROWS.replace(',', ';q=0.8,')}"
 ACCEPT_TRIPLES = f"{TRIPLES}, text/turtle;q=0.5"
 
 _CANCELLED = re.compile(r"cancell?ed|time(d)?[ -]?out|time limit|exception", re.IGNORECASE)
@@ -79,6 +83,28 @@ def read_rows(response: httpx.Response) -> Table | bool:
             f"{_url(response)} returned JSON that is not a SPARQL result: check that this is the "
             "query endpoint"
         ) from error
+
+
+def read_iris(response: httpx.Response) -> Table | None:
+    """A SELECT result whose cells are IRIs or unbound, also in CSV; raises what `read_rows` raises.
+
+    None for CSV that may be incomplete, or in which something is not an IRI.
+    """
+    _reject_partial(response)
+    if _media_type(response) != IRIS:
+        result = read_rows(response)
+        return result if isinstance(result, Table) else None
+    if not response.extensions["has_length"]:
+        return None
+    lines = csv.reader(io.StringIO(response.content.decode("utf-8", "replace"), newline=""))
+    variables, node = tuple(next(lines, ())), ox.NamedNode
+    try:
+        rows = [tuple(node(cell) if cell else None for cell in line) for line in lines]
+    except (ValueError, csv.Error):
+        return None
+    if any(len(row) != len(variables) for row in rows):
+        return None
+    return Table(variables, rows)
 
 
 def read_triples(response: httpx.Response) -> Triples:
@@ -190,6 +216,8 @@ class SparqlClient:
 
     def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
         self.remote = remote
+        self.server = ""
+        """Name and version of the server, as far as it has told."""
         self._backoff = backoff
         self._token, self._user, self._password = (
             os.environ.get(f"SARAG_SPARQL_{name}", "") if remote.has_credentials else ""
@@ -275,6 +303,7 @@ class SparqlClient:
                 f"cannot connect to {url}: {reason_of(error)}: check the URL, and that the server "
                 "is running"
             ) from error
+        self.server = response.headers.get("Server", self.server)
         figures = len(response.content), time.monotonic() - begin
         log.debug("%s %s: %d bytes in %.3f s", request.method, url, *figures)
         return response

@@ -17,12 +17,14 @@ from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.vocab import SARAG, iri
 from sarag_rdf.graph.store.sparql_client import (
+    ACCEPT_IRIS,
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,
     BACKOFF,
     DataSet,
     SparqlClient,
     announced_limit,
+    read_iris,
     read_rows,
     read_triples,
 )
@@ -33,7 +35,13 @@ PAGE = 10_000
 _DEFAULT_DATASET: DataSet = {}
 """The endpoint's own dataset."""
 SMALL = 100
-"""Results with fewer rows are complete if the endpoint returns this many rows at a time."""
+"""Results of fewer rows are complete if the endpoint returns this many rows at a time."""
+LARGE = 50_000
+"""The most rows, in no data, that an endpoint is asked for, to see whether it returns them."""
+VALUES = 10_000
+"""Values in a query; an endpoint that refuses so many gets fewer."""
+VALUES_OF = {"virtuoso": 500}
+"""Values in a query by the name of a server; Virtuoso takes the square of the time for more."""
 
 
 class SparqlStore:
@@ -42,7 +50,8 @@ class SparqlStore:
     Endpoints truncate results at a limit, and not all of them report it. Therefore a second query
     checks whether a result of some size is complete; if not, `select` reads it in pages. Small
     results, and triples, which cannot be counted by a query, are complete if the endpoint returns
-    more of their kind at a time: it is asked once for so many that are in no data.
+    more of their kind at a time: it is asked for so many that are in no data, at most once for each
+    doubling.
     """
 
     is_shared = True
@@ -55,6 +64,9 @@ class SparqlStore:
         self._url = self._remote.query_url
         self._client: SparqlClient | None = SparqlClient(self._remote, backoff=backoff)
         self._most_rows = self._most_triples = 1  # that the endpoint has returned when asked
+        self._is_limited = False  # to so many rows
+        self._returns_iris = True  # in a form that is known to be complete
+        self._max_values = 0
 
     @property
     def _open_client(self) -> SparqlClient:
@@ -88,8 +100,20 @@ class SparqlStore:
             )
         return result
 
-    def select(self, text: str, key: str) -> Table:
-        result, limit = self._rows(text)
+    @property
+    def max_values(self) -> int:
+        """The most values in a query; an endpoint that is not known yet is asked nothing first."""
+        if self._max_values:
+            return self._max_values
+        server = self._open_client.server.partition("/")[0].lower()
+        return VALUES_OF.get(server, VALUES if server else min(VALUES_OF.values()))
+
+    @max_values.setter
+    def max_values(self, values: int) -> None:
+        self._max_values = values
+
+    def select(self, text: str, key: str, *, iris: bool = False) -> Table:
+        result, limit = self._iris(text) if iris else self._rows(text)
         if not isinstance(result, Table):
             raise StoreError("not a SELECT query")
         if not self._is_truncated(text, result, limit):
@@ -114,7 +138,7 @@ class SparqlStore:
         for is_revision in (True, False):
             deleted = (q for q in change.delete if (q.predicate == SARAG.revision) is is_revision)
             _update(client, "DELETE", deleted)
-        _update(client, "INSERT", (quad for quad in additions if quad.predicate != SARAG.revision))
+        _insert(client, (quad for quad in additions if quad.predicate != SARAG.revision))
         for graph in change.drop:
             ordered = sorted(replacements[graph], key=lambda quad: quad.predicate == SARAG.sha256)
             _replace(client, graph, ordered)
@@ -123,7 +147,7 @@ class SparqlStore:
         _update(client, "INSERT", (quad for quad in additions if quad.predicate == SARAG.revision))
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
-        _update(self._writing_client, "INSERT", quads)
+        _insert(self._writing_client, quads)
 
     def load_ntriples(self, data: bytes, graph: str) -> None:
         name = ox.NamedNode(graph)
@@ -157,6 +181,15 @@ class SparqlStore:
         response = self._open_client.query(text, ACCEPT_ROWS, dataset)
         return read_rows(response), announced_limit(response)
 
+    def _iris(self, text: str) -> tuple[Table | bool, int | None]:
+        """The same for cells that are IRIs, which CSV has without more words."""
+        if self._returns_iris:
+            response = self._open_client.query(text, ACCEPT_IRIS, {})
+            if (table := read_iris(response)) is not None:
+                return table, announced_limit(response)
+            self._returns_iris = False
+        return self._rows(text)
+
     def _triples(self, text: str, dataset: DataSet) -> Triples:
         response = self._open_client.query(text, ACCEPT_TRIPLES, dataset)
         result, limit = read_triples(response), announced_limit(response)
@@ -186,10 +219,12 @@ class SparqlStore:
         count = len(table.rows)
         if limit is not None and count >= limit:
             return True
-        if count < SMALL and count >= self._most_rows:
-            small, _ = self._rows(f"SELECT ?s ?p ?o WHERE {more_than(SMALL)}")
-            self._most_rows = len(small.rows) if isinstance(small, Table) else 1
-        if count < min(SMALL, self._most_rows):
+        if self._most_rows <= count < LARGE and not self._is_limited:
+            asked = min(LARGE, max(SMALL, 2 * count))
+            some, _ = self._rows(f"SELECT ?s WHERE {more_than(asked)}")
+            returned = len(some.rows) if isinstance(some, Table) else 1
+            self._most_rows, self._is_limited = max(self._most_rows, returned), returned < asked
+        if count < self._most_rows:
             return False
         further, _ = self._rows(beyond(text, count), dataset)
         return not isinstance(further, Table) or bool(further.rows)
@@ -353,6 +388,8 @@ UPDATE_TRIPLES = 1000
 """Triples per update; Virtuoso rejects more than about 1,200."""
 GRAPH_TRIPLES = 5000
 """Triples per request of the Graph Store Protocol."""
+MANY = 200
+"""Triples of one graph from which they are added by the Graph Store Protocol."""
 BYTES = 1_000_000
 """The maximum size of a request in bytes, unless a single triple is larger."""
 
@@ -365,6 +402,25 @@ def _replace(client: SparqlClient, graph: str, quads: Sequence[Quad]) -> None:
         return
     for number, lines in enumerate(_batches((f"{q.triple} ." for q in quads), GRAPH_TRIPLES)):
         client.store("POST" if number else "PUT", graph, "\n".join(lines).encode())
+
+
+def _insert(client: SparqlClient, quads: Iterable[Quad]) -> None:
+    """Insert quads, of one graph after the other; updates are for few, or if there is no store.
+
+    Virtuoso takes ten times as long for an update as for the same triples sent to a graph.
+    """
+    few: list[Quad] = []
+    for graph, stretch in itertools.groupby(quads, lambda quad: iri(quad.graph_name)):
+        while batch := list(itertools.islice(stretch, GRAPH_TRIPLES)):
+            if len(batch) < MANY or not client.remote.store_url:
+                few += batch
+                continue
+            for lines in _batches((f"{quad.triple} ." for quad in batch), GRAPH_TRIPLES):
+                client.store("POST", graph, "\n".join(lines).encode())
+        if len(few) >= UPDATE_TRIPLES:
+            _update(client, "INSERT", few)
+            few = []
+    _update(client, "INSERT", few)
 
 
 def _update(client: SparqlClient, verb: str, quads: Iterable[Quad]) -> None:

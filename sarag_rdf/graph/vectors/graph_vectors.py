@@ -144,10 +144,20 @@ class GraphVectors:
 
     def texts(self, kind: Kind) -> Items:
         """The texts of one kind; those that are needed again are read once."""
-        texts = self._texts.get(kind) or texts_of(self._reader, kind)
-        if kind == "document" or not self._revision:
+        texts = self._texts.get(kind)
+        if texts is None:
+            relationships = self._texts.get("relationship", [])
+            texts = texts_of(self._reader, kind, relationships)
+        if kind == "document" or self._is_for_pages(kind) or not self._revision:
             self._texts[kind] = texts
+        if kind == "document" and self._revision:
+            self._texts.pop("relationship", None)
         return texts
+
+    def _is_for_pages(self, kind: Kind) -> bool:
+        """Whether the texts are those of relationships, and pages with them are still to come."""
+        is_read = "document" in self._indexes or "document" in self._nodes
+        return kind == "relationship" and not is_read and bool(self._reader.imported.parts)
 
     def nodes(self, kind: Kind) -> IriList:
         """The IRIs of documents, entities or relationships, ascending; nothing is embedded."""
