@@ -15,10 +15,12 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.ports import Matrix, Vector
 from sarag_rdf.extraction import spacy_extractor as pipeline
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.local_embedder import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.plugins import rerank
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -70,6 +72,14 @@ class SharedEncoder:
         (self._folder / name).rename(self._folder / f"{name}.npz")
 
 
+class WordsInCommon:
+    """Stands for the default cross-encoder, which no package has."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> Floats:
+        asked = set(question.split())
+        return np.array([len(asked.intersection(text.split())) for text in texts], dtype=float)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shared_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Load the default spaCy pipeline and embedding model once; other models as ever."""
@@ -90,9 +100,11 @@ def shared_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     def encoder_of(embedder: SentenceTransformerEmbedder) -> SharedEncoder | BertEncoder | None:
         return shared if embedder.model == DEFAULT_MODEL else load_encoder(embedder)
 
+    read = rerank.cross_encoder
     encoder = cached_property(encoder_of)
     encoder.__set_name__(SentenceTransformerEmbedder, "_encoder")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rerank, "cross_encoder", lambda name: read(name) if name else WordsInCommon())
         patch.setattr(
             pipeline, "load_pipeline", lambda model=None: pipeline_of(model, pipeline.MODELS)
         )

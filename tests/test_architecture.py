@@ -118,7 +118,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7333,
     "kg": 5763,
     "models": 1830,
-    "retrieval": 2991,
+    "retrieval": 2994,
     "server": 6574,
     "testing": 263,
     "sarag_rdf": 104,
@@ -146,7 +146,7 @@ BUDGETS: dict[str, int] = {
     "plugins.things": 117,
     "plugins.merge_by_name": 82,
     "plugins.workers": 902,
-    "plugins.rerank": 179,
+    "plugins.rerank": 185,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from sarag_rdf.base.arrays import Floats, Scale
-from sarag_rdf.base.errors import ModelError
+from sarag_rdf.base.errors import ModelError, UsageError
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.types import Document, Query, RankedDocument
 from sarag_rdf.models.bert import Bert, json_of, readable
@@ -158,7 +158,11 @@ def _longest(folder: Path) -> int:
 
 @cache
 def cross_encoder(model: str) -> CrossEncoder:
-    """The model in a folder or by its name, loaded once in a process; raises `ModelError`."""
+    """The model in a folder or by its name, loaded once in a process.
+
+    Raises `UsageError` if none is named and the default is not here, `ModelError` if the one that
+    is named cannot be loaded.
+    """
     path = Path(model).expanduser()
     return CrossEncoder(path if model and path.is_dir() else _of_hub(model))
 
@@ -170,10 +174,12 @@ def _of_hub(model: str) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=[*_FILES], local_files_only=not model))
     except Exception as error:
+        if not model:
+            raise UsageError(
+                f"the cross-encoder {name} is not on this machine: name a folder, or a model to "
+                f"download, for example --retriever rerank:model={name}"
+            ) from error
         raise ModelError(
-            f"the cross-encoder {name} is not on this machine: name a folder, or a model to "
-            f"download, for example --retriever rerank:model={DEFAULT_MODEL}"
-            if not model
-            else f"the cross-encoder '{model}' cannot be loaded: give a folder, or the name of a "
-            "model on a hub that this machine reaches"
+            f"the cross-encoder '{model}' cannot be loaded: give a folder, or the name of a model "
+            "on a hub that this machine reaches"
         ) from error

@@ -166,7 +166,7 @@ def test_what_was_made_of_the_graph_is_made_again(folder: Path) -> None:
     assert search(folder) == first
     kept = folder / "cache" / "vectors"
     assert {path.stem for path in kept.rglob("*.arrays")} >= {
-        "names",
+        "name-index",
         "network",
         "words",
         "relationship",

@@ -67,13 +67,13 @@ def iri(name: str) -> str:
 @pytest.mark.parametrize(
     ("question", "read_as"),
     [
-        ("Who was Ludwig Boltzman?", "Who was Ludwig Boltzmann"),  # a letter left out
-        ("Who was Ludwig Boltzmannn?", "Who was Ludwig Boltzmann"),  # doubled
+        ("Who was Ludwig Boltzman?", "Who was Ludwig Boltzmann?"),  # a letter left out
+        ("Who was Ludwig Boltzmannn?", "Who was Ludwig Boltzmann?"),  # doubled
         ("Who was Ludvig Boltzmann's pupil?", "Who was Ludwig Boltzmann pupil?"),  # replaced
         ("Ludwig Botlzmann lived where?", "Ludwig Boltzmann lived where?"),  # swapped
-        ("Did Ada Brand meet Ludwig Bolzmann?", "Did Ada Brandt meet Ludwig Boltzmann"),
-        ("Who wrote the Silver Ketle?", "Who wrote the Silver Kettle"),
-        ("Who wrote silver ketlle?", "Who wrote The Silver Kettle"),  # no document has the word
+        ("Did Ada Brand meet Ludwig Bolzmann?", "Did Ada Brandt meet Ludwig Boltzmann?"),
+        ("Who wrote the Silver Ketle?", "Who wrote the Silver Kettle?"),
+        ("Who wrote silver ketlle?", "Who wrote The Silver Kettle?"),  # no document has the word
         ("Who was Ludwig Boltzmann?", "Who was Ludwig Boltzmann?"),
         ("What happened in 1986?", "What happened in 1986?"),  # another year is another thing
         ("Who was Ludovic Holtzer?", "Who was Ludovic Holtzer?"),

@@ -94,7 +94,8 @@ def test_what_is_no_cross_encoder_is_an_error(tmp_path: Path) -> None:
 
 def test_a_model_that_is_nowhere(kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match=f"--retriever rerank:model={DEFAULT_MODEL}"):
+    monkeypatch.setattr("sarag_rdf.plugins.rerank.cross_encoder", cross_encoder)
+    with pytest.raises(UsageError, match=f"--retriever rerank:model={DEFAULT_MODEL}"):
         kg.search(QUESTION, retriever="rerank")
     with pytest.raises(ModelError, match="'some/other' cannot be loaded"):
         kg.search(QUESTION, retriever="rerank:model=some/other")

@@ -244,6 +244,7 @@ def closed(schema: Any) -> Any:
 
 
 _REPLIES: dict[str, list[str]] = {
+    "/health": [""],
     "/search": [
         "?q=Ada",
         "?q=Ada&trace=true",
