@@ -30,7 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.learned": {"base", "graph", "extraction"},
     "plugins.languages": {"base", "graph", "extraction"},
     "plugins.openie": {"base", "extraction"},
-    "plugins.spans": {"base", "graph", "extraction"},
+    "plugins.llm": {"base", "graph", "extraction"},
+    "plugins.spans": {"base", "graph", "extraction", "plugins.llm"},
     "kg": {"base", "graph", "models", "extraction", "retrieval", "answering", "building"},
     "plugins.link_candidates": {"base", "graph", "building"},
     "plugins.tables": {"base", "graph", "building"},
@@ -114,7 +115,7 @@ BUDGETS: dict[str, int] = {
     "building": 4680,
     "cli": 3201,
     "documents": 1297,
-    "extraction": 5563,
+    "extraction": 4614,
     "graph": 7333,
     "kg": 5763,
     "models": 1830,
@@ -147,6 +148,7 @@ BUDGETS: dict[str, int] = {
     "plugins.merge_by_name": 82,
     "plugins.workers": 902,
     "plugins.rerank": 185,
+    "plugins.llm": 950,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

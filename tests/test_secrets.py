@@ -302,7 +302,7 @@ def test_a_model_called_after_the_key_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_a_model_of_ones_own_called_after_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sarag_rdf.extraction.llm import LLMExtractor
+    from sarag_rdf.plugins.llm.extractor import LLMExtractor
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     entity = {"name": "Ada", "type": "person", "aliases": [], "information": "Ada knows Ulm."}

@@ -36,7 +36,6 @@ from sarag_rdf.base.types import (
     Method,
     Relation,
 )
-from sarag_rdf.extraction.llm_statements import BoundArgument, TextBinder, literal_of
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     build_descriptions,
@@ -49,6 +48,7 @@ from sarag_rdf.extraction.prose import prose_of
 from sarag_rdf.extraction.typed_statements import with_statements
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
+from sarag_rdf.plugins.llm.statements import BoundArgument, TextBinder, literal_of
 
 RULES = "1"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""

@@ -14,10 +14,10 @@ import sarag_rdf
 from sarag_rdf.base.errors import EndpointError, SaragError
 from sarag_rdf.base.ports import LLM, Reply
 from sarag_rdf.base.types import Source
-from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins.llm.extractor import LLMExtractor
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import FaultServer, Play, data, failure, hang, playing, raw, relay, reset
 from tests.sample_graph import CapitalExtractor, embeddings, nquads

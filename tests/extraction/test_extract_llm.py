@@ -24,7 +24,9 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.ports import Extractor, Reply
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Relation, Usage
-from sarag_rdf.extraction.llm import (
+from sarag_rdf.models.json_reply import schema_problem
+from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins.llm.extractor import (
     REPLY_ALLOWANCE,
     LLMExtractor,
     LLMOptions,
@@ -36,9 +38,7 @@ from sarag_rdf.extraction.llm import (
     relationships_prompt,
     relationships_schema,
 )
-from sarag_rdf.extraction.llm_statements import PROMPTS
-from sarag_rdf.models.json_reply import schema_problem
-from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins.llm.statements import PROMPTS
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.command import interruptible
 from tests.fault_server import hang, playing
@@ -344,7 +344,7 @@ def test_concurrency_of_nothing() -> None:
 def test_interrupt_ends_the_program_though_the_endpoint_hangs() -> None:
     program = """
 import sys
-from sarag_rdf.extraction.llm import LLMExtractor
+from sarag_rdf.plugins.llm.extractor import LLMExtractor
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.base.types import Document
 llm = OpenAILLM(base_url=sys.argv[1], model="m", api_key="k", timeout=60)

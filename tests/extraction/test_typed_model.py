@@ -14,12 +14,17 @@ import sarag_rdf
 from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
-from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
-from sarag_rdf.extraction.llm_statements import PROMPTS, StatementModel, max_statements
 from sarag_rdf.extraction.text_values import UNIT
 from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins.llm.extractor import (
+    LLMExtractor,
+    LLMOptions,
+    entities_schema,
+    relationships_schema,
+)
+from sarag_rdf.plugins.llm.statements import PROMPTS, StatementModel, max_statements
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests import typed_graph
 

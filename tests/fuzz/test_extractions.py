@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import ExtractionFormatError
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.extraction.llm import LLMExtractor, entities_schema, relationships_schema
 from sarag_rdf.models.json_reply import parse_reply
+from sarag_rdf.plugins.llm.extractor import LLMExtractor, entities_schema, relationships_schema
 from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.fuzz.cases import case

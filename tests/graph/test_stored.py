@@ -15,12 +15,12 @@ import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.vectors.graph_vectors import index_key
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.llm.extractor import LLMExtractor
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.graph.museum import EX, MUSEUM
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph

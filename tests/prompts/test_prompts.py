@@ -14,14 +14,14 @@ import sarag_rdf
 from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
-from sarag_rdf.extraction import llm_statements
-from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relationships_prompt
-from sarag_rdf.extraction.llm_statements import StatementModel
 from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.kg.proposals import Member
 from sarag_rdf.plugins import papers
+from sarag_rdf.plugins.llm import statements
+from sarag_rdf.plugins.llm.extractor import entities_prompt, grounded_mentions, relationships_prompt
+from sarag_rdf.plugins.llm.statements import StatementModel
 from sarag_rdf.testing.fakes import HashEmbedder
 
 HERE = Path(__file__).parent
@@ -272,7 +272,7 @@ def test_missing_values_raise(name: str) -> None:
 @pytest.mark.parametrize("name", ["entities", "relationships", "statements"])
 def test_missing_values_of_extraction_raise(name: str) -> None:
     with pytest.raises(jinja2.UndefinedError):
-        llm_statements.PROMPTS.render(name)
+        statements.PROMPTS.render(name)
 
 
 def test_the_example_cannot_become_content() -> None:

@@ -15,11 +15,11 @@ import sarag_rdf
 from sarag_rdf.answering.conversation import prompt_text
 from sarag_rdf.base.prompts import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
-from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationships_prompt
 from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.plugins.evaluation.grading import Case, judge_prompt
+from sarag_rdf.plugins.llm.extractor import LLMExtractor, entities_prompt, relationships_prompt
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.fault_server import completion, data, failure, playing
 from tests.prompts.test_prompts import HERE, PROMPTS, rendered, statements_prompt

@@ -1,7 +1,7 @@
 """Extraction by a language model: two calls per document (SA-RAG paper, section 5.3, appendix B).
 
 Replies are grounded: names that do not occur in the document are discarded. With the schema of an
-ontology a third call asks for typed statements (`sarag_rdf.extraction.llm_statements`).
+ontology a third call asks for typed statements (`sarag_rdf.plugins.llm.statements`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from sarag_rdf.base.types import (
     Relation,
     Usage,
 )
-from sarag_rdf.extraction.llm_statements import PROMPT, PROMPTS, StatementModel
 from sarag_rdf.extraction.names import (
     WordMatcher,
     build_descriptions,
@@ -47,6 +46,7 @@ from sarag_rdf.extraction.names import (
 )
 from sarag_rdf.extraction.typed_statements import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.plugins.llm.statements import PROMPT, PROMPTS, StatementModel
 
 TOKENS_PER_WORD: Final = 4 / 3
 """Tokens per white-space separated English word, for estimates."""

@@ -1,0 +1,1 @@
+"""The extractor `llm`: a language model reads entities, relationships and typed statements."""
