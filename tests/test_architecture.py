@@ -115,7 +115,7 @@ BUDGETS: dict[str, int] = {
     "building": 4680,
     "cli": 3201,
     "documents": 1297,
-    "extraction": 4614,
+    "extraction": 4615,
     "graph": 7333,
     "kg": 5763,
     "models": 1830,

@@ -1,7 +1,8 @@
 """Typed statements: the literals that a property admits, arguments as mentions, and examples.
 
 Extractors that find statements in terms of an ontology, by a language model or by what they
-learned, yield relations with a property; `with_statements` joins them to the extraction of the document.
+learned, yield relations with a property; `with_statements` joins them to the extraction of the
+document.
 
 Examples are sentences with their statements. A file has one JSON object a line: ``{"text": "Ada
 Brook was born in Cardiff.", "statements": [{"subject": "Ada Brook", "property": "birth place",
