@@ -226,7 +226,7 @@ def places(view: GraphView) -> list[Place]:
         (view, "relationship_cosines", "weights"),
         (sarag, "explained", "documents"),
         (Sarag, "result", "documents"),
-        (Sarag, "_scored", "documents"),
+        (Sarag, "ordered", "documents"),
         *((view.network, step, "subgraph") for step in _STEPS),
     ]
 

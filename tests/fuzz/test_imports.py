@@ -219,7 +219,7 @@ def test_caches(kept: RemainingEvidence, place: int, edit: Edits, whole: bytes |
     """A cache may hold anything: the answer is the same as without it."""
     kg_folder, caches, expected = kept
     shutil.rmtree(kg_folder / "cache")
-    vector_store._verified.clear()
+    vector_store.forget_verified()
     for name, content in caches.items():
         path = kg_folder / "cache" / name
         path.parent.mkdir(parents=True, exist_ok=True)
