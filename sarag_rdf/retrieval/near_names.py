@@ -86,7 +86,7 @@ class NearNames:
 
         Near names have at least the probability `least`.
         `named` are the names that it has exactly. A near name takes the place of shorter ones, and
-        of a name of one word that no document is about, which may be the last name of others.
+        of a name of one word that no document is about, which may be the last name of persons.
         """
         surnames = {s for s, entities in named if self._is_surname(question[slice(*s)], entities)}
         known = {s: len(normalize_name(question[slice(*s)])) for s, _ in named if s not in surnames}
@@ -165,7 +165,8 @@ class NearNames:
             every = self._with_last_names(best, [each for part in best for each in parts[part]])
             whole = [each for each in every if each[0] == 1.0]
             is_plain = question[slice(*span)].islower()
-            several = every if span in surnames else whole or every[: 0 if is_plain else None]
+            persons = [each for each in every if each[0] >= LAST_NAME]
+            several = persons if span in surnames else whole or every[: 0 if is_plain else None]
             if several:
                 share, _, name = several[0]
                 is_one = share == 1.0 and len({normalize_name(n) for _, _, n in several}) == 1

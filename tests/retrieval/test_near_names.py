@@ -180,6 +180,12 @@ def test_a_last_name_counts_beside_what_has_it_alone() -> None:
     }
 
 
+def test_a_name_is_not_the_last_word_of_a_thing_that_has_more() -> None:
+    school = document("Schools", "She taught there.", Mention("University of Vienna"))
+    view = view_of(indexed([*CONTENTS, school])[0])
+    assert entities("Who was born in Vienna?", view=view) == {iri("vienna"): 1.0}
+
+
 @pytest.mark.parametrize("name", ["Danube", "Donau", "Dunaj", "Dunărea", "Dunarea", "Donauu"])
 def test_alternative_labels_in_any_language_name_an_entity(name: str, tmp_path: Path) -> None:
     file = tmp_path / "rivers.ttl"
