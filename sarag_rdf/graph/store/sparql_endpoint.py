@@ -414,12 +414,12 @@ def _insert(client: SparqlClient, quads: Iterable[Quad]) -> None:
         while batch := list(itertools.islice(stretch, GRAPH_TRIPLES)):
             if len(batch) < MANY or not client.remote.store_url:
                 few += batch
-                continue
-            for lines in _batches((f"{quad.triple} ." for quad in batch), GRAPH_TRIPLES):
-                client.store("POST", graph, "\n".join(lines).encode())
-        if len(few) >= UPDATE_TRIPLES:
-            _update(client, "INSERT", few)
-            few = []
+            else:
+                for lines in _batches((f"{quad.triple} ." for quad in batch), GRAPH_TRIPLES):
+                    client.store("POST", graph, "\n".join(lines).encode())
+            if len(few) >= UPDATE_TRIPLES:
+                _update(client, "INSERT", few)
+                few = []
     _update(client, "INSERT", few)
 
 
