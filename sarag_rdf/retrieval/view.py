@@ -36,7 +36,7 @@ from sarag_rdf.retrieval.steering import Steering
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
 CACHED = 10_000
-"""The most documents whose texts stay in memory, if they come from a store elsewhere; and names."""
+"""The most documents, and labels of entities, that stay in memory if the store is elsewhere."""
 _Derived = TypeVar("_Derived")
 
 
