@@ -31,7 +31,8 @@ _document_options = flags.together(
     flags.json_option,
 )
 _dry_run_option = flags.switch(
-    "--dry-run", "List the changes and estimate model calls; write nothing."
+    "--dry-run",
+    "List the changes, and estimate model calls, or seconds from a sample; write nothing.",
 )
 _yes_option = flags.switch("--yes", "Confirm the deletion of more than a third of the sources.")
 
@@ -124,7 +125,8 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
             plan = kg.plan(inputs, how=how, extractor=extractor, **arguments)
-            return _show_plan(how, plan, extractor, options)
+            seconds = _seconds(kg, plan, extractor, options)
+            return _show_plan(how, plan, extractor, options, seconds)
         if ontologies:
             from sarag_rdf.cli.ontology_commands import add_ontologies
 
@@ -201,7 +203,19 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
         )
 
 
-def _show_plan(how: Mode, plan: Any, extractor: Any, options: dict[str, Any]) -> int:
+def _seconds(
+    kg: KnowledgeGraph, plan: Any, extractor: Extractor, options: dict[str, Any]
+) -> float | None:
+    """About how many seconds the plan takes, as far as a sample without endpoints can tell."""
+    from sarag_rdf.kg.estimating import estimated_seconds
+
+    reading = {name: options[name] for name in ("words", "overlap", "max_chars")}
+    return estimated_seconds(kg, plan.todo, extractor, **reading)
+
+
+def _show_plan(
+    how: Mode, plan: Any, extractor: Any, options: dict[str, Any], seconds: float | None
+) -> int:
     """Print what would be done; returns 1 if --yes would be needed."""
     for each in (*plan.problems, *plan.quarantined):
         problem(each)
@@ -222,8 +236,10 @@ def _show_plan(how: Mode, plan: Any, extractor: Any, options: dict[str, Any]) ->
         "problems": plan.problems,
         "quarantined": plan.quarantined,
         "estimate": usage,
+        "seconds": seconds,
     }
-    lines = text_lines("plan.j2", how=how, plan=plan, changes=changes, estimate=usage)
+    shown = {"estimate": usage, "seconds": seconds}
+    lines = text_lines("plan.j2", how=how, plan=plan, changes=changes, **shown)
     emit(options, data, *lines)
     if plan.refused:
         problem(plan.refused)
