@@ -60,6 +60,15 @@ class FaultServer:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
+    def settings(self) -> dict[str, str]:
+        """The environment of a command that takes its models from here, with `hash` for texts."""
+        return {
+            "SARAG_BASE_URL": self.base_url,
+            "SARAG_EMBEDDER": "openai:hash",
+            "SARAG_MODEL": "m",
+        }
+
+    @property
     def bodies(self) -> list[dict[str, Any]]:
         return [body for _, body in self.requests]
 

@@ -60,8 +60,7 @@ def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(kg: Path, model: FaultServer) -> Iterator[Running]:
-    env = {"SARAG_BASE_URL": model.base_url, "SARAG_EMBEDDER": "openai:hash", "SARAG_MODEL": "m"}
-    with serving(kg, "--question-workers", "1", env=env) as running:
+    with serving(kg, "--question-workers", "1", env=model.settings) as running:
         yield running
 
 

@@ -75,10 +75,9 @@ def rules(kg: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server(kg: Path, rules: Path, model: FaultServer) -> Iterator[Running]:
-    env = {"SARAG_BASE_URL": model.base_url, "SARAG_EMBEDDER": "openai:hash", "SARAG_MODEL": "m"}
     audit = str(kg.parent / "audit.jsonl")
     options = ("--tokens", str(rules), "--writable", "--audit", audit)
-    with serving(kg, *options, env=env) as running:
+    with serving(kg, *options, env=model.settings) as running:
         yield running
 
 

@@ -62,12 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         (folder.parent / "boats.ttl").write_text(BOATS)
         with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as kg:
             kg.import_graph(folder.parent / "boats.ttl", "rdf", name="boats")
-        env = {
-            "SARAG_BASE_URL": model.base_url,
-            "SARAG_EMBEDDER": "openai:hash",
-            "SARAG_MODEL": "m",
-        }
-        with serving(folder, "--question-workers", "1", env=env) as running:
+        with serving(folder, "--question-workers", "1", env=model.settings) as running:
             yield running
 
 

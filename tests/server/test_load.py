@@ -58,11 +58,7 @@ def kg(endpoint: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def env(endpoint: FaultServer) -> dict[str, str]:
-    return {
-        "SARAG_BASE_URL": endpoint.base_url,
-        "SARAG_EMBEDDER": "openai:hash",
-        "SARAG_MODEL": "m",
-    }
+    return endpoint.settings
 
 
 def page(iri: str) -> Call:

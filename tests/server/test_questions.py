@@ -33,7 +33,6 @@ from tests.server.running import Got, Running, serving
 from tests.strategies import RETRIEVERS
 
 QUESTION = "Which river flows through the seat of Orbis?"
-EMBEDDER = "openai:hash"
 
 
 def endpoint(handler: BaseHTTPRequestHandler) -> None:
@@ -60,7 +59,7 @@ def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def settings(model: FaultServer) -> dict[str, str]:
-    return {"SARAG_BASE_URL": model.base_url, "SARAG_EMBEDDER": EMBEDDER, "SARAG_MODEL": "m"}
+    return model.settings
 
 
 @pytest.fixture(scope="module")

@@ -340,7 +340,6 @@ def test_what_is_hidden_changes_no_answer(name: str, model: FaultServer, tmp_pat
     for who, graphs in pair.tokens.items():
         lines.append(f"  - {{name: {who}, sha256: {tokens[who][1]}, scopes: [read, ask, write], ")
         lines.append(f"     graphs: {graphs.replace('SOURCE', source)}}}")
-    env = {"SARAG_BASE_URL": model.base_url, "SARAG_EMBEDDER": "openai:hash", "SARAG_MODEL": "m"}
     different: dict[tuple[str, Request], tuple[Got, Got]] = {}
     statuses: dict[int, int] = {}
     with ExitStack() as stack:
@@ -349,7 +348,7 @@ def test_what_is_hidden_changes_no_answer(name: str, model: FaultServer, tmp_pat
             rules = folder.parent / "tokens.yml"
             rules.write_text("\n".join(lines))
             options = ("--tokens", str(rules), "--writable")
-            servers.append(stack.enter_context(serving(folder, *options, env=env)))
+            servers.append(stack.enter_context(serving(folder, *options, env=model.settings)))
         for who, (token, _) in tokens.items():
             for request in requests(f"{name} {who}", CASES):
                 one, other = (request.send(server, token) for server in servers)

@@ -59,8 +59,7 @@ def model() -> Iterator[FaultServer]:
 def server(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("streams") / "kg"
     make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
-    env = {"SARAG_BASE_URL": model.base_url, "SARAG_EMBEDDER": "openai:hash", "SARAG_MODEL": "m"}
-    with serving(folder, "--question-workers", "1", env=env) as running:
+    with serving(folder, "--question-workers", "1", env=model.settings) as running:
         yield running
 
 

@@ -31,10 +31,7 @@ def model() -> Iterator[FaultServer]:
 def server(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     embedder = OpenAIEmbedder(model.base_url, "hash")
     folder = timed_graph(tmp_path_factory.mktemp("timed") / "kg", embedder)
-    settings = {"SARAG_BASE_URL": model.base_url, "SARAG_EMBEDDER": "openai:hash"} | {
-        "SARAG_MODEL": "m"
-    }
-    with serving(folder, "--workers", "1", env=settings) as running:
+    with serving(folder, "--workers", "1", env=model.settings) as running:
         yield running
 
 

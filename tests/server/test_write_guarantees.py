@@ -42,11 +42,7 @@ TURTLE = "text/turtle"
 def endpoint() -> Iterator[dict[str, str]]:
     """Models for the servers, the one that embeds by the name that graphs are made with."""
     with playing(model) as server:
-        yield {
-            "SARAG_BASE_URL": server.base_url,
-            "SARAG_EMBEDDER": "openai:hash",
-            "SARAG_MODEL": "m",
-        }
+        yield server.settings
 
 
 class ModelEndpoint(HashEmbedder):
