@@ -113,7 +113,7 @@ BUDGETS: dict[str, int] = {
     "answering": 743,
     "base": 4340,
     "building": 4680,
-    "cli": 3217,
+    "cli": 3208,
     "documents": 1297,
     "extraction": 4615,
     "graph": 7333,

@@ -31,8 +31,7 @@ _document_options = flags.together(
     flags.json_option,
 )
 _dry_run_option = flags.switch(
-    "--dry-run",
-    "List the changes, and estimate model calls, or seconds from a sample; write nothing.",
+    "--dry-run", "List the changes, estimate model calls or time, and write nothing."
 )
 _yes_option = flags.switch("--yes", "Confirm the deletion of more than a third of the sources.")
 
@@ -125,8 +124,7 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
             plan = kg.plan(inputs, how=how, extractor=extractor, **arguments)
-            seconds = _seconds(kg, plan, extractor, options)
-            return _show_plan(how, plan, extractor, options, seconds)
+            return _show_plan(kg, how, plan, extractor, options)
         if ontologies:
             from sarag_rdf.cli.ontology_commands import add_ontologies
 
@@ -203,26 +201,20 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
         )
 
 
-def _seconds(
-    kg: KnowledgeGraph, plan: Any, extractor: Extractor, options: dict[str, Any]
-) -> float | None:
-    """About how many seconds the plan takes, as far as a sample without endpoints can tell."""
-    from sarag_rdf.kg.estimating import estimated_seconds
-
-    reading = {name: options[name] for name in ("words", "overlap", "max_chars")}
-    return estimated_seconds(kg, plan.todo, extractor, **reading)
-
-
 def _show_plan(
-    how: Mode, plan: Any, extractor: Any, options: dict[str, Any], seconds: float | None
+    kg: KnowledgeGraph, how: Mode, plan: Any, extractor: Any, options: dict[str, Any]
 ) -> int:
     """Print what would be done; returns 1 if --yes would be needed."""
+    from sarag_rdf.kg.estimating import estimated_seconds
+
     for each in (*plan.problems, *plan.quarantined):
         problem(each)
     usage = None
     if isinstance(extractor, Estimates):
         prices = {name: options[name] for name in ("price_in", "price_out")}
         usage = extractor.estimate(plan.documents, **prices)
+    reading = {name: options[name] for name in ("words", "overlap", "max_chars")}
+    seconds = estimated_seconds(kg, plan.todo, extractor, **reading)
     changes = {
         "add": [planned.name for planned in plan.todo if not planned.known],
         "update": [planned.name for planned in plan.todo if planned.known],
@@ -238,9 +230,8 @@ def _show_plan(
         "estimate": usage,
         "seconds": seconds,
     }
-    shown = {"estimate": usage, "seconds": seconds}
-    lines = text_lines("plan.j2", how=how, plan=plan, changes=changes, **shown)
-    emit(options, data, *lines)
+    shown: dict[str, Any] = {"changes": changes, "estimate": usage, "seconds": seconds}
+    emit(options, data, *text_lines("plan.j2", how=how, plan=plan, **shown))
     if plan.refused:
         problem(plan.refused)
     return int(bool(plan.refused))

@@ -163,9 +163,9 @@ class NearNames:
         for span, text in texts.items():
             ratio, best = similar.to(text)
             every = self._with_last_names(best, [each for part in best for each in parts[part]])
-            whole = [each for each in every if each[0] >= (LAST_NAME if span in surnames else 1.0)]
+            likely = [each for each in every if each[0] >= (LAST_NAME if span in surnames else 1.0)]
             is_plain = question[slice(*span)].islower()
-            several = whole or every[: 0 if is_plain else None]
+            several = likely or every[: 0 if is_plain else None]
             if several:
                 share, _, name = several[0]
                 is_one = share == 1.0 and len({normalize_name(n) for _, _, n in several}) == 1
