@@ -15,12 +15,12 @@ from sarag_rdf.answering.conversation import (
     cited_in,
     final_properties,
 )
-from sarag_rdf.answering.decompose import joined
 from sarag_rdf.answering.single import reasoned_reply
 from sarag_rdf.base.options import MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import Answer, Citation, Context
 from sarag_rdf.plugins.papers import PROMPTS
+from sarag_rdf.plugins.papers.decompose import joined
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, citations_of
-from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
 from sarag_rdf.base.prompts import boolean, object_of
 from sarag_rdf.base.types import Answer, Context
+from sarag_rdf.plugins.papers.decompose import joined
 from sarag_rdf.plugins.papers.kg_infused import WithFacts, text_reply
 
 

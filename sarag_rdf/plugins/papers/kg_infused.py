@@ -32,7 +32,6 @@ from sarag_rdf.answering.conversation import (
     ReasonerStrategy,
     citations_of,
 )
-from sarag_rdf.answering.decompose import joined
 from sarag_rdf.base.arrays import Floats, rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, max_tokens_option, option
@@ -54,6 +53,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts, statements_from
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.plugins.papers.baselines import in_turn, most_active, ranks
+from sarag_rdf.plugins.papers.decompose import joined
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
 from sarag_rdf.retrieval import retriever
 from sarag_rdf.retrieval.activation import Chain, passed

@@ -24,6 +24,7 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import max_tokens_option, option
 from sarag_rdf.base.prompts import array_of, object_of, string
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section
+from sarag_rdf.plugins.papers import PROMPTS
 
 MAX_PARTS = 50
 """Greatest number of sub-questions: more than a question has, and an end for runaway models."""
@@ -51,6 +52,7 @@ class Decompose(ReasonerStrategy):
     """
 
     name = "decompose"
+    prompts = PROMPTS
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"most": MAX_PARTS, "history": "after", "reasoned": True, "unanswered": True}
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sarag_rdf.answering.conversation import INSUFFICIENT
-from sarag_rdf.answering.decompose import Decompose
+from sarag_rdf.plugins.papers.decompose import Decompose
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import ASKED, CITE_ADA, CITE_CLUB, QUERY, Library, answer_of, told
 
