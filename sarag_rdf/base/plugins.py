@@ -37,6 +37,10 @@ GROUPS: Final[Mapping[str, str]] = {
     "workers": "kind of workers",
 }
 """Group, without the prefix ``sarag_rdf.``, and what one of its plug-ins is called."""
+RETRIEVER: Final = "sarag"
+CONTEXT: Final = "selected"
+REASONER: Final = "auto"
+"""The plug-ins that answer questions where none is named."""
 _OWN: Final = "sarag-rdf"
 
 

@@ -27,6 +27,7 @@ from sarag_rdf.base.options import (
     declared_options,
     option,
 )
+from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER
 from sarag_rdf.cli.settings_files import Setting
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class CommandOptions(Options):
         harmless=True,
     )
     retriever: str = option(
-        "sarag", "Retriever, with its options. 'sarag strategies' lists them.", harmless="inside"
+        RETRIEVER, "Retriever, with its options. 'sarag strategies' lists them.", harmless="inside"
     )
     limit: int | None = option(
         None, f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]", ge=1, harmless=True
@@ -239,18 +240,18 @@ class CommandOptions(Options):
         harmless=True,
     )
     reasoner: str = option(
-        "single", "Reasoner, with its options. 'sarag strategies' lists them.", harmless="inside"
+        REASONER, "Reasoner, with its options. 'sarag strategies' lists them.", harmless="inside"
     )
     context: str = option(
-        "whole",
-        "Context for the model: whole documents, selected sentences, the chain of evidence, or a "
+        CONTEXT,
+        "Context for the model: selected sentences, whole documents, the chain of evidence, or a "
         "graph-walk.",
         harmless="inside",
     )
     budget: int | None = option(
         None,
-        "Maximum size of the context in tokens, unless --context sets it. Default: none (whole), "
-        "400 (selected, chain), 4000 (graph-walk).",
+        "Maximum size of the context in tokens, unless --context sets it. Default: 400 (selected, "
+        "chain), none (whole), 4000 (graph-walk).",
         ge=1,
         harmless=True,
     )

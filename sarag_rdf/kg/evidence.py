@@ -22,6 +22,7 @@ from Stemmer import Stemmer
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.options import MAX_COUNT, budget_option, option
 from sarag_rdf.base.ports import CountTokens
+from sarag_rdf.base.questions import asked_for
 from sarag_rdf.base.sentences import STOP_WORDS, sentence_spans
 from sarag_rdf.base.types import VALUE_TYPES, Context, Document, Excerpt, Retrieved, Section
 from sarag_rdf.retrieval.context import Budget, ContextStrategy
@@ -61,11 +62,7 @@ _NUMBER = re.compile(
     r"thousand|million|billion)\b",
     re.IGNORECASE,
 )
-_ASKS_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade)\b", re.I)
-_ASKS_HOW_MANY = re.compile(
-    r"\bhow (?:many|much|long|old|far|large|tall|big|high|deep)\b|\bwhat (?:percent|number|pop)",
-    re.IGNORECASE,
-)
+_KINDS = {"time": _YEAR, "number": _NUMBER}
 
 
 class RetrievedEvidence:
@@ -159,9 +156,8 @@ class RetrievedEvidence:
 
     def _fits(self, document: Document, sentences: Sequence[str]) -> list[bool]:
         """Which sentences name what the question asks for, and does not name itself."""
-        for asks, kind in ((_ASKS_WHEN, _YEAR), (_ASKS_HOW_MANY, _NUMBER)):
-            if asks.search(self._question):
-                return [kind.search(sentence) is not None for sentence in sentences]
+        if kind := _KINDS.get(asked_for(self._question)):
+            return [kind.search(sentence) is not None for sentence in sentences]
         known = f"{self._question} {document.title}"
         things = [name for name in self._things if name in document.text and name not in known]
         return [any(name in sentence for name in things) for sentence in sentences]

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import DEFAULT_LIMIT, Options
-from sarag_rdf.base.plugins import load, loadable
+from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER, load, loadable
 from sarag_rdf.base.ports import (
     LLM,
     Embedder,
@@ -353,7 +353,7 @@ class KnowledgeGraph:
         self,
         question: str,
         *,
-        retriever: str | Options = "sarag",
+        retriever: str | Options = RETRIEVER,
         weights: Mapping[str, float] | None = None,
         at: str = "",
         **options: Any,
@@ -401,9 +401,9 @@ class KnowledgeGraph:
         self,
         question: str,
         *,
-        retriever: str | Options = "sarag",
-        reasoner: str | Options = "single",
-        context: str | Options = "whole",
+        retriever: str | Options = RETRIEVER,
+        reasoner: str | Options = REASONER,
+        context: str | Options = CONTEXT,
         budget: int | None = None,
         tokenizer: str | None = None,
         weights: Mapping[str, float] | None = None,
@@ -437,9 +437,9 @@ class KnowledgeGraph:
 
     def gather(
         self,
-        retriever: str | Options = "sarag",
+        retriever: str | Options = RETRIEVER,
         *,
-        context: str | Options = "whole",
+        context: str | Options = CONTEXT,
         budget: int | None = None,
         tokenizer: str | None = None,
         **options: Any,

@@ -14,7 +14,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.base.ports import CountTokens, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
-from sarag_rdf.base.types import Context, Document, Excerpt, Retrieved, Section
+from sarag_rdf.base.types import Context, Document, Excerpt, Link, Retrieved, Section
 from sarag_rdf.retrieval.view import GraphView
 
 
@@ -111,7 +111,9 @@ class Selected(ContextStrategy):
         z(cosine) + WORDS z(BM25) + z(score of its document) + OPENING if it is the first
 
     where the cosine is that of the question and the sentence after the title of its document.
-    Relationships are omitted, as their sentences are available. No language model is called.
+    Relationships that a document states are omitted, as its sentences are available; those that
+    none states, as in an imported graph, are sentences of a document of mean score. No language
+    model is called.
     """
 
     name = "selected"
@@ -127,20 +129,26 @@ class Selected(ContextStrategy):
             for rank, ranked in enumerate(documents)
             for span in sentence_spans(ranked.document.text)
         ]
-        if not places:
+        stated = _stated_by_none(view, retrieved.relationships)
+        if not (places or stated):
             return Context((), 0, "selected")
-        texts = [_shown(documents[rank].document, span) for rank, span in places]
+        texts = [_shown(documents[rank].document, span) for rank, span in places] + stated
         scores = np.array([documents[rank].score for rank, _ in places])
         question, embedder = retrieved.query.text, view.vectors.embedder
         query = embed_queries(embedder, [question])[0].astype(np.float64)
         cosines = embedder.embed(texts).astype(np.float64) @ query
         words = view.word_index(texts).scores(question).astype(np.float64)
-        cosine_z, score_z, words_z = (Scale.of(v).z(v) for v in (cosines, scores, words))
-        is_opening = np.array([span[0] == 0 for _, span in places])
-        total = cosine_z + score_z + OPENING * is_opening + WORDS * words_z
+        total = Scale.of(cosines).z(cosines) + WORDS * Scale.of(words).z(words)
+        if places:
+            is_opening = np.array([span[0] == 0 for _, span in places])
+            total[: len(places)] += Scale.of(scores).z(scores) + OPENING * is_opening
         budget = Budget(count, self.budget)
         excerpt_at: dict[int, Excerpt] = {}
+        relationships: list[str] = []
         for place in np.argsort(-total, kind="stable"):
+            if place >= len(places):
+                relationships += filter(budget.take, texts[place : place + 1])
+                continue
             rank, span = places[place]
             before = excerpt_at.get(rank, Excerpt(documents[rank].document, ()))
             more = replace(before, spans=tuple(sorted((*before.spans, span))))
@@ -150,8 +158,17 @@ class Selected(ContextStrategy):
             f"D{number}": excerpt_at[rank]
             for number, rank in enumerate(sorted(excerpt_at), start=1)
         }
-        sections = (Section("", excerpts),) if excerpts else ()
-        return Context(sections, budget.used, "selected")
+        sections = (Section("", excerpts, tuple(relationships)),)
+        return Context(sections if excerpts or relationships else (), budget.used, "selected")
+
+
+def _stated_by_none(view: GraphView, links: Sequence[Link]) -> list[str]:
+    """The texts of relationships that no document states."""
+    if not links:
+        return []
+    known = view.statements(link.relationship for link in links)
+    texts = (link.text for link in links if not known.get(link.relationship, ("", ""))[1])
+    return [*dict.fromkeys(filter(None, texts))]
 
 
 def _shown(document: Document, span: tuple[int, int]) -> str:

@@ -34,6 +34,7 @@ from starlette.responses import Response, StreamingResponse
 
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import MAX_COUNT, MAX_TOKENS
+from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
 from sarag_rdf.server.media import base_type
 from sarag_rdf.server.serve_settings import ANONYMOUS, Access, ServeSettings, first_problem
@@ -342,7 +343,7 @@ class Search(Parameters):
         validation_alias=AliasChoices("q", "question"), json_schema_extra={"pattern": r"\S"}
     )
     """The question."""
-    retriever: Text = "sarag"
+    retriever: Text = RETRIEVER
     """NAME or NAME:KEY=VALUE:KEY=VALUE, as sarag strategies lists them. Each option of the
     retriever is a parameter, too."""
     limit: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
@@ -363,9 +364,9 @@ class Search(Parameters):
 class Ask(Search):
     """Of ``/ask``; other parameters are options of the retriever."""
 
-    reasoner: Text = "single"
+    reasoner: Text = REASONER
     """How to answer: NAME or NAME:KEY=VALUE, as sarag strategies lists them."""
-    context: Text = "whole"
+    context: Text = CONTEXT
     """What the model is given: NAME or NAME:KEY=VALUE, as sarag strategies lists them."""
     budget: Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None = None
     """Maximum size of the context in tokens, unless context sets it."""

@@ -108,6 +108,19 @@ def test_sentences_are_embedded_with_the_title_before_them() -> None:
     assert embedder.texts == ["A: Aa bb.", "A: Cc dd.", "Ii jj."]
 
 
+def test_relationships_that_no_document_states_are_sentences_too() -> None:
+    """urn:r0 is stated by a document, urn:r1 by none; LastWins gives the last text 4."""
+    view = view_with(Flat(), LastWins)
+    stated = {"urn:r0": ("Ii jj.", "urn:d0"), "urn:r1": ("Kk ll.", "")}
+    view.statements = lambda iris: {iri: stated[iri] for iri in iris}  # type: ignore[method-assign]
+    retrieved = found_for("?", A, facts=["Ii jj.", "Kk ll."])
+    context = Selected(budget=5).build(view, retrieved, words)
+    assert (shown(context), context.tokens) == ({"A": "Aa bb."}, 5)
+    assert context.sections[0].relationships == ("Kk ll.",)
+    alone = Selected(budget=5).build(view, found_for("?", facts=["Ii jj.", "Kk ll."]), words)
+    assert ([*alone.texts], alone.tokens) == (["Kk ll."], 2)
+
+
 def test_documents_beyond_the_first_are_not_read() -> None:
     embedder = Flat()
     Selected(documents=1).build(view_with(embedder, LastWins), found_for("What?", A, B), words)

@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 
 from sarag_rdf import __version__
 from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.plugins import REASONER, RETRIEVER
 from sarag_rdf.base.prompts import render_prompt
 from sarag_rdf.plugins.agents.mcp_tools import (
     AnswerResult,
@@ -136,7 +137,7 @@ def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
 
     @server.tool(title="Search", annotations=_READS)
     async def search(
-        question: Question, retriever: RetrieverName = "sarag", limit: Passages = 5
+        question: Question, retriever: RetrieverName = RETRIEVER, limit: Passages = 5
     ) -> SearchResult:
         """Find passages and relationships for a question, by spreading activation."""
         return await asked(SearchResult, Search, q=question, retriever=retriever, limit=limit)
@@ -144,16 +145,16 @@ def make_server(settings: ServeSettings, workers: Workers) -> MCPServer[None]:
     @server.tool(title="Ask", annotations=_CALLS_A_MODEL, description=_ASK)
     async def ask(
         question: Question,
-        retriever: RetrieverName = "sarag",
+        retriever: RetrieverName = RETRIEVER,
         reasoner: Annotated[
-            str, Field(description="How to answer: single, cot, decompose, ...")
-        ] = "single",
+            str, Field(description="How to answer: auto, single, cot, ...")
+        ] = REASONER,
     ) -> AnswerResult:
         return await asked(AnswerResult, Ask, q=question, retriever=retriever, reasoner=reasoner)
 
     @server.tool(title="Explain a search", annotations=_READS)
     async def explain(
-        question: Question, retriever: RetrieverName = "sarag", limit: Passages = 5
+        question: Question, retriever: RetrieverName = RETRIEVER, limit: Passages = 5
     ) -> ExplanationResult:
         """Explain how passages are found: seeds, steps of activation, parts of each score."""
         return await asked(ExplanationResult, Search, q=question, retriever=retriever, limit=limit)

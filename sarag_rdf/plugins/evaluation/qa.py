@@ -21,6 +21,7 @@ import click
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.options import Spec
+from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Evidence, Query, Stage, Usage
@@ -226,7 +227,8 @@ judge_options = together(
 )
 @commands.data_options(is_corpus_required=False)
 @click.option(
-    "--systems", default="sarag+single", show_default=True, callback=commands.parse_names,
+    "--systems", default=f"{RETRIEVER}+{CONTEXT}+{REASONER}", show_default=True,
+    callback=commands.parse_names,
     help="Comma-separated systems, RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER; options of a "
     "part as NAME:KEY=VALUE:KEY=VALUE.",
 )  # fmt: skip

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from sarag_rdf.answering.auto import chain_of, substituted
 from sarag_rdf.answering.conversation import (
     INSUFFICIENT,
     NO_EVIDENCE,
@@ -20,7 +20,6 @@ from sarag_rdf.answering.conversation import (
 )
 from sarag_rdf.answering.single import answer_from, brief_text, reasoned_reply
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import max_tokens_option, option
 from sarag_rdf.base.prompts import array_of, object_of, string
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section
@@ -30,7 +29,6 @@ MAX_PARTS = 50
 """Greatest number of sub-questions: more than a question has, and an end for runaway models."""
 _REPLY = 600
 """Size of the reply that splits a question into ten or more, in tokens."""
-_REFERENCE = re.compile(r"#(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,47 +161,6 @@ class Decompose(ReasonerStrategy):
         answer = " ".join(reply["final_answer"].split())
         is_known = reply["sufficient"] and not abstains(answer)
         return (answer, cited_in(reply, context)) if is_known else (INSUFFICIENT, [])
-
-
-def chain_of(questions: Sequence[str], whole: str) -> list[str]:
-    """The valid sub-questions: no duplicates, none empty, and the whole question only at the end.
-
-    References are renumbered to the remaining questions.
-
-    >>> chain_of(["Who is it?", "Who is it?", "Where was #1 born?"], "Where was it born?")
-    ['Who is it?', 'Where was #1 born?']
-    >>> chain_of(["Who?", "Who?", "Where was #2?", "Was it #3?"], "Where was it born?")
-    ['Who?', 'Where was #1?', 'Was it #2?']
-    >>> chain_of(["Where was it born?", "Who is it?"], "Where was it born?")
-    ['Who is it?', 'Where was it born?']
-    """
-    bare = [" ".join(question.split()) for question in questions]
-    places: dict[str, int] = {}
-    for question in filter(None, bare):
-        if normalize_name(question) != normalize_name(whole):
-            places.setdefault(question, len(places) + 1)
-    if not places.keys() >= set(filter(None, bare)):
-        return [*(question for question in places if not _REFERENCE.search(question)), whole]
-
-    def place(match: re.Match[str]) -> str:
-        number = int(match[1])
-        return f"#{places.get(bare[number - 1], 0) if 0 < number <= len(bare) else 0}"
-
-    return [_REFERENCE.sub(place, question) for question in places] or [whole]
-
-
-def substituted(question: str, answers: Sequence[str]) -> str:
-    """A question with ``#1`` replaced by the first answer, or by nothing if there is none.
-
-    >>> substituted("When did #2 join #1?", ["Ulm", "Ada"])
-    'When did Ada join Ulm?'
-    """
-
-    def answer(match: re.Match[str]) -> str:
-        place = int(match[1]) - 1
-        return answers[place] if 0 <= place < len(answers) else ""
-
-    return " ".join(_REFERENCE.sub(answer, question).split())
 
 
 def joined(first: Context, second: Context) -> Context:

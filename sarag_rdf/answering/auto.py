@@ -1,0 +1,191 @@
+"""One strategy for every question: in parts where it has any, and comparisons decided by code.
+
+A small model reads one fact from little text better than it joins several, and it compares dates
+badly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sarag_rdf.answering.comparison import COMPARISONS, decided
+from sarag_rdf.answering.conversation import (
+    NO_EVIDENCE,
+    Conversation,
+    ReasonerStrategy,
+    abstains,
+    citations_of,
+    format_facts,
+)
+from sarag_rdf.answering.single import answer_from, brief_text
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import max_tokens_option, option
+from sarag_rdf.base.prompts import array_of, object_of, one_of, string
+from sarag_rdf.base.questions import asked_for, is_question
+from sarag_rdf.base.types import Answer, Citation
+from sarag_rdf.extraction.text_values import parse_value
+
+_REPLY = 600
+"""Size of the reply that splits a question, in tokens."""
+_PAIRS = 4
+"""The greatest number of parts of a comparison: two for each thing."""
+_REFERENCE = re.compile(r"#(\d+)")
+_COMPARES = re.compile(
+    r"\b(?:or|both|same|between|out of|older|younger|earlier|later)\b", re.IGNORECASE
+)
+"""Words of English questions that may compare; others are split into a chain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(ReasonerStrategy):
+    """Splits the question if it has parts; code decides comparisons, the model reads one fact.
+
+    Each part, with the answers that it refers to in the place of its references, is retrieved for
+    and answered by itself. In a chain every part but the first refers to an answer, and that of the
+    last is the answer to the question. A comparison ends with one part for each of two things,
+    whose dates, numbers or names code compares. Where there are no parts, one of them has no
+    answer, or code cannot decide, the whole question is answered from evidence for it, as by
+    `single`, with what was found. At most `most` + 3 calls.
+    """
+
+    name = "auto"
+    most: int = option(3, "Maximum number of parts of a chain.", ge=2, le=10)
+    reasoned: bool = option(
+        False, "Have the model reason before it answers the whole question; suits large models."
+    )
+    max_tokens: int = max_tokens_option(1024)
+
+    def answer(self, talk: Conversation) -> Answer:
+        facts: list[dict[str, str]] = []
+        plan = _comparison(talk) if _COMPARES.search(talk.question) else None
+        answer = _compared(talk, plan, facts) if plan else self._chained(talk, facts)
+        if answer:
+            return answer
+        context = talk.gather().context
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
+        brief = not self.reasoned
+        return answer_from(talk, context, facts, brief=brief, max_tokens=self.max_tokens)
+
+    def _chained(self, talk: Conversation, facts: list[dict[str, str]]) -> Answer | None:
+        """The answer of the last part, if the question is a chain that ends; adds what it found."""
+        schema = object_of(questions=array_of(string(200), self.most, min_items=1))
+        reply = talk.call("decompose", schema, max_tokens=_REPLY, most=self.most)
+        questions = chain_of(reply["questions"], talk.question)
+        if not is_chain(questions, talk.question):
+            return None
+        citations = _ask_parts(talk, questions, facts)
+        if len(facts) < len(questions):
+            return None
+        answer = facts[-1]["answer"]
+        return talk.answer(answer, reasoning=format_facts(facts), citations=citations)
+
+
+def _comparison(talk: Conversation) -> dict[str, Any] | None:
+    """The plan of a comparison; None if the model says that the question is none."""
+    schema = object_of(
+        things=array_of(string(200), 2),
+        questions=array_of(string(200), _PAIRS, min_items=1),
+        kind=one_of(COMPARISONS),
+    )
+    plan = talk.call("compare", schema, max_tokens=_REPLY)
+    return None if plan["kind"] == "other" or len(plan["questions"]) < 2 else plan
+
+
+def _compared(
+    talk: Conversation, plan: Mapping[str, Any], facts: list[dict[str, str]]
+) -> Answer | None:
+    """The answer to a comparison, if it can be decided; adds what was found."""
+    citations = _ask_parts(talk, plan["questions"], facts)
+    if len(facts) < len(plan["questions"]):
+        return None
+    text = decided(plan["kind"], plan["things"], [fact["answer"] for fact in facts[-2:]])
+    if not text and plan["kind"] in ("same", "both"):
+        verdict = object_of(final_answer=one_of(["yes", "no"]))
+        reply = talk.call("verdict", verdict, max_tokens=20, final={}, facts=facts)
+        text = reply["final_answer"]
+    talk.say("note", "comparison", {"comparison": plan["kind"], "decided": text})
+    if not text:
+        return None
+    return talk.answer(text, reasoning=format_facts(facts), citations=citations)
+
+
+def _ask_parts(
+    talk: Conversation, questions: Sequence[str], facts: list[dict[str, str]]
+) -> list[Citation]:
+    """Ask one question after the other, up to one without an answer; returns what answers cite."""
+    citations: list[Citation] = []
+    for question in questions:
+        asked = substituted(question, [fact["answer"] for fact in facts])
+        context = talk.gather(asked).context
+        answer = "" if context.is_empty else brief_text(talk, context, question=asked)
+        if abstains(answer) or not _is_of_kind(answer, asked):
+            break
+        citations += citations_of(answer, context)
+        facts.append({"question": asked, "answer": answer})
+    return citations
+
+
+def is_chain(questions: Sequence[str], whole: str) -> bool:
+    """Whether all but the first refer to answers, and the last asks for what `whole` does.
+
+    >>> is_chain(["Who wrote it?", "Where was #1 born?"], "Where was its author born?")
+    True
+    >>> is_chain(["Who wrote it?", "When was #1 born?"], "Where was its author born?")
+    False
+    """
+    first, *others = (bool(_REFERENCE.search(question)) for question in questions)
+    is_plain = all(map(is_question, questions)) or not is_question(whole)
+    is_linked = bool(others) and all(others) and not first
+    return is_linked and is_plain and asked_for(questions[-1]) == asked_for(whole)
+
+
+def _is_of_kind(answer: str, question: str) -> bool:
+    """Whether an answer has digits if the question asks for a time, and is no date otherwise."""
+    if asked_for(question) == "time":
+        return any(map(str.isdigit, answer))
+    return parse_value(answer, "date") is None
+
+
+def chain_of(questions: Sequence[str], whole: str) -> list[str]:
+    """The valid sub-questions: no duplicates, none empty, and the whole question only at the end.
+
+    References are renumbered to the remaining questions.
+
+    >>> chain_of(["Who is it?", "Who is it?", "Where was #1 born?"], "Where was it born?")
+    ['Who is it?', 'Where was #1 born?']
+    >>> chain_of(["Who?", "Who?", "Where was #2?", "Was it #3?"], "Where was it born?")
+    ['Who?', 'Where was #1?', 'Was it #2?']
+    >>> chain_of(["Where was it born?", "Who is it?"], "Where was it born?")
+    ['Who is it?', 'Where was it born?']
+    """
+    bare = [" ".join(question.split()) for question in questions]
+    places: dict[str, int] = {}
+    for question in filter(None, bare):
+        if normalize_name(question) != normalize_name(whole):
+            places.setdefault(question, len(places) + 1)
+    if not places.keys() >= set(filter(None, bare)):
+        return [*(question for question in places if not _REFERENCE.search(question)), whole]
+
+    def place(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"#{places.get(bare[number - 1], 0) if 0 < number <= len(bare) else 0}"
+
+    return [_REFERENCE.sub(place, question) for question in places] or [whole]
+
+
+def substituted(question: str, answers: Sequence[str]) -> str:
+    """A question with ``#1`` replaced by the first answer, or by nothing if there is none.
+
+    >>> substituted("When did #2 join #1?", ["Ulm", "Ada"])
+    'When did Ada join Ulm?'
+    """
+
+    def answer(match: re.Match[str]) -> str:
+        place = int(match[1]) - 1
+        return answers[place] if 0 <= place < len(answers) else ""
+
+    return " ".join(_REFERENCE.sub(answer, question).split())
