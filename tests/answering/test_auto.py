@@ -95,7 +95,7 @@ def test_an_answer_of_another_kind_is_none(question: str, answer: str) -> None:
     llm = QueuedLLM([split(question, "Where was #1 born?"), brief(answer), brief("Ulm")])
     assert answer_of(Auto(), library, llm).text == "Ulm"
     assert library.asked == [question, QUERY.text]
-    assert answer not in llm.prompts[-1]
+    assert f"- {question}" not in llm.prompts[-1]
 
 
 def test_a_part_for_which_nothing_is_found_is_not_put_to_the_model() -> None:
