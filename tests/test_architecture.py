@@ -62,13 +62,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.duplicates": {"base", "building", "graph"},
     "plugins.merge_by_name": {"base", "building"},
     "plugins.homonyms": {"base", "building", "graph", "kg", "cli"},
+    "plugins.induction": {"base", "building", "extraction", "kg", "cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
 
 ONLY_IN: dict[str, set[str]] = {
     "click": {
         *("cli", "plugins.agents", "plugins.backup", "plugins.contradictions"),
-        *("plugins.demo", "plugins.evaluation", "plugins.homonyms"),
+        *("plugins.demo", "plugins.evaluation", "plugins.homonyms", "plugins.induction"),
     },
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
@@ -113,11 +114,11 @@ BUDGETS: dict[str, int] = {
     "answering": 774,
     "base": 4384,
     "building": 4680,
-    "cli": 3209,
+    "cli": 3184,
     "documents": 1297,
-    "extraction": 4615,
+    "extraction": 4424,
     "graph": 7333,
-    "kg": 5807,
+    "kg": 5774,
     "models": 1830,
     "retrieval": 3011,
     "server": 6575,
@@ -149,6 +150,7 @@ BUDGETS: dict[str, int] = {
     "plugins.workers": 902,
     "plugins.rerank": 185,
     "plugins.llm": 950,
+    "plugins.induction": 259,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

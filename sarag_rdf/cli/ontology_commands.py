@@ -307,28 +307,3 @@ def accept(table: Path | None, **options: Any) -> int:
         f"skipped; {counted(data['stated'], 'relationship')} with a property, "
         f"{data['stated_before']} before",
     )
-
-
-@ontology.command(name="induce", epilog="Example:  sarag ontology induce -o corpus.ttl --kg kg")
-@flags.read_options
-@flags.embedding_options
-@flags.output_option("Write the ontology to this file. Default: standard output.")
-@click.option("--namespace", metavar="IRI", help="Namespace of the terms. Default: BASE/ontology/.")
-@click.option(
-    "--least",
-    default=2,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Minimum number of relationships of a property.",
-)
-def induce(*, output: Path | None, namespace: str | None, least: int, **options: Any) -> int:
-    """Propose an ontology from the phrases of the documents, as Turtle to be edited.
-
-    Phrases with similar meaning between arguments of the same types become one property, named
-    after the most frequent one, with example sentences. Edit the file, then add it with 'sarag
-    ontology add'.
-    """
-    with flags.open_graph(options) as kg:
-        turtle = kg.ontologies.induce(namespace=namespace or "", least=least)
-    write_output(output, turtle)
-    return 0

@@ -10,7 +10,6 @@ from typing import Any
 from pyoxigraph import Triple
 
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.resources import ontology_path
@@ -25,8 +24,6 @@ from sarag_rdf.building.entailed_graph import (
 )
 from sarag_rdf.building.graph_import import import_name
 from sarag_rdf.building.incremental import recompute
-from sarag_rdf.building.phrase_uses import summarize_phrases
-from sarag_rdf.extraction.review import CountedPhrase, induce_properties, write_turtle
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontology.check import OntologyFinding, check
@@ -59,7 +56,6 @@ from sarag_rdf.graph.stored_ontologies import (
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.lookup import literals_of
 from sarag_rdf.kg.session import Session
-from sarag_rdf.kg.vectors import recorded_model
 
 PACKAGED = "common"
 """The name of the packaged ontology."""
@@ -88,10 +84,6 @@ class EntailmentStatus:
 
     over: tuple[str, ...] = ()
     triples: int = 0
-
-
-MOST_INDUCED = 2000
-"""Number of phrases from which an ontology is induced, the most important ones."""
 
 
 class Ontologies:
@@ -245,31 +237,6 @@ class Ontologies:
                 for p in schema.properties.values()
             },
         }
-
-    def induce(self, *, namespace: str = "", least: int = 2) -> str:
-        """An ontology proposed from the corpus itself, as Turtle to be edited.
-
-        Each cluster of phrases with at least `least` relationships is a property, with examples of
-        sentences that state it. Its terms are in `namespace`, by default ``ontology/`` below the
-        base of the graph. Raises `UsageError` for an invalid namespace, and if no phrase is
-        frequent enough.
-        """
-        with self._session.read() as snapshot:
-            reader = snapshot.own
-            embedder = self._session.models.embedders(recorded_model(reader)).texts
-            phrases = [
-                CountedPhrase(*summary.signature, summary.count, summary.examples)
-                for summary in summarize_phrases(reader)[:MOST_INDUCED]
-            ]
-            base = namespace or f"{reader.minter.base}ontology/"
-        if not base.endswith(("#", "/")) or not is_iri(base):
-            raise UsageError(f"invalid namespace '{base}': give an IRI that ends in # or /")
-        properties = induce_properties(phrases, embedder, least=least)
-        if not properties:
-            raise UsageError(
-                f"no phrase has {least} relationships: index more documents, or lower --least"
-            )
-        return write_turtle(base, properties)
 
     # Entailment
 

@@ -20,6 +20,7 @@ from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.proposals import PHRASE_COLUMNS as COLUMNS
+from sarag_rdf.plugins.induction import induced_ontology
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
@@ -262,7 +263,7 @@ def test_an_induced_ontology_is_sound_and_is_used(
     kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag
 ) -> None:
     kg.ontologies.remove("crafts")
-    assert sarag("ontology", "induce", "-o", "induced.ttl").code == 0
+    assert sarag("induce", "-o", "induced.ttl").code == 0
     assert sarag("ontology", "check", "induced.ttl").out.endswith(": 0 errors, 0 warnings\n")
     turtle = (tmp_path / "induced.ttl").read_text(encoding="utf-8")
     assert ":bornIn a owl:ObjectProperty" in turtle
@@ -291,8 +292,8 @@ def test_an_induced_ontology_is_sound_and_is_used(
 
 def test_a_corpus_without_frequent_phrases_gives_no_ontology(kg: KnowledgeGraph) -> None:
     with pytest.raises(UsageError, match="no phrase has 9 relationships"):
-        kg.ontologies.induce(least=9)
+        induced_ontology(kg, least=9)
     with pytest.raises(UsageError, match="invalid namespace"):
-        kg.ontologies.induce(namespace="https://crafts.example/terms")
-    turtle = kg.ontologies.induce(namespace="https://crafts.example/terms#")
+        induced_ontology(kg, namespace="https://crafts.example/terms")
+    turtle = induced_ontology(kg, namespace="https://crafts.example/terms#")
     assert "@prefix : <https://crafts.example/terms#> ." in turtle

@@ -1,16 +1,11 @@
-"""Properties induced from phrases."""
+"""Properties induced from phrases, and suggested for them."""
 
 from __future__ import annotations
 
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.extraction.review import (
-    CountedPhrase,
-    InducedProperty,
-    PropertySuggester,
-    induce_properties,
-    local_names,
-)
+from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.plugins.induction import InducedProperty, induce_properties, local_names
 from sarag_rdf.testing.fakes import HashEmbedder
 
 
