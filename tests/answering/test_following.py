@@ -58,16 +58,16 @@ def test_a_question_is_told_step_by_step() -> None:
     llm = QueuedLLM([REPLY, {**REPLY, "sufficient": False}])
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None, llm=llm) as kg:
         kg.index([Source("Zoë Ada lives in Linz.", title="Zoë Ada")])
-        answer = kg.ask("Who?", on_event=told.append)
+        answer = kg.ask("Who?", reasoner="single", on_event=told.append)
         assert [event.kind for event in told] == ["step", "call", "step", "text"]
         assert told[-1].text == answer.text == "Zoë and the \U0001f30a river"
         assert tuple(event.stage for event in told if event.stage) == answer.trace
         told.clear()
-        assert kg.ask("Who?", on_event=told.append).outcome == "insufficient"
+        assert kg.ask("Who?", reasoner="single", on_event=told.append).outcome == "insufficient"
         assert [event.kind for event in told] == ["step", "call", "step"]
 
         def stop(event: AnswerEvent) -> None:
             raise KeyError(event.kind)
 
         with pytest.raises(KeyError, match="step"):
-            kg.ask("Who?", on_event=stop)
+            kg.ask("Who?", reasoner="single", on_event=stop)

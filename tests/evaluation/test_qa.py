@@ -590,7 +590,7 @@ def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
     times = json.loads((tmp_path / "times.json").read_text("utf-8"))
     assert times.keys() == {"questions_at_a_time", "seconds"}
     assert "concurrent" not in done.out
-    assert "seconds with 3 concurrent questions" in evaluate("--concurrency", "3").out
+    assert "seconds with 3 concurrent questions" in evaluate("--systems", SYSTEMS, "--concurrency", "3").out
     assert times["seconds"][NEAR].keys() == {"median", "mean"}
 
 
@@ -631,7 +631,7 @@ def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> N
         (["--systems", "dense+other+single"], ["unknown context 'other'", "whole"]),
         (["--systems", "dense:limit+single"], ["dense:limit", "NAME:KEY=VALUE"]),
         (["--systems", "dense+single:colour=red"], ["system dense+single:colour=red"]),
-        (["--baseline", "dense+single"], ["--baseline dense+single", "sarag+single"]),
+        (["--baseline", "dense+single"], ["--baseline dense+single", "sarag+selected+auto"]),
         (["--plot", "a.jpg"], [".png"]),
         (["--replies", "nowhere/a.sqlite"], ["nowhere/a.sqlite"]),
         (["--output", "."], ["."]),

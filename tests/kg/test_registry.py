@@ -123,7 +123,7 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
             {"context": "whole:budget=0"},
             "budget of whole must be an integer between 1 and 1000000, not 0",
         ),
-        ({"budget": 0}, "budget of whole must be an integer between 1 and 1000000, not 0"),
+        ({"budget": 0}, "budget of selected must be an integer between 1 and 1000000, not 0"),
         ({"n": 10**9}, "n of sarag must be an integer between 1 and 10, not 1000000000"),
         (
             {"k": 10**4000},
@@ -157,7 +157,7 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
         ),
         (
             {"budget": 10**7},
-            "budget of whole must be an integer between 1 and 1000000, not 10000000",
+            "budget of selected must be an integer between 1 and 1000000, not 10000000",
         ),
         (
             {"retriever": "sarag-paper:preset=hotpot"},
@@ -292,9 +292,9 @@ def told(**options: str | int) -> tuple[str, int, list[str]]:
 @pytest.mark.parametrize(
     ("options", "builder", "documents"),
     [
-        ({}, "whole", 3),
+        ({}, "selected", 3),
         ({"context": "whole:documents=2"}, "whole", 2),
-        ({"budget": 30}, "whole", 2),
+        ({"budget": 30}, "selected", 2),
         ({"context": "whole:budget=15", "budget": 1000}, "whole", 1),
         ({"context": "selected", "budget": 10}, "selected", 1),
         ({"context": "graph-walk", "budget": 1000}, "graph-walk", 3),

@@ -88,6 +88,8 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "answer_brief": ("answer_brief", RICH, {"facts": ()}),
     "answer_brief_with_facts": ("answer_brief", PLAIN, {"facts": FACTS}),
     "closed_book": ("closed_book", NOTHING, {}),
+    "compare": ("compare", NOTHING, {}),
+    "verdict": ("verdict", NOTHING, {"facts": FACTS}),
     "cot": ("cot", RICH, {**STEP, "labels": ["D1", "D2", "D3"]}),
     "cot_last": ("cot", PLAIN, {**STEP, "summary": "Einstein was born in Ulm.", "last": True}),
     "cot_without_documents": ("cot", NOTHING, {**STEP, "summary": "He was born.", "labels": []}),
