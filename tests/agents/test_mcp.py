@@ -152,7 +152,7 @@ def test_an_answer_has_citations_and_without_a_model_there_is_evidence(folder: P
     reply = {"reasoning": "D1.", "sufficient": True, "final_answer": "Danube", "citations": ["D1"]}
 
     async def answered(ask: Asked) -> None:
-        answer = await ask("ask", question=QUESTION)
+        answer = await ask("ask", question=QUESTION, reasoner="single")
         assert (answer["outcome"], answer["answer"]) == ("answered", "Danube")
         [citation] = answer["citations"]
         assert citation["title"] == answer["evidence"]["documents"][0]["title"]

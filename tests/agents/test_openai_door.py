@@ -72,7 +72,7 @@ def client(server: Running) -> openai.OpenAI:
 def test_models_are_reasoners(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == list(REASONERS)
     assert client.models.retrieve("cot").owned_by == "sarag"
-    with pytest.raises(openai.NotFoundError, match="choose from closed-book, cot"):
+    with pytest.raises(openai.NotFoundError, match="choose from auto, closed-book"):
         client.models.retrieve("gpt")
 
 
@@ -147,7 +147,7 @@ def test_no_answer_is_said(client: openai.OpenAI) -> None:
 @pytest.mark.parametrize(
     ("changed", "status", "words"),
     [
-        ({"model": "gpt"}, 404, "no such model 'gpt': choose from closed-book"),
+        ({"model": "gpt"}, 404, "no such model 'gpt': choose from auto, closed-book"),
         ({"model": ""}, 404, "no such model"),
         ({"model": 1}, 400, "'model'"),
         ({"model": "single:x=1"}, 400, "unknown option 'x' of single"),

@@ -125,7 +125,8 @@ def test_account(reasoner: str, yes: bool, context: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reasoner", sorted(MOST.keys() - {"auto", "sparql-grounded", "sparql-typed", "kg-infused", "dotrag"})
+    "reasoner",
+    sorted(MOST.keys() - {"auto", "sparql-grounded", "sparql-typed", "kg-infused", "dotrag"}),
 )
 def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None:
     """Or one that always has a further question."""

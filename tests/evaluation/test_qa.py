@@ -590,7 +590,10 @@ def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
     times = json.loads((tmp_path / "times.json").read_text("utf-8"))
     assert times.keys() == {"questions_at_a_time", "seconds"}
     assert "concurrent" not in done.out
-    assert "seconds with 3 concurrent questions" in evaluate("--systems", SYSTEMS, "--concurrency", "3").out
+    assert (
+        "seconds with 3 concurrent questions"
+        in evaluate("--systems", SYSTEMS, "--concurrency", "3").out
+    )
     assert times["seconds"][NEAR].keys() == {"median", "mean"}
 
 

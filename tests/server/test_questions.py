@@ -106,8 +106,12 @@ def test_search_gives_what_the_command_gives(
 def test_ask_gives_what_the_command_gives(
     server: Running, kg: Path, settings: dict[str, str]
 ) -> None:
-    done = run_sarag("ask", "Who founded Orbis?", "--kg", kg, "--json", cwd=kg.parent, env=settings)
-    got = server.ask("GET", "/ask?" + urlencode({"q": "Who founded Orbis?"}))
+    done = run_sarag(
+        *("ask", "Who founded Orbis?", "--reasoner", "single", "--kg", kg, "--json"),
+        cwd=kg.parent,
+        env=settings,
+    )
+    got = server.ask("GET", "/ask?" + urlencode({"q": "Who founded Orbis?", "reasoner": "single"}))
     assert got.status == 200, got.text
     assert got.json()["answer"] == "Ada"
     found, printed = got.json(), json.loads(done.out)

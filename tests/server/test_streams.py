@@ -20,6 +20,7 @@ from tests.sample_graph import embeddings, make_graph
 from tests.server.running import TOKEN, Running, serving
 
 QUESTION = "Which river flows through the seat of Orbis"
+ONE_CALL = {"reasoner": "single"}
 SAID = {"reasoning": "D1 says so.", "sufficient": True, "final_answer": "The blue Danube river",
         "citations": ["D1"]}  # fmt: skip
 
@@ -73,7 +74,9 @@ def events(text: str) -> list[tuple[str, Any]]:
 
 
 def ask(server: Running, question: str, **more: str) -> list[tuple[str, Any]]:
-    got = server.ask("GET", "/ask?" + urlencode({"q": question, "stream": "true", **more}))
+    got = server.ask(
+        "GET", "/ask?" + urlencode({"q": question, "stream": "true"} | ONE_CALL | more)
+    )
     assert got.status == 200, got
     assert got.media_type == "text/event-stream"
     assert got.headers["x-accel-buffering"] == "no"
@@ -95,7 +98,7 @@ def test_steps_words_and_the_whole_result(server: Running) -> None:
     steps = [data for name, data in found if name == "step"]
     keys = ("kind", "name", "detail")
     assert steps == [{key: stage[key] for key in keys} for stage in result["trace"]]
-    whole = server.ask("GET", "/ask?" + urlencode({"q": QUESTION})).json()
+    whole = server.ask("GET", "/ask?" + urlencode({"q": QUESTION} | ONE_CALL)).json()
     assert whole["usage"].pop("cached_calls") == 1
     for key in ("answer", "outcome", "citations", "trace", "evidence"):
         assert result[key] == whole[key]
@@ -103,7 +106,7 @@ def test_steps_words_and_the_whole_result(server: Running) -> None:
 
 
 def test_a_posted_question_is_streamed_and_stream_is_checked(server: Running) -> None:
-    body = json.dumps({"q": QUESTION, "stream": True})
+    body = json.dumps({"q": QUESTION, "stream": True} | ONE_CALL)
     got = server.ask("POST", "/ask", body, Content_Type="application/json")
     assert events(got.text)[-1][1]["answer"] == "The blue Danube river"
     got = server.ask("GET", "/ask?q=Why&stream=maybe")
@@ -116,7 +119,9 @@ def test_a_posted_question_is_streamed_and_stream_is_checked(server: Running) ->
 def test_words_arrive_while_the_model_writes(server: Running, model: FaultServer) -> None:
     wire = http.client.HTTPConnection(server.host, server.port, timeout=30)
     with closing(wire):
-        wire.request("GET", "/ask?" + urlencode({"q": "What waits here", "stream": "true"}))
+        wire.request(
+            "GET", "/ask?" + urlencode({"q": "What waits here", "stream": "true"} | ONE_CALL)
+        )
         response = wire.getresponse()
         seen = b""
         while words(events(seen.decode())) != "The blue":
@@ -134,7 +139,7 @@ def test_who_leaves_stops_the_model(server: Running, model: FaultServer) -> None
     """The worker closes its connection to the model, and answers the next question at once."""
     before, workers = model.disconnects, server.children()
     wire = http.client.HTTPConnection(server.host, server.port, timeout=30)
-    wire.request("GET", "/ask?" + urlencode({"q": "Who leaves early", "stream": "true"}))
+    wire.request("GET", "/ask?" + urlencode({"q": "Who leaves early", "stream": "true"} | ONE_CALL))
     response = wire.getresponse()
     seen = b""
     while b"event: text" not in seen:
