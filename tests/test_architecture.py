@@ -120,7 +120,7 @@ BUDGETS: dict[str, int] = {
     "kg": 5811,
     "models": 1830,
     "retrieval": 2994,
-    "server": 6574,
+    "server": 6580,
     "testing": 263,
     "sarag_rdf": 104,
     "plugins.agents": 1055,
@@ -152,7 +152,7 @@ BUDGETS: dict[str, int] = {
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 
-FLOORS = 20
+FLOORS = 21
 """Modules on the longest chain of imports."""
 
 BANNED = {"litellm", "diskcache"}
