@@ -28,11 +28,11 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Advance
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.parts import ALL, imported_graphs, part_graphs
-from sarag_rdf.graph.store.oxigraph import holder_of, remove_holder
+from sarag_rdf.graph.store.oxigraph import remove_holder
 from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
-from sarag_rdf.server.snapshots import Fingerprint, Graphs, QueriedStore, StoreSnapshot, fingerprint
+from sarag_rdf.server.snapshots import Graphs, QueriedStore, StoreSnapshot, served
 
 if TYPE_CHECKING:
     from sarag_rdf import KnowledgeGraph
@@ -69,10 +69,11 @@ class Worker:
         self.client = AccessibleGraphs()
         self.has_written = False
         self._open_graph = open_graph
+        self._source = served(settings.kg)
         self._snapshot: StoreSnapshot | None = None
         self._is_current = False
         self._steps = EmbeddingSteps(settings.question_timeout * _EMBEDDING_SHARE)
-        self._graphs: OrderedDict[Any, tuple[KnowledgeGraph, Fingerprint]] = OrderedDict()
+        self._graphs: OrderedDict[Any, tuple[KnowledgeGraph, str]] = OrderedDict()
         self._waits_since: float | None = None
 
     def begin(self, client: AccessibleGraphs) -> None:
@@ -82,11 +83,9 @@ class Worker:
     @property
     def snapshot(self) -> StoreSnapshot:
         """The store, in one state for the whole job; raises `StoreError`."""
-        snapshot, folder = self._snapshot, self.settings.store
-        if snapshot is None or not (
-            self._is_current or snapshot.fingerprint == fingerprint(folder)
-        ):
-            snapshot = self._snapshot = StoreSnapshot(folder)
+        snapshot = self._snapshot
+        if snapshot is None or not (self._is_current or snapshot.state == self._source.state):
+            snapshot = self._snapshot = self._source.snapshot()
         self._is_current = True
         return snapshot
 
@@ -138,7 +137,7 @@ class Worker:
 
     def union(
         self, text: str, over: tuple[str, ...], seen: QueriedStore | None = None
-    ) -> tuple[ox.Store, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """The store for a query whose default graph is the union of the parts in `over`.
 
         Also returns the dataset, as keyword arguments of `pyoxigraph.Store.query`, with the
@@ -182,12 +181,12 @@ class Worker:
         Of several, those that were used last stay open.
         """
         self._steps.begin()
-        current, key = fingerprint(self.settings.store), (over, readable)
+        current, key = self._source.state, (over, readable)
         if key in self._graphs:
             kg, state = self._graphs.pop(key)
         else:
             limits = {} if over is None else {"over": over, "facts": None}
-            kg, state = self._open_graph(progress=self._steps, **limits), Fingerprint()
+            kg, state = self._open_graph(progress=self._steps, **limits), ""
             kg.session.limit_to(readable)
         self._graphs[key] = kg, state
         limited = [key for key in self._graphs if key != (None, None)]
@@ -206,7 +205,7 @@ class Worker:
         a writer is bounded, as indexing may take hours, and one on another machine may have died.
         """
         now = time.monotonic()
-        if holder_of(self.settings.folder) is None:
+        if not self._source.is_being_written:
             self._waits_since = None
             return False
         if self._waits_since is None:
