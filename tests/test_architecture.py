@@ -114,17 +114,17 @@ BUDGETS: dict[str, int] = {
     "answering": 774,
     "base": 4384,
     "building": 4680,
-    "cli": 3184,
+    "cli": 3193,
     "documents": 1297,
     "extraction": 4424,
-    "graph": 7333,
-    "kg": 5774,
+    "graph": 7342,
+    "kg": 5775,
     "models": 1830,
     "retrieval": 3011,
-    "server": 6575,
+    "server": 6897,
     "testing": 263,
     "sarag_rdf": 104,
-    "plugins.agents": 1056,
+    "plugins.agents": 1055,
     "plugins.backup": 868,
     "plugins.evaluation": 5701,
     "plugins.contradictions": 352,
@@ -154,7 +154,7 @@ BUDGETS: dict[str, int] = {
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 
-FLOORS = 20
+FLOORS = 21
 """Modules on the longest chain of imports."""
 
 BANNED = {"litellm", "diskcache"}

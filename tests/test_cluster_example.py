@@ -66,7 +66,10 @@ def test_services_name_each_other() -> None:
 
 def test_what_is_published_is_on_this_machine_only() -> None:
     ports = {name: each["ports"] for name, each in SERVICES.items() if "ports" in each}
-    assert ports == {"server": ["127.0.0.1:7878:7878"]}
+    assert ports == {
+        "server": ["127.0.0.1:7878:7878"],
+        "server-endpoint": ["127.0.0.1:7879:7878"],
+    }
     assert SERVICES["ray-worker"]["deploy"]["replicas"] == 2
 
 

@@ -163,6 +163,18 @@ kg_option = setting(
 sparql_options = of(SparqlEndpoint, "kind", "graph", "timeout", "max_reply", names=_SPARQL)
 """The kind of graph at a SPARQL endpoint, and the limits of requests to it."""
 read_options = together(kg_option, sparql_options)
+served_options = together(
+    of(SparqlEndpoint, "kind", "timeout", "max_reply", names=_SPARQL),
+    of(
+        SparqlEndpoint,
+        "graph",
+        names=_SPARQL,
+        metavar="union|empty|IRI",
+        help="Default graph of queries: the union of the graphs of --over, which is the default, "
+        "or the unnamed graph; or the IRI of the graph that is read at a SPARQL endpoint.",
+    ),
+)
+"""The same for a server, whose queries have a default graph."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,30 +401,33 @@ def open_graph(options: Mapping[str, Any], *, base: str | None = None) -> Iterat
         yield kg
 
 
-def graph_opener(
-    settings: ServeSettings, options: Mapping[str, Any]
-) -> Callable[[], KnowledgeGraph]:
-    """A picklable function that opens the graph, in this process or a worker."""
-    import sarag_rdf
+def served_graph(
+    options: Mapping[str, Any], **other: Any
+) -> tuple[ServeSettings, Callable[[], KnowledgeGraph]]:
+    """Settings of a server, and a picklable function that opens its graph here or in a worker.
 
-    return partial(
+    --default-graph says how queries see the graph, or it is the IRI of an endpoint's graph; `other`
+    are fields of the settings beside their options.
+    """
+    import sarag_rdf
+    from sarag_rdf.server.serve_settings import DEFAULT_GRAPHS, ServeSettings
+
+    graph, own = options.get("default_graph") or "", dict(options)
+    options = own | {"default_graph": "" if graph in DEFAULT_GRAPHS else graph}
+    own["default_graph"] = graph if graph in DEFAULT_GRAPHS else None
+    kg = graph_location(options)
+    kg = kg.expanduser() if isinstance(kg, Path) else kg
+    settings = chosen(ServeSettings, own, kg=kg, over=options["over"], **other)
+    return settings, partial(
         sarag_rdf.open,
-        settings.folder,
+        settings.kg,
         over=options["over"],
         embedder=options["embedder"],
         endpoint=endpoint_of(options, timeout="model_timeout"),
         vectors=options["vectors"],
         keep_vectors=settings.writable,
-        facts=options["facts"],
+        facts=place_of(options["facts"] or None, options),
     )
-
-
-def folder_of(location: str | Path) -> Path:
-    """The folder of --kg; raises `UsageError` for the URL of an endpoint."""
-    if isinstance(location, str):
-        SparqlEndpoint(location)
-        raise UsageError(f"cannot serve {location}, which is an endpoint: --kg needs a folder")
-    return location.expanduser()
 
 
 def retriever_arguments(options: Mapping[str, Any]) -> dict[str, Any]:

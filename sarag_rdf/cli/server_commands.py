@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @click.command(name="serve", epilog="Example:  sarag serve --kg kg --port 7878")
 @flags.kg_option
-@flags.of(ServeSettings, once=True)
+@flags.of(ServeSettings, without=("default_graph",), once=True)
+@flags.served_options
 @flags.server_options
 def serve(**options: Any) -> int:
     """Serve an explorer, a SPARQL endpoint with an editor, a graph store, search and answers.
@@ -32,16 +33,9 @@ def serve(**options: Any) -> int:
     """
     from sarag_rdf.server.http_server import serve as run
 
-    settings = flags.chosen(
-        ServeSettings,
-        options,
-        folder=flags.folder_of(options["kg"]),
-        over=options["over"],
-        has_model=bool(options["base_url"]),
-    )
+    settings, open_graph = flags.served_graph(options, has_model=bool(options["base_url"]))
     if not is_quiet():
         logging.getLogger("sarag_rdf.server").setLevel(logging.INFO)
-    open_graph = flags.graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
         run(settings, open_graph, lambda url, doors: _announce(url, settings, doors))
     note("stopped")

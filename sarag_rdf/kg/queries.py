@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 Prefixes = Callable[[], Mapping[str, str]]
 MOST_COUNTED = 100_000
 """Triples at which the count of a pattern stops."""
+NO_PAST = (
+    "a SPARQL endpoint cannot be queried at a moment: copy the graph into a folder (sarag export, "
+    "sarag restore), or compare sarag:startTime and sarag:endTime in the query"
+)
 _FIRST_LINE = re.compile(r"\bat 1:(\d+)")
 
 
@@ -121,10 +125,7 @@ def _runner(
     elif absent and isinstance(store, OxigraphStore):
         run = store.without(absent).query
     elif absent:
-        raise UsageError(
-            "a SPARQL endpoint cannot be queried at a moment: copy the graph into a folder (sarag "
-            "export, sarag restore), or compare sarag:startTime and sarag:endTime in the query"
-        )
+        raise UsageError(NO_PAST)
     union = not names_dataset and graphs is None
     return lambda text: run(text, union=union, default_graphs=graphs)
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote
@@ -27,7 +28,7 @@ from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, Term
 from sarag_rdf.graph.valid_time import TIMES
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
 from sarag_rdf.server.openapi import IRIS, Operation, operations
-from sarag_rdf.server.query_evaluation import QueryJob, evaluate, known_prefixes
+from sarag_rdf.server.query_evaluation import QueryJob, Rows, evaluate, known_prefixes
 from sarag_rdf.server.requests import (
     MAX_NODES,
     Complete,
@@ -201,7 +202,7 @@ class GraphPart:
 
     def _names(self) -> NameIndex:
         """The names in the graphs that are asked, from the file for the state of the store."""
-        state = sha256_hex(repr(sorted(self._worker.snapshot.fingerprint)))[:32]
+        state = sha256_hex(self._worker.snapshot.state)[:32]
         view = sha256_hex(repr((sorted({*self._over}), sorted(self._worker.readable or "*"))))[:32]
         path = Path(tempfile.gettempdir()) / f"{_NAMES}{state}-{view}"
         if path not in _name_indexes:
@@ -237,9 +238,10 @@ class GraphPart:
     ) -> list[tuple[Any, ...]]:
         """Rows of a query over the default graph that was asked for."""
         text = query_file("explorer", name).fill(values, {"all": ""})
-        job = QueryJob(f"{text}\nLIMIT {limit}", "", "urn:sarag:", over=self._over)
+        job = QueryJob(text, "", "urn:sarag:", over=self._over, max_rows=limit)
         result = evaluate(self._worker, job)
-        return list(map(tuple, result))
+        assert isinstance(result, Rows)  # noqa: S101 - result of SELECT
+        return list(islice(result.items, limit))
 
 
 class NameIndex:

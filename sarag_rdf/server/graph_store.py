@@ -28,7 +28,7 @@ from sarag_rdf.server.media import (
     negotiate,
 )
 from sarag_rdf.server.openapi import RDF, Operation, operations
-from sarag_rdf.server.query_evaluation import Limited, write_triples
+from sarag_rdf.server.query_evaluation import Limited, Rows, write_triples
 from sarag_rdf.server.requests import (
     STORE_PATH,
     body_file,
@@ -136,7 +136,8 @@ class ReadGraphJob:
             dataset: dict[str, Any] = {"use_default_graph_as_union": True}
             if readable is not None:
                 dataset = {"default_graph": [ox.NamedNode(iri) for iri in sorted(readable)]}
-            triples: Any = snapshot.store.query("CONSTRUCT WHERE { ?s ?p ?o }", **dataset)
+            result = Rows.of(snapshot.store.query("CONSTRUCT WHERE { ?s ?p ?o }", **dataset))
+            triples = result.items if isinstance(result, Rows) else iter(())
         else:
             triples = (quad.triple for quad in quads_in(snapshot.store, self.graph))
         rows = Limited(map(Skolemizer(snapshot.minter.base).restored, triples), 0)

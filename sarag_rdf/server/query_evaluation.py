@@ -10,11 +10,13 @@ from typing import IO, Any, TypeVar
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import QueryError, UsageError
+from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.vocab import COMMON, PREFIXES
 from sarag_rdf.graph.store.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.graph.store.sparql_syntax import check_query, dataset_clauses, refuse_network
 from sarag_rdf.kg.queries import prologue_for
 from sarag_rdf.kg.rdf_export import check_rdfxml, ontology_prefixes, prefixes_under
+from sarag_rdf.server.endpoint_store import EndpointStore
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import RDF_TYPES, RESULT_TYPES, content_type, negotiate
 from sarag_rdf.server.worker import Worker, evaluation_error
@@ -43,24 +45,28 @@ class QueryJob:
     is_bare: bool = False
     at: str = ""
 
+    def limit(self, worker: Worker) -> int:
+        """The maximum number of rows; 0 for no limit."""
+        return worker.settings.max_rows if self.max_rows is None else self.max_rows
+
     def run(self, worker: Worker) -> JobReply:
         """The result; raises `RequestError`, `StoreError`."""
         result = evaluate(worker, self)
-        offered = RDF_TYPES if isinstance(result, ox.QueryTriples) else RESULT_TYPES
-        media_type = negotiate(self.accept, offered)
-        if isinstance(result, ox.QueryBoolean):
-            data = encode_boolean(bool(result), RESULT_TYPES[media_type])
+        is_graph = isinstance(result, Rows) and result.variables is None
+        media_type = negotiate(self.accept, RDF_TYPES if is_graph else RESULT_TYPES)
+        if isinstance(result, bool):
+            data = encode_boolean(result, RESULT_TYPES[media_type])
             return JobReply(200, content_type(media_type), data, rows=1)
-        limit = worker.settings.max_rows if self.max_rows is None else self.max_rows
-        rows = Limited(_iterate(result), limit)
+        limit = self.limit(worker)
+        rows = Limited(_iterate(result.items), limit)
         head = b""
         with worker.file() as file:
-            if isinstance(result, ox.QueryTriples):
+            if result.variables is None:
                 write_triples(rows, media_type, file)
             else:
                 format_ = RESULT_TYPES[media_type]
-                variables = [variable.value for variable in result.variables]
-                file.writelines(encode_rows(variables, map(tuple, rows), format_))
+                variables = result.variables
+                file.writelines(encode_rows(variables, rows, format_))
                 file.write(encode_footer(format_))
                 head = encode_header(variables, format_, self.help_url if rows.truncated else "")
         headers = {
@@ -70,6 +76,27 @@ class QueryJob:
         return JobReply(
             200, content_type(media_type), head, file.name, headers if limit else {}, rows.count
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Solutions with values for `variables`, or triples (None)."""
+
+    items: Iterator[Any]
+    variables: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, result: Any) -> Rows | bool:
+        """The rows of a result of pyoxigraph or of an endpoint, or its truth value."""
+        match result:
+            case bool() | ox.QueryBoolean():
+                return bool(result)
+            case ox.QuerySolutions():
+                return cls(map(tuple, result), tuple(name.value for name in result.variables))
+            case Table():
+                return cls(iter(result.rows), result.variables)
+            case _:
+                return cls(iter(result.triples if isinstance(result, Triples) else result))
 
 
 class Limited(Iterable[_Item]):
@@ -90,7 +117,7 @@ class Limited(Iterable[_Item]):
         self.truncated = bool(self._limit) and next(self._items, None) is not None
 
 
-def evaluate(worker: Worker, job: QueryJob) -> Any:
+def evaluate(worker: Worker, job: QueryJob) -> Rows | bool:
     """The result of a query over the graphs that the client may read.
 
     The dataset of the request overrides that of the query (SPARQL 1.1 Protocol, 2.1.4). If neither
@@ -123,8 +150,10 @@ def evaluate(worker: Worker, job: QueryJob) -> Any:
     elif readable is not None:
         dataset["default_graph"] = [ox.DefaultGraph()]
         dataset["named_graphs"] = [ox.NamedNode(iri) for iri in sorted(readable)]
+    if isinstance(store, EndpointStore):  # any other result is read as far as it is needed
+        dataset["most_rows"] = job.limit(worker)
     try:
-        return store.query(text, base_iri=job.base, **dataset)
+        return Rows.of(store.query(text, base_iri=job.base, **dataset))
     except (SyntaxError, RuntimeError, ValueError) as error:
         raise evaluation_error(error, text) from error
 

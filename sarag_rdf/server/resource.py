@@ -203,7 +203,7 @@ class ResourceJob:
 def _entity_tag(worker: Worker, job: ResourceJob, iri: str) -> str:
     """The tag of a representation: another for each state of the graph that a client reads."""
     readable = worker.readable
-    state = sorted(worker.snapshot.fingerprint), readable if readable is None else sorted(readable)
+    state = worker.snapshot.state, readable if readable is None else sorted(readable)
     representation = iri, job.media_type, job.url, job.store_url, job.page, __version__
     return f'"{sha256_hex(repr((state, representation)))[:32]}"'
 

@@ -9,6 +9,7 @@ all other ends. Every part is bounded, and what was left out is counted.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -38,9 +39,11 @@ from sarag_rdf.base.vocab import (
     WIKIBASE,
     WIKIBASE_SCHEMA,
     XSD,
+    text_of,
 )
 from sarag_rdf.graph.texts import by_language
 from sarag_rdf.graph.valid_time import TIMES
+from sarag_rdf.server.endpoint_store import MOST_QUADS, EndpointStore
 
 MAX_STATEMENTS = 50
 """Statements per property and direction, and on each page of instances."""
@@ -48,7 +51,7 @@ MAX_PROPERTIES = 200
 """Properties per direction."""
 MAX_NODES = 250
 """Nodes that are described completely beside the resource."""
-MAX_SCAN = 50_000
+MAX_SCAN = MOST_QUADS
 """Statements in one direction that are counted; of resources with more, some are not seen."""
 MAX_DEPTH = 4
 """Depth of nested nodes without a name of their own."""
@@ -60,6 +63,7 @@ NAMES = (
 """Properties that name a resource, the first that it has."""
 _WORDINGS = (SARAG.name.value, SARAG.text.value)
 """Properties by which other resources are called: name uses and relationships."""
+_NAMING = NAMES + _WORDINGS
 TYPE = RDF.type.value
 _OWN_NODES = {
     SARAG.subject.value, SARAG.object.value, SARAG.refersTo.value, SARAG.useOf.value,
@@ -99,23 +103,50 @@ class Group:
 class Resources:
     """Reads single resources from some graphs of a store; `readable` is None for all graphs."""
 
-    def __init__(self, store: ox.Store, readable: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, store: ox.Store | EndpointStore, readable: frozenset[str] | None = None
+    ) -> None:
         self._store = store
+        self._ahead: defaultdict[tuple[str, ...], dict[str, list[ox.Quad]]] = defaultdict(dict)
+        """Predicates (none for all) -> IRI -> quads."""
         self._readable = readable
         self._out: dict[str, dict[str, Group]] = {}
         self._names: dict[str, tuple[str, ox.Literal] | None] = {}
 
     def _quads(self, subject: Any, predicate: Any, object_: Any) -> Iterator[ox.Quad]:
         """Quads in readable graphs, at most `MAX_SCAN`."""
-        quads: Iterator[ox.Quad] = self._store.quads_for_pattern(subject, predicate, object_, None)
+        quads = self._store.quads_for_pattern(subject, predicate, object_, None)
+        return islice(self._readable_only(quads), MAX_SCAN)
+
+    def _readable_only(self, quads: Iterator[ox.Quad]) -> Iterator[ox.Quad]:
         if (readable := self._readable) is not None:
             quads = (q for q in quads if getattr(q.graph_name, "value", "") in readable)
-        return islice(quads, MAX_SCAN)
+        return quads
+
+    def read_ahead(self, iris: Iterable[str], *, names: bool = False) -> None:
+        """Read the statements about resources, or their `names`, in few requests to an endpoint.
+
+        Reading them one by one takes a request for each. A store in a folder needs none.
+        """
+        if not isinstance(self._store, EndpointStore):
+            return
+        chosen = _NAMING if names else ()
+        known, complete = self._ahead[chosen], self._ahead[()]
+        unread = (iri for iri in iris if is_iri(iri) and not (iri in known or iri in complete))
+        new: dict[str, list[ox.Quad]] = {iri: [] for iri in unread}
+        for quad in self._readable_only(self._store.quads_about(new, chosen)):
+            new[text_of(quad.subject)].append(quad)
+        known.update(new)
 
     def _about(self, iri: str, property_: ox.NamedNode | None = None) -> Iterator[ox.Quad]:
         """Statements about a resource, for terms of the packaged vocabularies also those there."""
         node = ox.NamedNode(iri)
-        yield from self._quads(node, property_, None)
+        self.read_ahead([iri], names=property_ is not None and property_.value in _NAMING)
+        known = self._ahead[()].get(iri, self._ahead[_NAMING].get(iri))
+        if known is None:
+            yield from self._quads(node, property_, None)
+        else:
+            yield from (quad for quad in known if property_ in (None, quad.predicate))
         for base, file in _VOCABULARIES.items():
             if iri.startswith(base):
                 yield from _vocabulary(file).quads_for_pattern(node, property_, None, None)
@@ -176,7 +207,7 @@ class Resources:
         return self._names[iri]
 
     def _read_name(self, iri: str) -> tuple[str, ox.Literal] | None:
-        for property_ in map(ox.NamedNode, (*NAMES, *_WORDINGS) if is_iri(iri) else ()):
+        for property_ in map(ox.NamedNode, _NAMING if is_iri(iri) else ()):
             terms = [quad.object for quad in self._about(iri, property_)]
             literals = [term for term in terms if isinstance(term, ox.Literal)]
             if literals:
@@ -246,6 +277,7 @@ def describe_resource(resources: Resources, iri: str, page: int = 1) -> Descript
     pending = list(_own_nodes(out, into))[:MAX_NODES]
     triples.update(_statements(iri, out), _statements(iri, into))
     for depth in range(MAX_DEPTH):
+        resources.read_ahead(pending)
         following: list[str] = []
         for node in pending:
             if node in described or len(described) > MAX_NODES:
@@ -262,6 +294,7 @@ def describe_resource(resources: Resources, iri: str, page: int = 1) -> Descript
         for term in (triple.subject, triple.object)
         if isinstance(term, ox.NamedNode)
     }
+    resources.read_ahead(ends - described, names=True)
     for end in sorted(ends - described):
         named = resources.name(end)
         if named is not None:
@@ -472,7 +505,10 @@ class Texts:
         if document not in self._names:
             entities = self._names[document] = {}
             read = self._resources
-            for use in read.subjects(document, PROV.wasDerivedFrom, MAX_USES):
+            uses = read.subjects(document, PROV.wasDerivedFrom, MAX_USES)
+            read.read_ahead(uses)
+            read.read_ahead(read.iri(use, SARAG.useOf) for use in uses)
+            for use in uses:
                 mention = read.iri(use, SARAG.useOf)
                 entity = read.iri(mention, SARAG.refersTo) if mention else ""
                 for name in read.values(use, SARAG.name) if entity else ():

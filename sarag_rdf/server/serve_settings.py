@@ -19,6 +19,7 @@ import pyoxigraph as ox
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.redaction import masked
@@ -27,6 +28,16 @@ from sarag_rdf.server.jobs import AccessibleGraphs, RequestError
 
 MIN_MEMORY = 1 << 30
 """The least memory limit of a worker process that is chosen by default, in bytes."""
+
+
+DEFAULT_GRAPHS: Final = ("union", "empty")
+_NOT_REMOTE: Final = {
+    "writable": "--writable is for a graph in a folder: write to the endpoint itself (sarag index "
+    "PATH --kg {url})",
+    "allow_service": "--allow-service is for a graph in a folder: by SERVICE, the endpoint would "
+    "read for a client what its token may not",
+}
+"""Why a server of an endpoint does not have an option."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class ServeSettings(Options):
     """
 
     name = "a server"
-    folder: Path
+    kg: Path | SparqlEndpoint
     host: str = option("127.0.0.1", "Address to listen on.")
     port: int = option(7878, "Port to listen on; 0 for any free port.", ge=0, le=65535)
     timeout: float = option(30.0, "Time limit of a query, in seconds.", gt=0)
@@ -74,7 +85,7 @@ class ServeSettings(Options):
     default_graph: str = option(
         "union",
         "Default graph of queries: the union of the graphs of --over, or the unnamed graph.",
-        choices=("union", "empty"),
+        choices=DEFAULT_GRAPHS,
     )
     writable: bool = option(False, "Accept writes from clients whose token permits them.")
     tokens: Path | None = option(
@@ -100,6 +111,10 @@ class ServeSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.kg, SparqlEndpoint):
+            for name, reason in _NOT_REMOTE.items():
+                if getattr(self, name):
+                    raise UsageError(reason.format(url=self.kg.query_url))
         object.__setattr__(self, "public_url", checked_public_url(self.public_url))
 
     @cached_property
@@ -116,6 +131,12 @@ class ServeSettings(Options):
     def union(self) -> bool:
         """Whether the default graph of queries is the union of the parts in `over`."""
         return self.default_graph == "union"
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is written to; only that of a folder is writable."""
+        assert isinstance(self.kg, Path)  # noqa: S101 - see `__post_init__`
+        return self.kg
 
     @property
     def store(self) -> Path:

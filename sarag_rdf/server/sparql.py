@@ -10,6 +10,7 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import (
@@ -186,7 +187,7 @@ class DescribeJob:
         """The description in the requested format, with the graphs that the client may read."""
         media_type = negotiate(self.accept, RDF_TYPES)
         snapshot, readable = worker.snapshot, worker.readable
-        graphs = snapshot.cached(_COUNTS, lambda: _sizes(snapshot.store))
+        graphs = snapshot.cached(_COUNTS, lambda: _sizes(snapshot.port))
         graphs = [each for each in graphs if readable is None or each[0].value in readable]
         turtle = render(
             "service.ttl.j2",
@@ -204,8 +205,6 @@ class DescribeJob:
         return JobReply(200, content_type(media_type), data or b"")
 
 
-def _sizes(store: ox.Store) -> list[tuple[Any, int]]:
+def _sizes(store: GraphStore) -> list[tuple[Any, int]]:
     """Named graphs with their sizes."""
-    solutions = store.query(_COUNTS)
-    assert isinstance(solutions, ox.QuerySolutions)  # noqa: S101 - result of SELECT
-    return [(graph, int(n.value)) for graph, n in map(tuple, solutions)]
+    return [(graph, int(n.value)) for graph, n in store.select(_COUNTS, "g").rows]

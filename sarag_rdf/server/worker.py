@@ -15,38 +15,24 @@ import textwrap
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import pyoxigraph as ox
 
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.base.iris import DEFAULT_BASE, Minter
 from sarag_rdf.base.ports import Advance
-from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import (
-    ALL,
-    accessible_graphs,
-    default_graphs,
-    imported_graphs,
-    part_graphs,
-)
-from sarag_rdf.graph.store.oxigraph import (
-    DefaultGraphUnion,
-    OxigraphStore,
-    holder_of,
-    remove_holder,
-)
+from sarag_rdf.graph.graph_reader import DOCUMENTS
+from sarag_rdf.graph.parts import ALL, imported_graphs, part_graphs
+from sarag_rdf.graph.store.oxigraph import remove_holder
 from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix
-from sarag_rdf.kg.queries import absent_at
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.snapshots import Graphs, QueriedStore, StoreSnapshot, served
 
 if TYPE_CHECKING:
     from sarag_rdf import KnowledgeGraph
@@ -55,99 +41,14 @@ log = logging.getLogger(__name__)
 READY = "ready"
 OpenGraph = Callable[..., "KnowledgeGraph"]
 """Opens the graph; ``over`` and ``facts`` replace the server's."""
-Fingerprint = frozenset[tuple[str, int, int]]
-"""Names, sizes and modification times of files."""
-_Graphs = frozenset[str] | None
-"""IRIs of named graphs; None for all."""
-_Item = TypeVar("_Item")
-_CACHED = 32
-"""Values that are read from one state of a store and cached at the same time."""
 _MAX_MESSAGE = 300
 """Characters of an engine's error message."""
-_NOT_DATA = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 _MOST_LIMITED = 4
 """Graphs that are open at the same time for clients that may read some parts only."""
 WRITER_SECONDS = 60.0
 """Seconds for which searches read the state before a change whose writer is still at work."""
 _EMBEDDING_SHARE = 0.25
 """The part of a question's time limit after which texts are embedded by the next request."""
-
-
-def fingerprint(store: Path) -> Fingerprint:
-    """The fingerprint of a store's data files, which changes with every write."""
-    files = set()
-    with os.scandir(store) as entries:
-        for entry in entries:
-            if entry.name.startswith(_NOT_DATA):
-                continue
-            try:
-                state = entry.stat()
-            except FileNotFoundError:  # removed by a compaction
-                continue
-            files.add((entry.name, state.st_size, state.st_mtime_ns))
-    return frozenset(files)
-
-
-@dataclass(frozen=True, slots=True)
-class QueriedStore:
-    """A store for queries, with the copies of unions of its graphs."""
-
-    store: ox.Store
-    union: DefaultGraphUnion = field(default_factory=DefaultGraphUnion)
-
-
-class StoreSnapshot:
-    """A store in one state, and what was read from it."""
-
-    def __init__(self, folder: Path) -> None:
-        """Raises `StoreError`."""
-        self.fingerprint = fingerprint(folder)  # first, so that no change is missed
-        self.port = OxigraphStore.open(folder)
-        self.meta = read_meta(self.port)
-        """The metadata of the graph, if it has any."""
-        self.minter = Minter(self.meta.base if self.meta else DEFAULT_BASE)
-        self.whole = QueriedStore(self.port.inner)
-        self._past: tuple[str, OxigraphStore, QueriedStore] | None = None
-        self._cache: dict[Hashable, Any] = {}
-
-    @property
-    def store(self) -> ox.Store:
-        """The store of pyoxigraph."""
-        return self.port.inner
-
-    def at(self, moment: str) -> QueriedStore:
-        """The store without what did not hold at a moment; that of the last one is cached."""
-        if self._past is None or self._past[0] != moment:
-            self._past = None  # first, so that there is one at a time
-            absent = absent_at(self.reader(), moment)
-            port = self.port.without(absent) if absent else self.port
-            self._past = moment, port, QueriedStore(port.inner) if absent else self.whole
-        return self._past[2]
-
-    def reader(self, readable: _Graphs = None) -> GraphReader:
-        """Reads the `readable` graphs, by default all."""
-        return GraphReader(self.port, self.minter, readable=readable)
-
-    def accessible(self, graphs: AccessibleGraphs) -> _Graphs:
-        """The named graphs that a client may read."""
-        if not graphs.is_limited:
-            return None
-        return self.cached(
-            graphs, lambda: accessible_graphs(self.reader(), graphs.allow, graphs.deny)
-        )
-
-    def default_graphs(self, over: tuple[str, ...], readable: _Graphs) -> list[str] | None:
-        """The readable graphs of some parts; None for all graphs."""
-        return self.cached((over, readable), lambda: default_graphs(self.reader(readable), over))
-
-    def cached(self, key: Hashable, read: Callable[[], _Item]) -> _Item:
-        """What `read` returns for a key in this state of the store."""
-        if key not in self._cache:
-            if len(self._cache) >= _CACHED:
-                self._cache.clear()
-            self._cache[key] = read()
-        value: _Item = self._cache[key]
-        return value
 
 
 class Worker:
@@ -168,10 +69,11 @@ class Worker:
         self.client = AccessibleGraphs()
         self.has_written = False
         self._open_graph = open_graph
+        self._source = served(settings.kg)
         self._snapshot: StoreSnapshot | None = None
         self._is_current = False
         self._steps = EmbeddingSteps(settings.question_timeout * _EMBEDDING_SHARE)
-        self._graphs: OrderedDict[Any, tuple[KnowledgeGraph, Fingerprint]] = OrderedDict()
+        self._graphs: OrderedDict[Any, tuple[KnowledgeGraph, str]] = OrderedDict()
         self._waits_since: float | None = None
 
     def begin(self, client: AccessibleGraphs) -> None:
@@ -181,11 +83,9 @@ class Worker:
     @property
     def snapshot(self) -> StoreSnapshot:
         """The store, in one state for the whole job; raises `StoreError`."""
-        snapshot, folder = self._snapshot, self.settings.store
-        if snapshot is None or not (
-            self._is_current or snapshot.fingerprint == fingerprint(folder)
-        ):
-            snapshot = self._snapshot = StoreSnapshot(folder)
+        snapshot = self._snapshot
+        if snapshot is None or not (self._is_current or snapshot.state == self._source.state):
+            snapshot = self._snapshot = self._source.snapshot()
         self._is_current = True
         return snapshot
 
@@ -237,7 +137,7 @@ class Worker:
 
     def union(
         self, text: str, over: tuple[str, ...], seen: QueriedStore | None = None
-    ) -> tuple[ox.Store, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """The store for a query whose default graph is the union of the parts in `over`.
 
         Also returns the dataset, as keyword arguments of `pyoxigraph.Store.query`, with the
@@ -275,18 +175,18 @@ class Worker:
             )
         return self._opened(parts if not over or ALL in over else over, self.readable)
 
-    def _opened(self, over: tuple[str, ...] | None, readable: _Graphs) -> KnowledgeGraph:
+    def _opened(self, over: tuple[str, ...] | None, readable: Graphs) -> KnowledgeGraph:
         """The graph, or its parts in `over` and what else is `readable`, in its current state.
 
         Of several, those that were used last stay open.
         """
         self._steps.begin()
-        current, key = fingerprint(self.settings.store), (over, readable)
+        current, key = self._source.state, (over, readable)
         if key in self._graphs:
             kg, state = self._graphs.pop(key)
         else:
             limits = {} if over is None else {"over": over, "facts": None}
-            kg, state = self._open_graph(progress=self._steps, **limits), Fingerprint()
+            kg, state = self._open_graph(progress=self._steps, **limits), ""
             kg.session.limit_to(readable)
         self._graphs[key] = kg, state
         limited = [key for key in self._graphs if key != (None, None)]
@@ -305,7 +205,7 @@ class Worker:
         a writer is bounded, as indexing may take hours, and one on another machine may have died.
         """
         now = time.monotonic()
-        if holder_of(self.settings.folder) is None:
+        if not self._source.is_being_written:
             self._waits_since = None
             return False
         if self._waits_since is None:

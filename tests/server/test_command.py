@@ -33,11 +33,6 @@ def test_a_part_that_there_is_not(sarag: Sarag, kg: Path) -> None:
     done.fails(2, "no such graph: 'rivers'", "documents")
 
 
-def test_an_endpoint_is_not_served_again(sarag: Sarag) -> None:
-    done = sarag("serve", "--kg", "http://127.0.0.1:9/sparql")
-    done.fails(2, "http://127.0.0.1:9/sparql", "--kg needs a folder")
-
-
 def test_the_default_graph_is_that_of_the_server(kg: Path) -> None:
     for choice, found in (("union", "true"), ("empty", "false")):
         with serving(kg, "--default-graph", choice) as server:

@@ -88,12 +88,20 @@ class SparqlStore:
     def query(
         self, text: str, *, union: bool = False, default_graphs: Sequence[str] | None = None
     ) -> Table | Triples | bool:
-        dataset = self._dataset(text, union, default_graphs)
+        return self.query_in(text, self._dataset(text, union, default_graphs))
+
+    def query_in(
+        self, text: str, dataset: DataSet, *, paged: bool = False
+    ) -> Table | Triples | bool:
+        """The result of a query in a data set; rows may be `paged` if they have no order."""
         form = query_form(text)
         if form in ("CONSTRUCT", "DESCRIBE"):
             return self._triples(text, dataset)
         result, limit = self._rows(text, dataset)
         if isinstance(result, Table) and self._is_truncated(text, result, limit, dataset):
+            if paged:
+                rows = self._pages(text, result.variables, len(result.rows), (), dataset)
+                return Table(result.variables, list(rows))
             raise RemoteTruncatedError(
                 f"{self._url} returned {len(result.rows)} rows and has more: query in pages, with "
                 "ORDER BY, LIMIT and a FILTER on the last value of the previous page"
@@ -235,6 +243,7 @@ class SparqlStore:
         variables: Sequence[str],
         max_rows: int,
         fixed: tuple[tuple[str, str], ...],
+        dataset: DataSet = _DEFAULT_DATASET,
     ) -> Iterator[tuple[Any, ...]]:
         """All rows with the fixed values of the first variables, in pages by the next variable.
 
@@ -245,7 +254,7 @@ class SparqlStore:
         after: str | None = None
         while True:
             query = page(text, variables, fixed, after, size)
-            table, limit = self._rows(query)
+            table, limit = self._rows(query, dataset)
             if not isinstance(table, Table):
                 raise StoreError("not a SELECT query")
             rows, texts = table.rows, [text_of(row[column]) for row in table.rows]
@@ -254,7 +263,7 @@ class SparqlStore:
                     f"{self._url} does not sort by code points, so its results cannot be read in "
                     "pages: raise its row limit"
                 )
-            if len(rows) < size and not self._is_truncated(query, table, limit):
+            if len(rows) < size and not self._is_truncated(query, table, limit, dataset):
                 yield from rows
                 return
             end = texts.index(texts[-1])  # the last value may continue on the next page
@@ -265,7 +274,7 @@ class SparqlStore:
                 size = min(4 * size, max_rows)
             elif column + 1 < len(variables):
                 value = (variables[column], texts[-1])
-                yield from self._pages(text, variables, max_rows, (*fixed, value))
+                yield from self._pages(text, variables, max_rows, (*fixed, value), dataset)
                 after = texts[-1]
             else:
                 raise RemoteTruncatedError(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 )
 @flags.of(ServeSettings, "max_rows", once=True, default=1000)
 @flags.of(ServeSettings, "max_memory", "max_connections", once=True)
+@flags.sparql_options
 @flags.server_options
 def command(**options: Any) -> int:
     """Offer a graph to agents over the Model Context Protocol.
@@ -48,9 +49,7 @@ def command(**options: Any) -> int:
             "--tokens and --anonymous are for --http: over standard input and output the client "
             "starts the server itself"
         )
-    folder = flags.folder_of(options["kg"])
-    settings = flags.chosen(ServeSettings, options, folder=folder, over=options["over"])
-    open_graph = flags.graph_opener(settings, options)
+    settings, open_graph = flags.served_graph(options)
     with open_graph() as kg:
         kg.reload()  # says now, and not to an agent, that there is no graph
     with suppress(KeyboardInterrupt):
