@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.answering.auto import chain_of, substituted
 from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.types import Context, Excerpt, Section
-from sarag_rdf.plugins.papers.decompose import Decompose, chain_of, joined, substituted
+from sarag_rdf.plugins.papers.decompose import Decompose, joined
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ADA,

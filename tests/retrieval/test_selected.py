@@ -112,7 +112,7 @@ def test_relationships_that_no_document_states_are_sentences_too() -> None:
     """urn:r0 is stated by a document, urn:r1 by none; LastWins gives the last text 4."""
     view = view_with(Flat(), LastWins)
     stated = {"urn:r0": ("Ii jj.", "urn:d0"), "urn:r1": ("Kk ll.", "")}
-    view.statements = lambda iris: {iri: stated[iri] for iri in iris}  # type: ignore[method-assign]
+    view.statements = lambda relationships: {r: stated[r] for r in relationships}  # type: ignore[method-assign]
     retrieved = found_for("?", A, facts=["Ii jj.", "Kk ll."])
     context = Selected(budget=5).build(view, retrieved, words)
     assert (shown(context), context.tokens) == ({"A": "Aa bb."}, 5)

@@ -44,7 +44,7 @@ def kg(tmp_path: Path) -> Path:
 
 def test_each_request_embeds_on_and_tells_how_far_it_is(kg: Path, tmp_path: Path) -> None:
     """The time limit of zero allows one step in each request; each has a new process."""
-    settings = ServeSettings(folder=kg, question_timeout=1e-9)
+    settings = ServeSettings(kg=kg, question_timeout=1e-9)
     job = job_of(Search.model_validate({"q": "Which number is N 1?", "retriever": "dense"}))
     for done in (2, 4):
         worker = Worker(settings, tmp_path, partial(opened, kg))
