@@ -111,7 +111,7 @@ ONLY_IN: dict[str, set[str]] = {
 
 BUDGETS: dict[str, int] = {
     "__main__": 6,
-    "answering": 774,
+    "answering": 785,
     "base": 4384,
     "building": 4680,
     "cli": 3193,
@@ -135,7 +135,7 @@ BUDGETS: dict[str, int] = {
     "plugins.office": 83,
     "plugins.openie": 222,
     "plugins.relation_paths": 1207,
-    "plugins.papers": 4158,
+    "plugins.papers": 4183,
     "plugins.spans": 491,
     "plugins.tables": 1824,
     "plugins.typed_queries": 935,

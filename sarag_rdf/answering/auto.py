@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sarag_rdf.answering.comparison import COMPARISONS, decided
+from sarag_rdf.answering.comparison import COMPARISONS, checked, decided
 from sarag_rdf.answering.conversation import (
     NO_EVIDENCE,
     Conversation,
@@ -92,7 +92,13 @@ def _comparison(talk: Conversation) -> dict[str, Any] | None:
         kind=one_of(COMPARISONS),
     )
     plan = talk.call("compare", schema, max_tokens=_REPLY)
-    return None if plan["kind"] == "other" or len(plan["questions"]) < 2 else plan
+    if plan["kind"] == "other" or len(plan["questions"]) < 2:
+        return None
+    plan["kind"] = checked(plan["kind"], talk.question)
+    plan["things"] = [
+        thing.rstrip("? ") if talk.question.endswith(thing) else thing for thing in plan["things"]
+    ]
+    return plan
 
 
 def _compared(

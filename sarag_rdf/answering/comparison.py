@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Final, Literal, get_args
@@ -14,6 +15,24 @@ Comparison = Literal["earliest", "latest", "largest", "smallest", "same", "both"
 COMPARISONS: Final[tuple[Comparison, ...]] = get_args(Comparison)
 """What decides: the date or number of each thing, whether both have the same, or whether something
 is true of both. An ``other`` question compares nothing."""
+
+
+_FIRST = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+_LAST = re.compile(r"\b(?:last|later|latest|younger|youngest|after)\b", re.IGNORECASE)
+
+
+def checked(comparison: Comparison, question: str) -> Comparison:
+    """A comparison of dates as the words of the question have it, if all of them say the same.
+
+    >>> checked("latest", "Who was born first, Ada or Bo?")
+    'earliest'
+    """
+    if comparison not in ("earliest", "latest"):
+        return comparison
+    is_first, is_last = bool(_FIRST.search(question)), bool(_LAST.search(question))
+    if is_first == is_last:
+        return comparison
+    return "earliest" if is_first else "latest"
 
 
 def decided(comparison: Comparison, things: Sequence[str], answers: Sequence[str]) -> str:

@@ -10,7 +10,6 @@ from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     Conversation,
     FromEvidence,
-    ReasonerStrategy,
     citations_of,
     final_properties,
 )
@@ -94,16 +93,3 @@ def brief_text(
         facts=facts,
     )
     return " ".join(reply["final_answer"].split())
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClosedBook(ReasonerStrategy):
-    """One call without retrieval; the answer cites nothing."""
-
-    name = "closed-book"
-    max_tokens: int = max_tokens_option(512)
-
-    def answer(self, talk: Conversation) -> Answer:
-        schema = object_of(reasoning=string(800), final_answer=string(300))
-        reply = talk.call("closed_book", schema, max_tokens=self.max_tokens, final={})
-        return talk.answer(reply["final_answer"], reasoning=reply["reasoning"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.answering.auto import Auto
-from sarag_rdf.answering.comparison import Comparison, decided
+from sarag_rdf.answering.comparison import Comparison, checked, decided
 from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.types import Query
 from sarag_rdf.testing.fakes import QueuedLLM
@@ -130,12 +130,33 @@ def test_dates_are_compared_by_code() -> None:
     assert answer.reasoning == f"{ADA_BORN} in May 1910\n{BO_BORN} 1903"
 
 
+def test_the_words_of_the_question_correct_the_plan() -> None:
+    query = Query("Who was born first, Ada or Bo?")
+    said = {**plan("latest", ADA_BORN, BO_BORN), "things": ["Ada", "Bo?"]}
+    llm = QueuedLLM([said, brief("1910"), brief("1903")])
+    assert answer_of(Auto(), Library(), llm, query).text == "Bo"
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who died later, Ada or Bo?", "latest"),
+        ("Which opened last, First Hall or Ada?", "earliest"),  # both words: as planned
+        ("Which was built in 1903, A or B?", "earliest"),
+    ],
+)
+def test_words_of_time(question: str, expected: str) -> None:
+    assert checked("earliest", question) == expected
+    assert checked("largest", question) == "largest"
+
+
 def test_the_things_that_are_compared_may_first_be_looked_up() -> None:
     library = Library()
     questions = ("Who wrote A?", "Who wrote B?", "When was #1 born?", "When was #2 born?")
     replies = [plan("latest", *questions), *map(brief, ("Ada", "Bo", "1910", "1903"))]
     llm = QueuedLLM(replies)
-    assert answer_of(Auto(), library, llm, OLDER).text == "Ada"
+    younger = Query("Which book has the younger author, A or B?")
+    assert answer_of(Auto(), library, llm, younger).text == "Ada"
     assert library.asked == ["Who wrote A?", "Who wrote B?", ADA_BORN, BO_BORN]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from sarag_rdf.answering.conversation import INSUFFICIENT, abstains
-from sarag_rdf.answering.single import ClosedBook, Single
+from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section, Usage
+from sarag_rdf.plugins.papers.closed_book import ClosedBook
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ADA,
