@@ -118,8 +118,8 @@ def test_the_core_works_without_the_plugins_of_this_package(
     for name in [name for name in sys.modules if name.startswith("sarag_rdf.plugins")]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "sarag_rdf.plugins", None)
-    reply = {"reasoning": "", "sufficient": True, "final_answer": "Linz", "citations": []}
-    with sarag_rdf.open(None, embedder=HashEmbedder(), llm=QueuedLLM([reply])) as kg:
+    replies = [{"questions": ["Where was Ilse Brandt born?"]}, {"final_answer": "Linz"}]
+    with sarag_rdf.open(None, embedder=HashEmbedder(), llm=QueuedLLM(replies)) as kg:
         kg.index(SOURCES, extractor=TypedExtractor())
         assert kg.search("Where was Ilse Brandt born?").documents
         assert kg.ask("Where was Ilse Brandt born?").text == "Linz"

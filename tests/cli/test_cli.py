@@ -659,20 +659,23 @@ def model(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield server
 
 
+ONE_CALL = ("--model", "m", "--reasoner", "single")
+
+
 def test_ask_answers(sarag: Sarag, model: FaultServer) -> None:
-    done = sarag("ask", "Who founded Orbis?", "--model", "m")
+    done = sarag("ask", "Who founded Orbis?", *ONE_CALL)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Ada\n")
     assert "Sources" in done.out
-    data = json.loads(sarag("ask", "Who founded Orbis?", "--model", "m", "--json").out)
+    data = json.loads(sarag("ask", "Who founded Orbis?", *ONE_CALL, "--json").out)
     assert (data["outcome"], data["answer"]) == ("answered", "Ada")
 
 
 def test_ask_finds_no_answer(sarag: Sarag, model: FaultServer) -> None:
-    done = sarag("ask", "Where is Ulm?", "--model", "m")
+    done = sarag("ask", "Where is Ulm?", *ONE_CALL)
     assert (done.code, done.err) == (3, "")
     assert done.out.startswith("The evidence does not answer the question.")
-    data = sarag("ask", "Where is Ulm?", "--model", "m", "--json")
+    data = sarag("ask", "Where is Ulm?", *ONE_CALL, "--json")
     assert data.code == 3
     assert json.loads(data.out)["outcome"] == "insufficient"
 

@@ -148,7 +148,7 @@ def judged_of(tmp_path: Path, triples: str, options: str) -> tuple[list[str], li
     )
     with sarag_rdf.open(None, embedder=HashEmbedder(), over=["x"], llm=llm) as kg:
         kg.import_graph(tmp_path / "x.ttl", "rdf", name="x")
-        kg.ask(QUESTION, reasoner=f"dotrag{options}")
+        kg.ask(QUESTION, reasoner=f"dotrag{options}", context="whole")
     return llm.names, paths
 
 

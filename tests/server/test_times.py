@@ -61,7 +61,10 @@ def test_a_posted_query_at_a_time(server: Running) -> None:
 
 def found(server: Running, path: str, **more: str) -> dict[str, dict[str, Any]]:
     """The relationships of a search by their texts."""
-    got = server.ask("GET", f"{path}?" + urlencode({"q": QUESTION, "c": "0", **more}))
+    parameters = {"q": QUESTION, "c": "0", **more}
+    if path == "/ask":
+        parameters["reasoner"] = "single"
+    got = server.ask("GET", f"{path}?" + urlencode(parameters))
     assert got.status == 200, got.text
     result = got.json()
     result = result.get("evidence", result)

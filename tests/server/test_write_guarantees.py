@@ -233,7 +233,7 @@ def test_a_graph_of_ones_own_may_hold_anything(server: Running, kg: Path) -> Non
         got = server.ask("GET", QUESTION)
         assert got.status == 200, (name, got)
         assert got.json() == wanted, name
-        assert server.ask("GET", "/ask?q=Who+taught+Ada%3F").status == 200, name
+        assert server.ask("GET", "/ask?reasoner=single&q=Who+taught+Ada%3F").status == 200, name
     is_in_order(kg)
     with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
         assert graph.stats()["sources"] == 3
@@ -317,7 +317,9 @@ def test_readers_see_one_revision_while_others_write(
         def ask_search() -> None:
             while not over.is_set():
                 searched.append(server.ask("GET", "/search?q=Who+founded+Orbis7%3F"))
-                searched.append(server.ask("GET", "/ask?q=Where+has+Orbis9+its+seat%3F"))
+                searched.append(
+                    server.ask("GET", "/ask?reasoner=single&q=Where+has+Orbis9+its+seat%3F")
+                )
 
         with ThreadPoolExecutor(3) as pool:
             readers = [pool.submit(ask_sparql), pool.submit(ask_search), pool.submit(ask_search)]
