@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,10 @@ def test_the_core_works_without_the_plugins_of_this_package(
     for name in [name for name in sys.modules if name.startswith("sarag_rdf.plugins")]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "sarag_rdf.plugins", None)
-    replies = [{"questions": ["Where was Ilse Brandt born?"]}, {"final_answer": "Linz"}]
+    replies: list[dict[str, Any]] = [
+        {"questions": ["Where was Ilse Brandt born?"]},
+        {"final_answer": "Linz"},
+    ]
     with sarag_rdf.open(None, embedder=HashEmbedder(), llm=QueuedLLM(replies)) as kg:
         kg.index(SOURCES, extractor=TypedExtractor())
         assert kg.search("Where was Ilse Brandt born?").documents
