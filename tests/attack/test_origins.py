@@ -91,7 +91,7 @@ def test_links_lead_to_pages_and_to_no_work(server: Running) -> None:
 def test_who_may_ask_can_be_set(kg: Path) -> None:
     app, other = "https://app.example", "https://other.example"
     with serving(kg, "--cors", app) as server:
-        for path in ("/sparql?query=ASK%7B%7D", "/ask?q=Ada&retriever=bm25"):
+        for path in ("/sparql?query=ASK%7B%7D", "/ask?q=Ada&retriever=bm25&context=whole"):
             assert server.ask("GET", path, token=False, **CROSS, Origin=app).status == 200
             is_refused(path, server.ask("GET", path, token=False, **CROSS, Origin=other))
             is_refused(path, server.ask("GET", path, token=False, **FRAME))

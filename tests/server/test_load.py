@@ -110,7 +110,7 @@ def test_pages_do_not_wait_for_queries_nor_searches_for_answers(
     options = ("--workers", "2", "--timeout", "60", "--question-timeout", "60")
     with serving(kg, *options, env=env) as server:
         search = Call("search", f"/search?{urlencode({'q': QUESTION})}")
-        ask = Call("ask", f"/ask?{urlencode({'q': SLOW})}")
+        ask = Call("ask", f"/ask?{urlencode({'q': SLOW, 'reasoner': 'single'})}")
         [first] = served(server, [search], 1)
         with asked(server, *[sparql(HEAVY)] * 3, *[ask] * 3):
             found = served(server, [page(f"{BASE}entity/ada"), search], 1)
@@ -153,7 +153,7 @@ def mixed(count: int) -> list[Call]:
         sparql("SELECT (COUNT(*) AS ?n) { ?s a <https://w3id.org/sarag/ontology#Document> }"),
         sparql(VERSION),
         Call("search", f"/search?{urlencode({'q': QUESTION})}"),
-        Call("ask", f"/ask?{urlencode({'q': QUESTION})}"),
+        Call("ask", f"/ask?{urlencode({'q': QUESTION, 'reasoner': 'single'})}"),
         Call("complete", f"/graph/complete?{urlencode({'prefix': 'Ad'})}"),
     )
     return [*kinds, *chance.choices(kinds, k=count - len(kinds))]
