@@ -176,7 +176,8 @@ def _run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         hint = ": completed work is saved, run the same command again to continue"
         is_resumable = any(name in arguments[:3] for name in _RESUMABLE)
-        return _fail(f"interrupted{hint if is_resumable else ''}", INTERRUPTED)
+        writes = "--dry-run" not in arguments
+        return _fail(f"interrupted{hint if is_resumable and writes else ''}", INTERRUPTED)
     except click.ClickException as error:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:

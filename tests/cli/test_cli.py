@@ -762,7 +762,10 @@ def test_a_dry_run_of_many_documents_says_how_long_they_take(
     assert json.loads(sarag(*arguments, "--json").out)["seconds"] is None
 
 
-@pytest.mark.parametrize(("command", "is_saved"), [("search", False), ("index", True)])
+@pytest.mark.parametrize(
+    ("command", "is_saved"),
+    [("search kg", False), ("index kg", True), ("index kg --dry-run", False)],
+)
 def test_an_interrupt_says_whether_work_is_saved(
     sarag: Sarag, kg: Path, monkeypatch: pytest.MonkeyPatch, command: str, is_saved: bool
 ) -> None:
@@ -770,7 +773,7 @@ def test_an_interrupt_says_whether_work_is_saved(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sarag_rdf.open", broken)
-    (done := sarag(command, "kg")).fails(130, "interrupted")
+    (done := sarag(*command.split())).fails(130, "interrupted")
     assert ("completed work is saved" in done.err) is is_saved
 
 

@@ -29,6 +29,7 @@ from sarag_rdf.base.ports import CountsUsage, Embedder, Extractor, Matrix
 from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Value
 from sarag_rdf.models.caches import CachedEmbedder, SqliteCache
+from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.plugins.workers.pool import Pool, WorkerDiedError, process_pool
 from sarag_rdf.plugins.workers.work import Recipe, Result, Shard, without_models
@@ -97,7 +98,7 @@ def _embedder(embedder: Embedder) -> Embedder | str | None:
     """What a worker makes the embedder of; None for one that calls an endpoint."""
     if isinstance(embedder, SentenceTransformerEmbedder):
         return embedder.name
-    return None if embedder.name.startswith("openai:") else embedder
+    return None if isinstance(embedder, OpenAIEmbedder) else embedder
 
 
 class SpreadExtractor:
