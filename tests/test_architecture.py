@@ -27,10 +27,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "retrieval": {"base", "graph"},
     "answering": {"base", "graph", "extraction", "retrieval"},
     "building": {"base", "documents", "graph", "extraction"},
+    "plugins.threads": set(),
     "plugins.learned": {"base", "graph", "extraction"},
     "plugins.languages": {"base", "graph", "extraction"},
     "plugins.openie": {"base", "extraction"},
-    "plugins.llm": {"base", "graph", "extraction"},
+    "plugins.llm": {"base", "graph", "extraction", "plugins.threads"},
     "plugins.spans": {"base", "graph", "extraction", "plugins.llm"},
     "kg": {"base", "graph", "models", "extraction", "retrieval", "answering", "building"},
     "plugins.link_candidates": {"base", "graph", "building"},
@@ -45,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.wikibase": {"base", "graph", "extraction", "building"},
     "plugins.things": {"base", "graph", "kg"},
     "plugins.void": {"base", "graph", "building", "kg"},
-    "plugins.workers": {"base", "models", "kg", "sarag_rdf"},
+    "plugins.workers": {"base", "models", "kg", "sarag_rdf", "plugins.threads"},
     "sarag_rdf": {"base", "retrieval", "kg"},
     "server": {"base", "graph", "building", "kg", "sarag_rdf"},
     "testing": {"base", "documents", "models", "kg"},
@@ -56,7 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.contradictions": {"base", "building", "graph", "kg", "cli"},
     "plugins.evaluation": {
         *("base", "graph", "extraction", "retrieval", "kg", "sarag_rdf", "cli"),
-        "plugins.relation_paths",
+        *("plugins.relation_paths", "plugins.threads"),
     },
     "plugins.demo": {"base", "kg", "sarag_rdf", "server", "cli"},
     "plugins.duplicates": {"base", "building", "graph"},
@@ -111,8 +112,8 @@ ONLY_IN: dict[str, set[str]] = {
 
 BUDGETS: dict[str, int] = {
     "__main__": 6,
-    "answering": 785,
-    "base": 4384,
+    "answering": 786,
+    "base": 4348,
     "building": 4680,
     "cli": 3194,
     "documents": 1297,
@@ -151,6 +152,7 @@ BUDGETS: dict[str, int] = {
     "plugins.rerank": 185,
     "plugins.llm": 950,
     "plugins.induction": 259,
+    "plugins.threads": 70,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

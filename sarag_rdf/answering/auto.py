@@ -24,7 +24,7 @@ from sarag_rdf.answering.single import answer_from, brief_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import max_tokens_option, option
 from sarag_rdf.base.prompts import array_of, object_of, one_of, string
-from sarag_rdf.base.questions import asked_for, is_question
+from sarag_rdf.base.questions import asked_for, asks_alike, is_question, is_yes_or_no
 from sarag_rdf.base.types import Answer, Citation
 from sarag_rdf.extraction.text_values import parse_value
 
@@ -92,7 +92,8 @@ def _comparison(talk: Conversation) -> dict[str, Any] | None:
         kind=one_of(COMPARISONS),
     )
     plan = talk.call("compare", schema, max_tokens=_REPLY)
-    if plan["kind"] == "other" or len(plan["questions"]) < 2:
+    is_decided = plan["kind"] not in ("same", "both") or is_yes_or_no(talk.question)
+    if plan["kind"] == "other" or len(plan["questions"]) < 2 or not is_decided:
         return None
     plan["kind"] = checked(plan["kind"], talk.question)
     plan["things"] = [
@@ -146,7 +147,7 @@ def is_chain(questions: Sequence[str], whole: str) -> bool:
     first, *others = (bool(_REFERENCE.search(question)) for question in questions)
     is_plain = all(map(is_question, questions)) or not is_question(whole)
     is_linked = bool(others) and all(others) and not first
-    return is_linked and is_plain and asked_for(questions[-1]) == asked_for(whole)
+    return is_linked and is_plain and asks_alike(questions[-1], whole)
 
 
 def _is_of_kind(answer: str, question: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
-Asked = Literal["time", "number", "other"]
+Asked = Literal["time", "number", "place", "person", "other"]
 
 _TIME = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade)\b"
@@ -16,25 +17,58 @@ _NUMBER = re.compile(
     r"\bhow (?:many|much|long|old|far|large|tall|big|high|deep)\b|\bwhat (?:percent|number|pop)",
     re.IGNORECASE,
 )
-_WORD = re.compile(
-    r"\b(?:who|whom|whose|what|which|where|when|why|how|is|are|was|were|do|does|did|has|have|had)\b",
+_PLACE = re.compile(
+    r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|town|village|county|state|country|place)\b"
+    r"|\bplace of\b",
     re.IGNORECASE,
 )
+_PERSON = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
+_TRUTH = re.compile(
+    r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
+)
+_ASKS = re.compile(r"\b(?:who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
+_KINDS: Mapping[Asked, re.Pattern[str]] = {
+    "time": _TIME,
+    "number": _NUMBER,
+    "place": _PLACE,
+    "person": _PERSON,
+}
 
 
 def asked_for(question: str) -> Asked:
-    """Whether a question asks for a time, a number or something else.
+    """What a question asks for, by the first of these that its words fit.
 
-    >>> asked_for("In which year did it open?"), asked_for("How long is it?"), asked_for("Who?")
+    >>> asked_for("In which year did it open?"), asked_for("How long is it?"), asked_for("Why?")
     ('time', 'number', 'other')
     """
-    return "time" if _TIME.search(question) else "number" if _NUMBER.search(question) else "other"
+    return next((kind for kind, words in _KINDS.items() if words.search(question)), "other")
+
+
+def asks_alike(question: str, other: str) -> bool:
+    """Whether two questions may ask for the same; a thing may be a place or a person.
+
+    >>> asks_alike("What is its birthplace?", "Where was it born?")
+    True
+    >>> asks_alike("In which city is its seat?", "Who leads it?")
+    False
+    """
+    kinds = {asked_for(question), asked_for(other)}
+    return len(kinds) == 1 or kinds <= {"place", "other"} or kinds <= {"person", "other"}
+
+
+def is_yes_or_no(question: str) -> bool:
+    """Whether a question is answered by yes or no.
+
+    >>> is_yes_or_no("Are both towns?"), is_yes_or_no("Are they from Ulm, and which is older?")
+    (True, False)
+    """
+    return bool(_TRUTH.match(question)) and not _ASKS.search(question)
 
 
 def is_question(text: str) -> bool:
-    """Whether a text has a word that begins a question.
+    """Whether a text asks something.
 
     >>> is_question("Near which town was it?"), is_question("Speakers include #1?")
     (True, False)
     """
-    return _WORD.search(text) is not None
+    return bool(_ASKS.search(text) or _TRUTH.match(text))

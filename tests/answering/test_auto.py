@@ -62,6 +62,7 @@ def test_a_chain_is_answered_by_its_last_part() -> None:
         ["Who is #1?", "Where was #1 born?"],
         ["Who founded the club?", "Who is Ada?", "Where was #1 born?"],
         ["Who founded the club?", "When was #1 born?"],  # asks for something else
+        ["Who founded the club?", "Who taught #1?"],
         ["Who founded the club?", "The birthplace of #1?"],  # asks nothing
     ],
 )
@@ -188,7 +189,10 @@ def test_names_that_differ_are_judged_by_the_model() -> None:
     assert llm.calls[-1].schema["properties"]["final_answer"]["enum"] == ["yes", "no"]
 
 
-@pytest.mark.parametrize("other", [plan("other", ASKED), plan("earliest", ADA_BORN)])
+@pytest.mark.parametrize(
+    "other",
+    [plan("other", ASKED), plan("earliest", ADA_BORN), plan("both", "Is Ada?", "Is Bo?")],
+)
 def test_a_question_with_or_that_compares_nothing_is_split_as_others(other: dict[str, Any]) -> None:
     query = Query("Who lives in or near Ulm?")
     llm = QueuedLLM([other, split(query.text), brief("Ada")])

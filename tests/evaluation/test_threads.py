@@ -7,10 +7,10 @@ from itertools import islice
 
 import pytest
 
-from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Context, Evidence, Query, Retrieved, Subgraph
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.plugins.evaluation.qa import Account, Meter
+from sarag_rdf.plugins.threads import map_in_order
 from sarag_rdf.testing.fakes import QueuedLLM
 
 

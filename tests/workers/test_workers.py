@@ -13,9 +13,9 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import EndpointDownError, InputError, ModelError, UsageError
 from sarag_rdf.base.ports import Matrix
-from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Usage, Value
 from sarag_rdf.models.caches import CachedEmbedder
+from sarag_rdf.plugins.threads import map_in_order
 from sarag_rdf.plugins.workers.pool import (
     ClosedError,
     NoRoomError,

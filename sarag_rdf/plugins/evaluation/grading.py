@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, TypeVar
 from sarag_rdf.base.errors import ContextTooLongError, TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.ports import LLM, Progress, Reply
 from sarag_rdf.base.prompts import Prompts, boolean, fence_for, object_of
-from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Usage
 from sarag_rdf.plugins.evaluation import reporting
 from sarag_rdf.plugins.evaluation.datasets import Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import exact_match, matches, token_f1
 from sarag_rdf.plugins.evaluation.reporting import block, group, spent
+from sarag_rdf.plugins.threads import map_in_order
 
 PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")
 QUESTION_ERRORS = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)

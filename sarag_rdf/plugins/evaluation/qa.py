@@ -23,7 +23,6 @@ from sarag_rdf.base.files import read_text
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER
 from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
-from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Evidence, Query, Stage, Usage
 from sarag_rdf.cli.flags import endpoint_of, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
@@ -35,6 +34,7 @@ from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult
 from sarag_rdf.plugins.evaluation.measures import contains_answer
 from sarag_rdf.plugins.evaluation.reporting import cells, check_plot, markdown, write_plot
 from sarag_rdf.plugins.evaluation.reporting import table as text_table
+from sarag_rdf.plugins.threads import map_in_order
 
 
 @dataclass(frozen=True, slots=True)

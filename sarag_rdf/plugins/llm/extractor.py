@@ -28,7 +28,6 @@ from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, Embedder, Services
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, restored, string
 from sarag_rdf.base.sentences import split_sentences
-from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import (
     ENTITY_TYPES,
     Document,
@@ -47,6 +46,7 @@ from sarag_rdf.extraction.names import (
 from sarag_rdf.extraction.typed_statements import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.plugins.llm.statements import PROMPT, PROMPTS, StatementModel
+from sarag_rdf.plugins.threads import map_in_order
 
 TOKENS_PER_WORD: Final = 4 / 3
 """Tokens per white-space separated English word, for estimates."""

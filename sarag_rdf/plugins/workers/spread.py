@@ -26,11 +26,11 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from sarag_rdf.base.ports import CountsUsage, Embedder, Extractor, Matrix
-from sarag_rdf.base.threads import map_in_order
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Value
 from sarag_rdf.models.caches import CachedEmbedder, SqliteCache
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
+from sarag_rdf.plugins.threads import map_in_order
 from sarag_rdf.plugins.workers.pool import Pool, WorkerDiedError, process_pool
 from sarag_rdf.plugins.workers.work import Recipe, Result, Shard, without_models
 
