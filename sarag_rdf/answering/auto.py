@@ -123,9 +123,14 @@ def _compared(
 def _ask_parts(
     talk: Conversation, questions: Sequence[str], facts: list[dict[str, str]]
 ) -> list[Citation]:
-    """Ask one question after the other, up to one without an answer; returns what answers cite."""
+    """Ask one question after the other, and return what their answers cite.
+
+    It ends at one that has no answer, or refers to one that there is not.
+    """
     citations: list[Citation] = []
     for question in questions:
+        if not all(0 < int(number) <= len(facts) for number in _REFERENCE.findall(question)):
+            break
         asked = substituted(question, [fact["answer"] for fact in facts])
         context = talk.gather(asked).context
         answer = "" if context.is_empty else brief_text(talk, context, question=asked)

@@ -161,6 +161,13 @@ def test_the_things_that_are_compared_may_first_be_looked_up() -> None:
     assert library.asked == ["Who wrote A?", "Who wrote B?", ADA_BORN, BO_BORN]
 
 
+def test_a_part_that_refers_to_no_answer_is_not_asked() -> None:
+    library = Library()
+    said = plan("same", "From which country is #1?", "From which country is #2?")
+    assert answer_of(Auto(), library, QueuedLLM([said, brief("no")]), SAME).text == "no"
+    assert library.asked == [SAME.text]
+
+
 def test_what_code_cannot_decide_is_asked_with_what_was_found() -> None:
     llm = QueuedLLM(
         [plan("earliest", ADA_BORN, BO_BORN), brief("1903, or 1904"), brief("1903"), brief("Bo")]
