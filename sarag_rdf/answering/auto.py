@@ -28,7 +28,7 @@ from sarag_rdf.base.questions import asked_for, asks_alike, is_question, is_yes_
 from sarag_rdf.base.types import Answer, Citation
 from sarag_rdf.extraction.text_values import parse_value
 
-_REPLY = 600
+SPLIT_TOKENS = 600
 """Size of the reply that splits a question, in tokens."""
 _PAIRS = 4
 """The greatest number of parts of a comparison: two for each thing."""
@@ -59,41 +59,37 @@ class Auto(ReasonerStrategy):
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
-        facts: list[dict[str, str]] = []
         plan = _comparison(talk) if _COMPARES.search(talk.question) else None
-        answer = _compared(talk, plan, facts) if plan else self._chained(talk, facts)
-        if answer:
-            return answer
+        questions = plan["questions"] if plan else self._chain(talk)
+        facts, citations = _answered(talk, questions)
+        if facts and len(facts) == len(questions):
+            text = _verdict(talk, plan, facts) if plan else facts[-1]["answer"]
+            if text:
+                return talk.answer(text, reasoning=format_facts(facts), citations=citations)
         context = talk.gather().context
         if context.is_empty:
             return talk.answer("", reasoning=NO_EVIDENCE)
         brief = not self.reasoned
         return answer_from(talk, context, facts, brief=brief, max_tokens=self.max_tokens)
 
-    def _chained(self, talk: Conversation, facts: list[dict[str, str]]) -> Answer | None:
-        """The answer of the last part, if the question is a chain that ends; adds what it found."""
+    def _chain(self, talk: Conversation) -> list[str]:
+        """The parts of the question if they are a chain, else none."""
         schema = object_of(questions=array_of(string(200), self.most, min_items=1))
-        reply = talk.call("decompose", schema, max_tokens=_REPLY, most=self.most)
+        reply = talk.call("decompose", schema, max_tokens=SPLIT_TOKENS, most=self.most)
         questions = chain_of(reply["questions"], talk.question)
-        if not is_chain(questions, talk.question):
-            return None
-        citations = _ask_parts(talk, questions, facts)
-        if len(facts) < len(questions):
-            return None
-        answer = facts[-1]["answer"]
-        return talk.answer(answer, reasoning=format_facts(facts), citations=citations)
+        return questions if is_chain(questions, talk.question) else []
 
 
 def _comparison(talk: Conversation) -> dict[str, Any] | None:
-    """The plan of a comparison; None if the model says that the question is none."""
+    """The plan of a comparison; None if the question is none that can be decided."""
     schema = object_of(
         things=array_of(string(200), 2),
         questions=array_of(string(200), _PAIRS, min_items=1),
         kind=one_of(COMPARISONS),
     )
-    plan = talk.call("compare", schema, max_tokens=_REPLY)
-    is_decided = plan["kind"] not in ("same", "both") or is_yes_or_no(talk.question)
-    if plan["kind"] == "other" or len(plan["questions"]) < 2 or not is_decided:
+    plan = talk.call("compare", schema, max_tokens=SPLIT_TOKENS)
+    is_answerable = plan["kind"] not in ("same", "both") or is_yes_or_no(talk.question)
+    if plan["kind"] == "other" or len(plan["questions"]) < 2 or not is_answerable:
         return None
     plan["kind"] = checked(plan["kind"], talk.question)
     plan["things"] = [
@@ -102,31 +98,14 @@ def _comparison(talk: Conversation) -> dict[str, Any] | None:
     return plan
 
 
-def _compared(
-    talk: Conversation, plan: Mapping[str, Any], facts: list[dict[str, str]]
-) -> Answer | None:
-    """The answer to a comparison, if it can be decided; adds what was found."""
-    citations = _ask_parts(talk, plan["questions"], facts)
-    if len(facts) < len(plan["questions"]):
-        return None
-    text = decided(plan["kind"], plan["things"], [fact["answer"] for fact in facts[-2:]])
-    if not text and plan["kind"] in ("same", "both"):
-        verdict = object_of(final_answer=one_of(["yes", "no"]))
-        reply = talk.call("verdict", verdict, max_tokens=20, final={}, facts=facts)
-        text = reply["final_answer"]
-    talk.say("note", "comparison", {"comparison": plan["kind"], "decided": text})
-    if not text:
-        return None
-    return talk.answer(text, reasoning=format_facts(facts), citations=citations)
+def _answered(
+    talk: Conversation, questions: Sequence[str]
+) -> tuple[list[dict[str, str]], list[Citation]]:
+    """Questions with their answers, and what these cite.
 
-
-def _ask_parts(
-    talk: Conversation, questions: Sequence[str], facts: list[dict[str, str]]
-) -> list[Citation]:
-    """Ask one question after the other, and return what their answers cite.
-
-    It ends at one that has no answer, or refers to one that there is not.
+    It ends before one that has no answer, or refers to one that there is not.
     """
+    facts: list[dict[str, str]] = []
     citations: list[Citation] = []
     for question in questions:
         if not all(0 < int(number) <= len(facts) for number in _REFERENCE.findall(question)):
@@ -138,7 +117,17 @@ def _ask_parts(
             break
         citations += citations_of(answer, context)
         facts.append({"question": asked, "answer": answer})
-    return citations
+    return facts, citations
+
+
+def _verdict(talk: Conversation, plan: Mapping[str, Any], facts: Sequence[dict[str, str]]) -> str:
+    """The answer to a comparison; empty if neither code nor the model decides it."""
+    text = decided(plan["kind"], plan["things"], [fact["answer"] for fact in facts[-2:]])
+    if not text and plan["kind"] in ("same", "both"):
+        schema = object_of(final_answer=one_of(["yes", "no"]))
+        text = talk.call("verdict", schema, max_tokens=20, final={}, facts=facts)["final_answer"]
+    talk.say("note", "comparison", {"comparison": plan["kind"], "decided": text})
+    return text
 
 
 def is_chain(questions: Sequence[str], whole: str) -> bool:

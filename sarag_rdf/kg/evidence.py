@@ -63,6 +63,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _KINDS = {"time": _YEAR, "number": _NUMBER}
+"""What a question asks for -> how a sentence names it."""
 
 
 class RetrievedEvidence:

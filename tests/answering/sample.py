@@ -20,6 +20,17 @@ from sarag_rdf.base.types import (
     Subgraph,
 )
 
+
+def split(*questions: str) -> dict[str, Any]:
+    """A reply that splits a question."""
+    return {"questions": list(questions)}
+
+
+def brief(answer: str) -> dict[str, Any]:
+    """A reply with nothing but an answer."""
+    return {"final_answer": answer}
+
+
 QUESTION = "Where was the founder\nof the club born?"
 ASKED = "Where was the founder of the club born?"
 QUERY = Query(QUESTION)

@@ -19,20 +19,14 @@ from tests.answering.sample import (
     QUERY,
     Library,
     answer_of,
+    brief,
+    split,
     told,
 )
 
 OLDER = Query("Who is older, Ada or Bo?")
 ADA_BORN, BO_BORN = "When was Ada born?", "When was Bo born?"
 SAME = Query("Are Ada and Bo from the same country?")
-
-
-def split(*questions: str) -> dict[str, Any]:
-    return {"questions": list(questions)}
-
-
-def brief(text: str) -> dict[str, str]:
-    return {"final_answer": text}
 
 
 def plan(comparison: Comparison, *questions: str) -> dict[str, Any]:

@@ -21,22 +21,16 @@ from tests.answering.sample import (
     QUERY,
     Library,
     answer_of,
+    brief,
     context_of,
     document,
+    split,
     told,
 )
 
 WHO = "Who founded the club?"
 BORN = "Where was #1 born?"
 ADA_BORN = "Where was Ada born?"
-
-
-def split(*questions: str) -> dict[str, Any]:
-    return {"questions": list(questions)}
-
-
-def found(answer: str) -> dict[str, Any]:
-    return {"final_answer": answer}
 
 
 def final(**changes: Any) -> dict[str, Any]:
@@ -52,7 +46,7 @@ def final(**changes: Any) -> dict[str, Any]:
 
 def test_answers_take_the_place_of_references_and_stand_in_the_last_prompt() -> None:
     library = Library(contexts={WHO: context_of(CLUB), ADA_BORN: context_of(ADA)})
-    llm = QueuedLLM([split(WHO, BORN), found(" Ada\n"), found("Ulm"), final()])
+    llm = QueuedLLM([split(WHO, BORN), brief(" Ada\n"), brief("Ulm"), final()])
     answer = answer_of(Decompose(max_tokens=77), library, llm)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "So.")
     assert answer.citations == (CITE_ADA,)
@@ -79,7 +73,7 @@ def test_answers_take_the_place_of_references_and_stand_in_the_last_prompt() -> 
 def test_two_calls_more_than_questions_at_most_and_one_more_if_merged(
     merge: bool, calls: int
 ) -> None:
-    parts = [split("A?", "B?", "C?"), *[found("x")] * (2 if merge else 3), final()]
+    parts = [split("A?", "B?", "C?"), *[brief("x")] * (2 if merge else 3), final()]
     llm = QueuedLLM(parts)
     answer_of(Decompose(most=3, merge=merge), Library(), llm)
     assert len(llm.calls) == calls
@@ -99,7 +93,7 @@ def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
         context_of(CLUB, ADA, relationships=("whole",)),
         {ADA_BORN: context_of(ADA, relationships=("last",))},
     )
-    llm = QueuedLLM([split(WHO, BORN), found("Ada"), final(citations=["D1"])])
+    llm = QueuedLLM([split(WHO, BORN), brief("Ada"), final(citations=["D1"])])
     answer = answer_of(Decompose(merge=True), library, llm)
     assert library.asked == [WHO, QUERY.text, ADA_BORN]
     assert answer.citations == (CITE_ADA,)
@@ -120,20 +114,20 @@ def test_one_question_is_the_whole(merge: bool, question: str) -> None:
 
 def test_what_was_not_found_leaves_its_place_empty_and_is_no_fact() -> None:
     library = Library()
-    llm = QueuedLLM([split(WHO, BORN, "#1"), found("unknown"), found("Ulm"), final()])
+    llm = QueuedLLM([split(WHO, BORN, "#1"), brief("unknown"), brief("Ulm"), final()])
     answer_of(Decompose(), library, llm)
     assert library.asked == [WHO, "Where was born?", QUERY.text]
     assert "Found before (data as well)\n- Where was born? Ulm\n\nQuestion" in llm.prompts[-1]
 
 
 def test_merged_with_a_last_question_that_is_empty() -> None:
-    library, llm = Library(), QueuedLLM([split(WHO, "#1"), found("unknown"), final()])
+    library, llm = Library(), QueuedLLM([split(WHO, "#1"), brief("unknown"), final()])
     assert answer_of(Decompose(merge=True), library, llm).text == "Ulm"
     assert library.asked == [WHO, QUERY.text]
 
 
 def test_a_part_that_finds_nothing_is_not_put_to_the_model() -> None:
-    llm = QueuedLLM([split(WHO, BORN), found("Ulm"), final()])
+    llm = QueuedLLM([split(WHO, BORN), brief("Ulm"), final()])
     answer_of(Decompose(), Library(contexts={WHO: EMPTY}), llm)
     assert [call.name for call in llm.calls] == ["decompose", "answer_brief", "answer"]
     assert WHO not in llm.prompts[-1]
@@ -147,7 +141,7 @@ def test_the_whole_is_not_put_to_the_model_without_documents() -> None:
 
 
 def test_brief_to_the_end() -> None:
-    llm = QueuedLLM([split(WHO, BORN), found("Ada"), found("Ulm"), found("Ulm")])
+    llm = QueuedLLM([split(WHO, BORN), brief("Ada"), brief("Ulm"), brief("Ulm")])
     answer = answer_of(Decompose(brief=True), Library(), llm)
     assert (answer.text, answer.citations) == ("Ulm", (CITE_ADA,))
     assert [call.name for call in llm.calls[1:]] == ["answer_brief"] * 3
@@ -162,7 +156,7 @@ def test_an_answer_that_is_none_in_the_end() -> None:
 def test_a_chain_cites_no_document_for_what_was_not_found() -> None:
     """That it is unknown stands in a document, and yet is no answer."""
     library = Library(contexts={WHO: context_of(document(3, "The founder is unknown."))})
-    llm = QueuedLLM([split(WHO, ADA_BORN), found("unknown"), found("Ulm")])
+    llm = QueuedLLM([split(WHO, ADA_BORN), brief("unknown"), brief("Ulm")])
     assert answer_of(Decompose(chain=True), library, llm).citations == (CITE_ADA,)
     with pytest.raises(UsageError, match="merge and chain exclude each other"):
         Decompose(merge=True, chain=True)

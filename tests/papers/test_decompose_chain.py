@@ -5,13 +5,18 @@ from __future__ import annotations
 from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.plugins.papers.decompose import Decompose
 from sarag_rdf.testing.fakes import QueuedLLM
-from tests.answering.sample import ASKED, CITE_ADA, CITE_CLUB, QUERY, Library, answer_of, told
+from tests.answering.sample import (
+    ASKED,
+    CITE_ADA,
+    CITE_CLUB,
+    QUERY,
+    Library,
+    answer_of,
+    brief,
+    told,
+)
 
 SPLIT = {"questions": ["Who founded the club?", "Where was #1 born?"]}
-
-
-def brief(text: str) -> dict[str, str]:
-    return {"final_answer": text}
 
 
 def test_each_link_is_retrieved_for_with_the_answer_before_and_cited() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from sarag_rdf.answering.auto import chain_of, substituted
+from sarag_rdf.answering.auto import SPLIT_TOKENS, chain_of, substituted
 from sarag_rdf.answering.conversation import (
     INSUFFICIENT,
     NO_EVIDENCE,
@@ -27,8 +27,6 @@ from sarag_rdf.plugins.papers import PROMPTS
 
 MAX_PARTS = 50
 """Greatest number of sub-questions: more than a question has, and an end for runaway models."""
-_REPLY = 600
-"""Size of the reply that splits a question into ten or more, in tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +116,7 @@ class Decompose(ReasonerStrategy):
     def _split(self, talk: Conversation) -> list[str]:
         most = self.most
         schema = object_of(questions=array_of(string(200), most, min_items=1))
-        size = min(60 * most, max(_REPLY, self.max_tokens))
+        size = min(60 * most, max(SPLIT_TOKENS, self.max_tokens))
         if self._in_words:
             reply = talk.call("decompose_in_words", schema, max_tokens=size)
             bare = (" ".join(question.split()) for question in reply["questions"])
