@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ Floats = NDArray[np.float64]
 """Real numbers, such as scores."""
 SAMPLED = 64
 """One in this many strings of a list is decoded when the list is first searched."""
+DECODED = 8192
+"""Strings of a list that are decoded at a time when all are."""
 DECODE_ALL_RATIO = 20
 """If more than one in this many strings of a list are looked up, the whole list is decoded."""
 
@@ -30,11 +33,13 @@ def narrow(values: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
     return values.astype(np.int32 if fits else np.int64)
 
 
-def packed(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Ends]:
+def packed(texts: Iterable[str]) -> tuple[NDArray[np.uint8], Ends]:
     """The concatenation of strings in UTF-8, and the end offset of each."""
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), narrow(ends)
+    data, ends = bytearray(), array("q")
+    for text in texts:
+        data += text.encode("utf-8", "surrogatepass")
+        ends.append(len(data))
+    return np.frombuffer(data, dtype=np.uint8), narrow(np.array(ends, dtype=np.int64))
 
 
 def unpacked(data: NDArray[np.uint8], ends: Ends) -> list[str]:
@@ -60,7 +65,7 @@ class IriList(Sequence[str]):
         return cls.packed(sorted(set(iris)))
 
     @classmethod
-    def packed(cls, texts: Sequence[str]) -> IriList:
+    def packed(cls, texts: Iterable[str]) -> IriList:
         """A list of the given strings as they are."""
         return texts if isinstance(texts, IriList) else cls(*packed(texts))
 
@@ -82,7 +87,11 @@ class IriList(Sequence[str]):
     def __getitem__(self, row: slice) -> list[str]: ...
     def __getitem__(self, row: int | slice) -> str | list[str]:
         if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(len(self)))]
+            begin, end, step = row.indices(len(self))
+            if step != 1 or begin >= end:
+                return [self[i] for i in range(begin, end, step)]
+            first = int(self._ends[begin - 1]) if begin else 0
+            return unpacked(self._data[first : self._ends[end - 1]], self._ends[begin:end] - first)
         size = len(self._bounds)
         if not -size <= row < size:
             raise IndexError(row)
@@ -108,7 +117,8 @@ class IriList(Sequence[str]):
         return low
 
     def __iter__(self) -> Iterator[str]:
-        return iter(unpacked(self._data, self._ends))
+        for begin in range(0, len(self), DECODED):
+            yield from self[begin : begin + DECODED]
 
     def __contains__(self, iri: object) -> bool:
         return isinstance(iri, str) and find(self, iri) >= 0

@@ -196,6 +196,12 @@ class GraphReader:
         others = tuple(part for part in self.parts if part.name != DOCUMENTS)
         return GraphReader(self.store, self.minter, others)
 
+    @property
+    def extracted(self) -> GraphReader:
+        """The reader of that of the documents alone, if it is one of the parts."""
+        own = tuple(part for part in self.parts if part.name == DOCUMENTS)
+        return GraphReader(self.store, self.minter, own)
+
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         """All rows of a query file without parameters, part by part."""
         return [row for part, query in self._files(name) for row in _all_rows(part, query)]

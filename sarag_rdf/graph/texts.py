@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from types import MappingProxyType
 from typing import Any, cast
 
 from pyoxigraph import Literal
 
+from sarag_rdf.base.arrays import IriList
 from sarag_rdf.base.types import Document, EntityType, Statement
 from sarag_rdf.base.vocab import TYPE_CLASSES
 from sarag_rdf.graph.graph_reader import Delta, GraphReader, Kind
@@ -59,8 +63,13 @@ def documents_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, list
     return {entity: sorted(documents) for entity, documents in documents_by_entity.items()}
 
 
-def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Document]:
-    """Documents, and pages of imported entities (descriptions, literals, relationships), by IRI."""
+def full_documents(
+    reader: GraphReader, iris: Iterable[str], titled: Mapping[str, str] | None = None
+) -> dict[str, Document]:
+    """Documents, and pages of imported entities (descriptions, literals, relationships), by IRI.
+
+    `titled` are their `texts_of`, of which pages are made if it is given.
+    """
     rows: defaultdict[str, list[Any]] = defaultdict(list)
     requested = frozenset(iris)
     for row in reader.rows_for("documents", requested):
@@ -68,11 +77,24 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     for row in reader.imported.rows_for("passages", requested):
         rows[row[0].value].append(row)
     pages = {iri for iri, page_rows in rows.items() if page_rows[0][4] is None}
-    rows_of_pages = reader.imported.rows_for("document-relationships", pages)
-    relationships = _grouped((row[0], row[-1]) for row in rows_of_pages)
-    values = _grouped(reader.imported.rows_for("document-values", pages))
+    unread = pages if titled is None else ()
+    stated = reader.imported.rows_for("document-relationships", unread)
+    each = _one_each((relationship, text, page) for page, relationship, _, _, text in stated)
+    relationships = _grouped((page, text) for _, text, page in each)
+    values = _grouped(reader.imported.rows_for("document-values", unread))
+
+    def page(iri: str) -> Document:
+        _, source, name, _, _, _, language = min(rows[iri], key=lambda row: by_language(row[2]))
+        title: str = name.value
+        if titled is None:
+            descriptions = [row[3] for row in rows[iri] if row[3] is not None]
+            text = page_text(descriptions, relationships[iri], values[iri])
+        else:
+            text = titled[iri].removeprefix(title).removeprefix("\n")
+        return Document(iri, source.value, title, text, 0, len(text), language.value)
+
     return {
-        iri: _page(iri, document_rows, relationships[iri], values[iri])
+        iri: page(iri)
         if iri in pages
         else _document(*min(document_rows, key=lambda row: by_language(row[2] or Literal(""))))
         for iri, document_rows in rows.items()
@@ -82,15 +104,6 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
 def _document(*row: Any) -> Document:
     iri, source, title, text, begin, end, language = (cell.value if cell else "" for cell in row)
     return Document(iri, source, title, text, int(begin), int(end), language)
-
-
-def _page(
-    iri: str, rows: list[Any], relationships: Iterable[str], values: Iterable[str]
-) -> Document:
-    _, source, title, _, _, _, language = min(rows, key=lambda row: by_language(row[2]))
-    descriptions = [row[3] for row in rows if row[3] is not None]
-    text = page_text(descriptions, relationships, values)
-    return Document(iri, source.value, title.value, text, 0, len(text), language.value)
 
 
 def page_text(
@@ -105,36 +118,45 @@ def page_text(
 
 def relationship_texts(reader: GraphReader, iris: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Relationship -> (text, IRI of its document)."""
-    texts: dict[str, tuple[str, str]] = {}
-    for iri, text, document in reader.rows_for("relationships", iris):
-        pair = text.value, document.value
-        texts[iri.value] = min(texts.get(iri.value, pair), pair)
-    return texts
+    rows = _one_each(reader.rows_for("relationships", iris))
+    return {iri.value: (text.value, document.value) for iri, text, document in rows}
 
 
-Items = list[tuple[str, str]]
-"""(IRI, text) pairs in the order of IRIs."""
-_NONE: Items = []
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of nodes, in the order of their IRIs; for relationships with their documents."""
+
+    iris: IriList
+    texts: IriList
+    documents: IriList = field(default_factory=lambda: IriList.packed(()))
 
 
-def texts_of(reader: GraphReader, kind: Kind, relationships: Items = _NONE) -> Items:
+def texts_of(reader: GraphReader, kind: Kind, relationships: Texts | None = None) -> Texts:
     """The texts of all nodes of a kind; that of a document starts with its title, or its topic.
 
     `relationships` are the texts of all relationships, which those of pages of imported entities
     have; they are read if they are not given.
     """
-    rows = reader.rows(f"{kind}-texts")
-    if kind == "document":
-        values = _grouped(reader.imported.rows("value-texts"))
-        stated = _relationships_by_subject(reader.imported, relationships)
-        return _titled_texts(rows, stated, values)
-    return _one_text_each(rows)
+    if kind != "document":
+        return _packed(reader.rows(f"{kind}-texts"))
+    imported = reader.imported
+    if not imported.parts:
+        return _titled_texts(reader.rows("document-texts"))
+    stated: defaultdict[str, list[str]] = defaultdict(list)
+    known = relationships or texts_of(imported, "relationship")
+    for page, text in zip(known.documents, known.texts, strict=True):
+        stated[page].append(text)
+    own = reader.extracted.rows("document-texts")
+    for row in own:  # the text of a document is its own
+        stated.pop(row[0].value, None)
+    rows = [*own, *imported.rows("document-texts")]
+    return _titled_texts(rows, stated, _grouped(imported.rows("value-texts")))
 
 
-def texts_for(reader: GraphReader, kind: Kind, iris: Iterable[str]) -> Items:
+def texts_for(reader: GraphReader, kind: Kind, iris: Iterable[str]) -> Texts:
     """The texts of the given nodes, for those that are in the graph of documents."""
     rows = reader.select_provenance_for(f"{kind}-texts", iris)
-    return _titled_texts(rows, {}, {}) if kind == "document" else _one_text_each(rows)
+    return _titled_texts(rows) if kind == "document" else _packed(rows)
 
 
 def is_disjoint_from_imports(reader: GraphReader, delta: Delta) -> bool:
@@ -143,40 +165,44 @@ def is_disjoint_from_imports(reader: GraphReader, delta: Delta) -> bool:
     return next(reader.imported.rows_for("entity-labels", touched), None) is None
 
 
-def _one_text_each(rows: Iterable[tuple[Any, ...]]) -> Items:
-    texts: dict[str, Any] = {}
-    for node, text in rows:  # most have one text, and may be millions
-        iri = node.value
-        texts[iri] = min(texts[iri], text, key=by_language) if iri in texts else text
-    return sorted((iri, text.value) for iri, text in texts.items())
+def _one_each(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The first row of each node by its text, by `by_language`, and then by the rest of the row."""
+
+    def node(row: tuple[Any, ...]) -> str:
+        iri: str = row[0].value
+        return iri
+
+    def text(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return by_language(row[1]), *(cell.value for cell in row[2:])
+
+    for _, same in groupby(sorted(rows, key=node), node):
+        yield min(same, key=text)
+
+
+def _packed(rows: Iterable[tuple[Any, ...]]) -> Texts:
+    chosen = [*_one_each(rows)]  # may be millions
+    columns = range(len(chosen[0]) if chosen else 2)
+    return Texts(*(IriList.packed(row[column].value for row in chosen) for column in columns))
 
 
 def _titled_texts(
     rows: Iterable[tuple[Any, ...]],
-    relationships: dict[str, list[str]],
-    values: dict[str, list[str]],
-) -> Items:
+    relationships: Mapping[str, list[str]] = MappingProxyType({}),
+    values: Mapping[str, list[str]] = MappingProxyType({}),
+) -> Texts:
     texts: defaultdict[str, list[Any]] = defaultdict(list)
     titles: defaultdict[str, list[Any]] = defaultdict(list)
     for iri, text, *candidates in rows:
         texts[iri.value] += [text] if text is not None else []
         titles[iri.value] += [title for title in candidates if title is not None][:1]
-    items = []
-    for iri in sorted(titles):
+
+    def titled(iri: str) -> str:
         parts = [min(titles[iri], key=by_language).value] if titles[iri] else []
         parts += [page_text(texts[iri], relationships.get(iri, ()), values.get(iri, ()))]
-        items.append((iri, "\n".join(part for part in parts if part)))
-    return items
+        return "\n".join(part for part in parts if part)
 
-
-def _relationships_by_subject(reader: GraphReader, known: Items) -> dict[str, list[str]]:
-    """Entity -> texts of the relationships of which it is the subject, from those of all."""
-    rows = reader.rows("relationship-ends")
-    texts = dict(known or (texts_of(reader, "relationship") if rows else ()))
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for relationship, subject, _ in rows:
-        groups[subject.value].append(texts[relationship.value])
-    return groups
+    iris = sorted(titles)
+    return Texts(IriList.packed(iris), IriList.packed(map(titled, iris)))
 
 
 def statements_from(

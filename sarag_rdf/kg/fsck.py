@@ -417,8 +417,8 @@ def _check_cache(reader: GraphReader, store: VectorStore, name: str, key: str) -
         if is_index or not key or store.load_arrays(name, key) is None:
             yield _invalid(name, "cannot be read")
         return
-    iris = [iri for iri, _ in texts_of(reader, cast("Kind", name))]
-    if list(index.iris) != iris:
+    iris = texts_of(reader, cast("Kind", name)).iris
+    if list(index.iris) != list(iris):
         different = len(set(iris) ^ set(index.iris))
         yield _invalid(name, f"{_count(different, 'text')} only in the graph or in the index")
     if wrong := _count_non_unit_rows(index):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -123,6 +124,8 @@ EDGE_KINDS = (DESCRIBES, ABOUT, RELATED_TO, SAME_AS)
 End = Literal["source", "target"]
 Arrays = Mapping[str, NDArray[Any]]
 _ENDS: tuple[End, End] = ("source", "target")
+READ_AT_ONCE = 100_000
+"""Edges whose IRIs are held at a time."""
 MAX_ENTITIES = 50_000
 """The size from which a neighbourhood is not extended by a further hop."""
 
@@ -404,9 +407,11 @@ class StoreNetwork(Network):
 
     def _edges(self, kind: EdgeKind, rows: Iterable[tuple[Any, ...]]) -> Edges:
         """Edges from the rows of a query; a row with an unbound variable is not an edge."""
-        values = [[term.value for term in row] for row in rows if None not in row]
-        if not values:
-            return NO_EDGES
+        bound = ([term.value for term in row] for row in rows if None not in row)
+        some = iter(lambda: [*islice(bound, READ_AT_ONCE)], [])
+        return Edges.union(*(self._some_edges(kind, values) for values in some))
+
+    def _some_edges(self, kind: EdgeKind, values: list[list[str]]) -> Edges:
         columns = [*map(list, zip(*values, strict=True))]
         statements = columns.pop(0) if kind.has_statements else []
         source = self._finders[kind.source].find(columns[0])

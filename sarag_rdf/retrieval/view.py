@@ -35,6 +35,8 @@ from sarag_rdf.retrieval.steering import Steering
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
+AT_ONCE = 10_000
+"""Nodes whose texts are read at a time, when those of all are."""
 CACHED = 10_000
 """The most documents, and labels of entities, that stay in memory if the store is elsewhere."""
 _Derived = TypeVar("_Derived")
@@ -106,22 +108,36 @@ class GraphView:
         """The documents, entities and relationships by row."""
         return Iris(*(self.vectors.nodes(kind) for kind in NODES))
 
-    def _kept(self, name: str, kind: Kind, read: Callable[[Sequence[str]], list[str]]) -> IriList:
-        """A text for each node of a kind, from the cache; `read` reads those of some nodes."""
+    def _kept(
+        self,
+        name: str,
+        kind: Kind,
+        read: Callable[[Sequence[str]], list[str]],
+        every: Callable[[], Iterable[str]] | None = None,
+    ) -> IriList:
+        """A text for each node of a kind, from the cache.
+
+        `read` reads those of some nodes, and `every` those of all, if that is faster.
+        """
         nodes = self.vectors.nodes(kind)
 
-        def made(iris: Sequence[str]) -> Arrays:
-            return IriList.packed(read(iris)).arrays(name)
+        def read_all() -> Iterator[str]:
+            for begin in range(0, len(nodes), AT_ONCE):
+                yield from read(nodes[begin : begin + AT_ONCE])
+
+        def made(texts: Iterable[str]) -> Arrays:
+            return IriList.packed(texts).arrays(name)
 
         def updated(old: Arrays, delta: Delta) -> Arrays | None:
             touched = sorted(delta.touched[kind])
             if (before := self.vectors.before(kind)) is None or not touched:
                 return None if before is None else old
             some = [iri for iri in touched if find(nodes, iri) >= 0]
-            texts = (IriList.of_arrays(each, name) for each in (old, made(some)))
+            texts = (IriList.of_arrays(each, name) for each in (old, made(read(some))))
             return Merge.of(before, touched, some).iris(*texts).arrays(name)
 
-        arrays = self.vectors.cached_arrays(name, partial(made, nodes), updated)
+        make = every or read_all
+        arrays = self.vectors.cached_arrays(name, lambda: made(make()), updated)
         return IriList.of_arrays(arrays, name)
 
     @cached_property
@@ -142,7 +158,11 @@ class GraphView:
             known = relationship_texts(self.reader, relationships)
             return ["\t".join(known.get(iri, ())[::-1]) for iri in relationships]
 
-        return self._kept("statements", "relationship", read)
+        def every() -> Iterable[str]:
+            known = self.vectors.last_texts("relationship")
+            return map("\t".join, zip(known.documents, known.texts, strict=True))
+
+        return self._kept("statements", "relationship", read, every)
 
     def labels(self, entities: Iterable[str]) -> dict[str, tuple[str, EntityType]]:
         """Entity -> (name, type), of those that the graph has."""
@@ -245,13 +265,21 @@ class GraphView:
     def _pages(self) -> IriList:
         """The fields of each document but its IRI, as JSON."""
 
-        def read(documents: Sequence[str]) -> list[str]:
-            known = full_documents(self.reader, documents)
-            return [
-                json.dumps(astuple(known[iri])[1:]) if iri in known else "" for iri in documents
-            ]
+        def fields(found: Mapping[str, Document], iri: str) -> str:
+            return json.dumps(astuple(found[iri])[1:]) if iri in found else ""
 
-        return self._kept("pages", "document", read)
+        def read(documents: Sequence[str]) -> list[str]:
+            found = full_documents(self.reader, documents)
+            return [fields(found, iri) for iri in documents]
+
+        def every() -> Iterator[str]:
+            known = self.vectors.last_texts("document")
+            for begin in range(0, len(known.iris), AT_ONCE):
+                iris, texts = (part[begin : begin + AT_ONCE] for part in (known.iris, known.texts))
+                found = full_documents(self.reader, iris, dict(zip(iris, texts, strict=True)))
+                yield from (fields(found, iri) for iri in iris)
+
+        return self._kept("pages", "document", read, every)
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""

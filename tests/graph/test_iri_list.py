@@ -34,6 +34,13 @@ def test_is_a_sorted_list_that_finds_its_rows(texts: list[str], others: list[str
     assert [text in made for text in asked] == [row >= 0 for row in rows]
 
 
+@given(TEXTS, st.integers(-70, 70), st.integers(-70, 70), st.sampled_from([1, 2, -1]))
+def test_slices_are_those_of_a_list(texts: list[str], begin: int, end: int, step: int) -> None:
+    made = IriList.packed(iter(texts))
+    assert made[begin:end:step] == texts[begin:end:step]
+    assert made[begin:] == texts[begin:]
+
+
 def test_few_of_many_are_found_without_decoding_all() -> None:
     made = IriList.of(f"urn:x:{number:05d}" for number in range(5000))
     assert find_all(made, ["urn:x:00017", "urn:y", "urn:x:04999"]).tolist() == [17, -1, 4999]

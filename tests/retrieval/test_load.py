@@ -11,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
+import sarag_rdf
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.types import Extraction, Mention, Relation
+from sarag_rdf.base.types import Extraction, Mention, Relation, Source
 from sarag_rdf.base.vocab import SKOS
 from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.texts import full_documents, relationship_texts
 from sarag_rdf.graph.vectors import graph_vectors as vectors
 from sarag_rdf.graph.vectors.vector_store import FolderVectors
 from sarag_rdf.kg.vectors import make_view
@@ -34,6 +36,7 @@ from sarag_rdf.retrieval.network import (
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, Content, indexed, put
 from tests.retrieval.networks import every
+from tests.sample_graph import CapitalExtractor
 
 
 def asked(reader: GraphReader, variables: str, pattern: str) -> list[tuple[str, ...]]:
@@ -229,3 +232,27 @@ def test_arrays_of_another_layout_are_replaced(
     stored = store.load_arrays("network", vectors.arrays_key("1", embedder.name))
     assert stored is not None
     assert "describes_source" in stored
+
+
+def test_texts_that_are_read_at_once_are_those_that_are_read_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "rivers.ttl"
+    file.write_text(
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        "@prefix schema: <http://schema.org/> .\n"
+        "<urn:danube> rdfs:label 'Danube'@en , 'Donau'@de ; schema:description 'a river'@en ;\n"
+        "  <urn:flowsThrough> <urn:ulm> , <urn:linz> ; <urn:length> 2850 .\n"
+        "<urn:ulm> rdfs:label 'Ulm' . <urn:empty> rdfs:label 'Iller' .\n"
+        "<urn:linz> rdfs:label 'Lincs'@hu , 'Linec'@cs ; <urn:liesOn> <urn:danube> .\n",
+        encoding="utf-8",
+    )
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(Source("notes", "Ulm lies on the Danube."), extractor=CapitalExtractor())
+        kg.import_graph(file, "rdf")
+        kg.search("Where?")
+        with kg.session.read() as snapshot:
+            view = snapshot.view
+            documents, relationships = view.iris.documents, view.iris.relationships
+            assert view.documents(documents) == full_documents(view.reader, documents)
+            assert view.statements(relationships) == relationship_texts(view.reader, relationships)
+            assert len(documents) == 5
+            assert view.documents(["urn:danube"])["urn:danube"].text.startswith("a river\n")

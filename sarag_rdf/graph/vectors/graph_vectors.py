@@ -20,7 +20,7 @@ from sarag_rdf.base.ports import (
     embed_queries,
 )
 from sarag_rdf.graph.graph_reader import KINDS, Delta, GraphReader, Kind
-from sarag_rdf.graph.texts import Items, texts_for, texts_of
+from sarag_rdf.graph.texts import Texts, texts_for, texts_of
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index, VectorIndex
 from sarag_rdf.graph.vectors.vector_store import VectorStore
 
@@ -96,10 +96,10 @@ class GraphVectors:
         self._delta = delta
         self._embed = embed or (lambda _, texts: in_blocks(texts, embedder.embed))
         self._indexes: dict[Kind, VectorIndex] = {}
-        self._items: dict[Kind, Items] = {}
+        self._touched: dict[Kind, Texts] = {}
         self._nodes: dict[Kind, IriList] = {}
         self._before: dict[Kind, IriList] = {}
-        self._texts: dict[Kind, Items] = {}
+        self._texts: dict[Kind, Texts] = {}
         self._lock = threading.RLock()
 
     @property
@@ -142,22 +142,14 @@ class GraphVectors:
     def _key(self, revision: str) -> str:
         return arrays_key(revision, self._embedder.name)
 
-    def texts(self, kind: Kind) -> Items:
+    def texts(self, kind: Kind) -> Texts:
         """The texts of one kind; those that are needed again are read once."""
         texts = self._texts.get(kind)
         if texts is None:
-            relationships = self._texts.get("relationship", [])
-            texts = texts_of(self._reader, kind, relationships)
-        if kind == "document" or self._is_for_pages(kind) or not self._revision:
+            texts = texts_of(self._reader, kind, self._texts.get("relationship"))
+        if kind in READ_BY_DEFAULT or not self._revision:
             self._texts[kind] = texts
-        if kind == "document" and self._revision:
-            self._texts.pop("relationship", None)
         return texts
-
-    def _is_for_pages(self, kind: Kind) -> bool:
-        """Whether the texts are those of relationships, and pages with them are still to come."""
-        is_read = "document" in self._indexes or "document" in self._nodes
-        return kind == "relationship" and not is_read and bool(self._reader.imported.parts)
 
     def nodes(self, kind: Kind) -> IriList:
         """The IRIs of documents, entities or relationships, ascending; nothing is embedded."""
@@ -170,38 +162,41 @@ class GraphVectors:
 
     def _read_nodes(self, kind: Kind) -> Arrays:
         index = self._indexes.get(kind)
-        iris = [iri for iri, _ in self.texts(kind)] if index is None else index.iris
+        iris = self.texts(kind).iris if index is None else index.iris
         return IriList.packed(iris).arrays(_NODES)
 
     def _update_nodes(self, kind: Kind, old: Arrays, delta: Delta) -> Arrays:
         self._before[kind] = before = IriList.of_arrays(old, _NODES)
         if not delta.touched[kind]:
             return old
-        inserted = [iri for iri, _ in self._changed(kind, delta)]
+        inserted = self._changed(kind, delta).iris
         merge = Merge.of(before, sorted(delta.touched[kind]), inserted)
-        return merge.iris(before, IriList.packed(inserted)).arrays(_NODES)
+        return merge.iris(before, inserted).arrays(_NODES)
 
     def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
 
         def make() -> Arrays:
-            items = self.texts("document")
-            iris = IriList.packed([iri for iri, _ in items])
-            return Bm25Index(text for _, text in items).arrays() | iris.arrays(_IRIS)
+            texts = self.texts("document")
+            return Bm25Index(texts.texts).arrays() | texts.iris.arrays(_IRIS)
 
-        arrays = self.cached_arrays("words", make, self._update_words)
-        self._texts.pop("document", None)
-        return Bm25Index.of_arrays(arrays)
+        return Bm25Index.of_arrays(self.cached_arrays("words", make, self._update_words))
 
     def _update_words(self, old: Arrays, delta: Delta) -> Arrays:
         touched = delta.touched["document"]
         if not touched:
             return old
         changed, iris = self._changed("document", delta), IriList.of_arrays(old, _IRIS)
-        new = IriList.packed([iri for iri, _ in changed])
-        merge = Merge.of(iris, sorted(touched), new)
-        index = Bm25Index.of_arrays(old).changed(merge, [text for _, text in changed])
-        return index.arrays() | merge.iris(iris, new).arrays(_IRIS)
+        merge = Merge.of(iris, sorted(touched), changed.iris)
+        index = Bm25Index.of_arrays(old).changed(merge, changed.texts)
+        return index.arrays() | merge.iris(iris, changed.iris).arrays(_IRIS)
+
+    def last_texts(self, kind: Kind) -> Texts:
+        """The texts of one kind, which are then no longer kept."""
+        texts = self.texts(kind)
+        if self._revision:
+            del self._texts[kind]
+        return texts
 
     def index(self, kind: Kind) -> VectorIndex:
         """The index of one kind, whose texts are embedded if it is not in the store."""
@@ -211,25 +206,24 @@ class GraphVectors:
             return self._indexes[kind]
 
     def _load_or_build(self, kind: Kind) -> VectorIndex:
-        items = None if self._revision else self.texts(kind)
-        state = self._revision or sha256_hex(*(part for item in items or () for part in item))
+        texts = None if self._revision else self.texts(kind)
+        state = sha256_hex(*texts.iris, *texts.texts) if texts else self._revision
         key = index_key(state, self._embedder.name)
         index = self._store.load(kind, key)
         if index is None and self._delta is not None:
             index = self._updated_index(kind, key, self._delta)
         if index is None:
-            items = self.texts(kind) if items is None else items
-            vectors = self._embed(kind, [text for _, text in items])
-            index = self._store.save(kind, key, [iri for iri, _ in items], vectors)
+            texts = texts or self.texts(kind)
+            index = self._store.save(kind, key, texts.iris, self._embed(kind, texts.texts))
         return index
 
     def _updated_index(self, kind: Kind, key: str, delta: Delta) -> VectorIndex | None:
         before = index_key(delta.before, self._embedder.name)
         if self._store.load(kind, before) is None:
             return None
-        items, touched = self._changed(kind, delta), sorted(delta.touched[kind])
-        vectors = self._embed(kind, [text for _, text in items]) if items else ()
-        return self._store.update(kind, before, key, touched, [iri for iri, _ in items], vectors)
+        new, touched = self._changed(kind, delta), sorted(delta.touched[kind])
+        vectors = self._embed(kind, new.texts) if len(new.iris) else ()
+        return self._store.update(kind, before, key, touched, new.iris, vectors)
 
     def follow(self) -> None:
         """Embed what the default retriever reads, and the kinds that the store has already."""
@@ -249,8 +243,8 @@ class GraphVectors:
             return nodes
         return self._before.get(kind)
 
-    def _changed(self, kind: Kind, delta: Delta) -> Items:
+    def _changed(self, kind: Kind, delta: Delta) -> Texts:
         """The touched nodes that still exist, with their texts."""
-        if kind not in self._items:
-            self._items[kind] = texts_for(self._reader, kind, delta.touched[kind])
-        return self._items[kind]
+        if kind not in self._touched:
+            self._touched[kind] = texts_for(self._reader, kind, delta.touched[kind])
+        return self._touched[kind]
