@@ -24,6 +24,7 @@ from mcp.types import TextContent, TextResourceContents
 
 import sarag_rdf
 from sarag_rdf.base.types import Source
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.agents import mcp
 from sarag_rdf.plugins.agents.mcp import make_server
@@ -33,7 +34,9 @@ from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings, new_t
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing
+from tests.remote.sample import export_nquads
 from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph
+from tests.servers import Server
 
 QUESTION = "Which river flows through the seat of Orbis?"
 ADA = f"{BASE}entity/ada"
@@ -398,16 +401,16 @@ tokens:
 
 
 @asynccontextmanager
-async def over_http(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]:
+async def over_http(kg: str, work: Path, env: dict[str, str]) -> AsyncIterator[Client]:
     """With a token; a request without one, or with another one, is refused."""
     token, digest = new_token()
-    rules = folder.parent / "tokens.yml"
+    rules = work / "tokens.yml"
     rules.write_text(RULES.format(digest))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "sarag_rdf", "mcp", "--http", "--port", str(port)]
     command += ["--tokens", str(rules)]
-    process = subprocess.Popen([*command, "--kg", str(folder)], env=env, stderr=subprocess.PIPE)
+    process = subprocess.Popen([*command, "--kg", kg], env=env, stderr=subprocess.PIPE)
     try:
         for _ in range(300):
             with socket.socket() as probe:
@@ -420,7 +423,8 @@ async def over_http(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]:
             refused = httpx.post(url, json={}, headers=header, timeout=60)
             assert (refused.status_code, refused.text.count("\n")) == (401, 1)
             assert refused.headers["www-authenticate"].startswith("Bearer")
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
             transport = streamable_http_client(url, http_client=http)
             async with Client(transport) as client:
                 assert "lacks the scope" in await Asked(client).error("ask", question="Why?")
@@ -434,23 +438,31 @@ async def over_http(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def over_pipes(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]:
-    arguments = ["-m", "sarag_rdf", "mcp", "--kg", str(folder)]
+async def over_pipes(kg: str, work: Path, env: dict[str, str]) -> AsyncIterator[Client]:
+    del work
+    arguments = ["-m", "sarag_rdf", "mcp", "--kg", kg]
     server = StdioServerParameters(command=sys.executable, args=arguments, env=env)
     async with Client(server) as client:
         yield client
 
 
+@pytest.mark.parametrize("place", ["folder", "endpoint"])
 @pytest.mark.parametrize("connect", [over_pipes, over_http])
-def test_the_command_serves_over_both_transports(connect: Any, tmp_path: Path) -> None:
+def test_the_command_serves_over_both_transports(
+    connect: Any, place: str, tmp_path: Path, oxigraph: Server
+) -> None:
     with playing(embeddings) as model:
         from sarag_rdf.models.client import OpenAIEmbedder
 
         folder = make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(model.base_url, "hash"))
         env = environment(SARAG_BASE_URL=model.base_url, SARAG_EMBEDDER="openai:hash")
+        env["SARAG_CACHE_DIR"] = str(tmp_path / "cache")
+        oxigraph.clear()
+        oxigraph.load(export_nquads(OxigraphStore.open(folder / "store")))
+        kg = oxigraph.query_url if place == "endpoint" else str(folder)
 
         async def run() -> None:
-            async with connect(folder, env) as client:
+            async with connect(kg, tmp_path, env) as client:
                 assert client.server_info.name == "sarag"
                 ask = Asked(client)
                 found = await ask("search", question=QUESTION, limit=1)
