@@ -127,7 +127,7 @@ BUDGETS: dict[str, int] = {
     "sarag_rdf": 104,
     "plugins.agents": 1055,
     "plugins.backup": 868,
-    "plugins.evaluation": 5701,
+    "plugins.evaluation": 5510,
     "plugins.contradictions": 352,
     "plugins.demo": 88,
     "plugins.languages": 97,

@@ -303,8 +303,8 @@ def test_three_accountings(kg: KnowledgeGraph) -> None:
     marked = "the films directed by [Ruben Soldevila]"
     question = Question("1", Query(""), ("Paper Lantern",), topic="Ruben Soldevila", marked=marked)
     [result] = evaluate_paths(paths, [question], plain=False)
-    assert [round(s.precision, 3) for s in result.scores] == [1.0, 1.0, round(2 / 5, 3)]
-    assert [s.recall for s in result.scores] == [1.0, 1.0, 1.0]
+    assert [round(s.precision, 3) for s in result.scores.values()] == [1.0, 1.0, round(2 / 5, 3)]
+    assert [s.recall for s in result.scores.values()] == [1.0, 1.0, 1.0]
 
 
 def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:

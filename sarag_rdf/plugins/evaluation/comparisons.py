@@ -232,7 +232,6 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
     labels = [SystemSpec.parse(part).label for part in options["systems"]]
     if len(set(labels)) != 2:
         raise UsageError(f"--systems {','.join(labels)}: name two systems, comma-separated")
-    commands.check_outputs(options["output"], options["replies"])
     every, counts = pair_answers(files, *labels)
     pairs = dict(islice(every.items(), options["limit"]))
     if not pairs:
@@ -347,13 +346,13 @@ def notes_prompt(given: Input, results: Sequence[str]) -> str:
     "--output preferences.jsonl --replies replies.sqlite",
 )
 @commands.data_options()
-@commands.file_option(
+@commands.output_option(
     "--output",
     "File for the preferences (.jsonl): prompt, chosen and rejected, as TRL reads them.",
     required=True,
 )
 @click.option(
-    "--rounds", default="1,2", show_default=True, callback=commands.parse_numbers,
+    "--rounds", default="1,2", show_default=True, callback=commands.numbers(click.IntRange(1)),
     help="Numbers of rounds of kg-infused whose notes are compared.",
 )  # fmt: skip
 @click.option(
@@ -370,7 +369,6 @@ def preferences(**options: Any) -> None:
     best and the worst. Inputs without a difference are left out. examples/train_on_preferences.py
     trains a model with the file.
     """
-    commands.check_outputs(options["output"], options["replies"])
     endpoint = endpoint_of(options)
     if endpoint is None:
         raise UsageError("preferences need a model: give --base-url, or set OPENAI_BASE_URL")

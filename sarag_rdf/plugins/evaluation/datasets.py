@@ -415,39 +415,6 @@ def _cells(row: Any, keys: Iterable[Any]) -> tuple[Any, ...]:
 # ---------------------------------------------------------------------------- Problems of the input
 
 
-def question_problems(file: QuestionFile, questions: Sequence[Question]) -> dict[str, int]:
-    """Counts of the problems of questions alone, by the keys of `PROBLEMS`."""
-    answers = [set(map(normalize_answer, question.answers)) for question in questions]
-    return {
-        "duplicate_question_ids": file.duplicates,
-        "questions_without_answer": sum(not question.has_answer for question in questions),
-        "questions_answered_yes_or_no": sum(bool({"yes", "no"} & texts) for texts in answers),
-    }
-
-
-def count_problems(
-    corpus: Corpus,
-    questions: Sequence[Question],
-    documents: Iterable[tuple[str, str]],
-    unextracted: int,
-) -> dict[str, int]:
-    """Counts of the problems of a corpus; `documents` are (title, text) of the whole graph."""
-    parts = [corpus.index_of_part(title, text) for title, text in documents]
-    indexed = {part for part in parts if part is not None}
-    supporting = [corpus.support_of(question) for question in questions]
-    unmarked = sum(not question.supporting for question in questions)
-    return {
-        "duplicate_passages": corpus.duplicates,
-        "empty_passages": corpus.empty,
-        "questions_without_support": unmarked,
-        "questions_with_support_not_in_corpus": supporting.count(()) - unmarked,
-        "questions_with_support_not_in_graph": sum(not indexed.issuperset(s) for s in supporting),
-        "documents_without_extraction": unextracted,
-        "passages_not_in_graph": len(corpus.passages) - len(indexed),
-        "documents_of_no_passage": parts.count(None),
-    }
-
-
 PROBLEMS: Final = {
     "duplicate_passages": "duplicate passages, skipped",
     "empty_passages": "passages without text, skipped",
@@ -457,7 +424,7 @@ PROBLEMS: Final = {
     "the corpus, excluded from recall",
     "questions_with_support_not_in_graph": "questions with a supporting passage missing from the "
     "graph, which counts as not retrieved",
-    "questions_without_answer": "questions without an answer, excluded from coverage",
+    "questions_without_answer": "questions without an answer, excluded from coverage and accuracy",
     "questions_answered_yes_or_no": "questions answered yes or no, which are covered by chance",
     "documents_without_extraction": "documents missing from the file of --extractor, not indexed",
     "passages_not_in_graph": "passages missing from the graph, which cannot be retrieved",
@@ -466,7 +433,47 @@ PROBLEMS: Final = {
 """Kind of problem of the input -> description, which is printed before the count."""
 
 
-def problem_lines(counts: Mapping[str, int], **other: str) -> Iterator[str]:
-    """A line for each kind of problem that occurs; `other` are descriptions of a command's own."""
-    descriptions = {**PROBLEMS, **other}
-    return (f"{descriptions[kind]}: {count}" for kind, count in counts.items() if count)
+def count_problems(
+    file: QuestionFile,
+    questions: Sequence[Question],
+    corpus: Corpus | None = None,
+    documents: Iterable[tuple[str, str]] = (),
+    unextracted: int = 0,
+    *,
+    of_support: bool = True,
+) -> dict[str, int]:
+    """Counts of the problems of questions, and of their corpus, by the keys of `PROBLEMS`.
+
+    `documents` are (title, text) of the whole graph. `of_support`: also those that matter only if
+    supporting passages are to be found.
+    """
+    answers = [set(map(normalize_answer, question.answers)) for question in questions]
+    counts = {
+        "duplicate_question_ids": file.duplicates,
+        "questions_without_answer": sum(not question.has_answer for question in questions),
+        "questions_answered_yes_or_no": sum(bool({"yes", "no"} & texts) for texts in answers),
+    }
+    if corpus is not None:
+        parts = [corpus.index_of_part(title, text) for title, text in documents]
+        indexed = {part for part in parts if part is not None}
+        counts |= {
+            "duplicate_passages": corpus.duplicates,
+            "empty_passages": corpus.empty,
+            "documents_without_extraction": unextracted,
+            "passages_not_in_graph": len(corpus.passages) - len(indexed),
+        }
+        if of_support:
+            supporting = [corpus.support_of(question) for question in questions]
+            unmarked = sum(not question.supporting for question in questions)
+            counts |= {
+                "questions_without_support": unmarked,
+                "questions_with_support_not_in_corpus": supporting.count(()) - unmarked,
+                "questions_with_support_not_in_graph": sum(not indexed >= {*s} for s in supporting),
+                "documents_of_no_passage": parts.count(None),
+            }
+    return {kind: counts[kind] for kind in PROBLEMS if kind in counts}
+
+
+def problem_lines(counts: Mapping[str, int]) -> Iterator[str]:
+    """A line for each kind of problem that occurs."""
+    return (f"{PROBLEMS[kind]}: {count}" for kind, count in counts.items() if count)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import click
 
-from sarag_rdf.base.options import DEFAULT_LIMIT, RetrieverOptions
-from sarag_rdf.base.ports import Progress
+from sarag_rdf.base.options import DEFAULT_LIMIT
 from sarag_rdf.base.types import Excerpt, Retrieved
 from sarag_rdf.cli.flags import endpoint_options
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.evidence import RetrievedEvidence
-from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation import commands, reporting
-from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
+from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, problem_lines
 from sarag_rdf.plugins.evaluation.measures import matches, normalize_answer
 from sarag_rdf.plugins.evaluation.retrieval import methods_of, methods_option
 from sarag_rdf.retrieval.context import approximate_tokens
@@ -73,22 +71,6 @@ def _holds(excerpt: Excerpt, texts: Sequence[str]) -> bool:
     return any(matches(part, texts) for part in (*parts, " ".join(parts)))
 
 
-def rows(
-    kg: KnowledgeGraph,
-    corpus: Corpus,
-    questions: Sequence[Question],
-    options: RetrieverOptions,
-    k: int,
-    progress: Progress,
-) -> Iterator[dict[str, float]]:
-    """The measures for each question, in their order; more documents than k may be retrieved."""
-    retriever = kg.retriever(options)
-    advance = progress(f"retrieving with {options.name}", len(questions))
-    for question in questions:
-        yield row_of(corpus, question, retriever.retrieve(question.query), k)
-        advance(1)
-
-
 @click.command(
     name="evidence",
     epilog="Example:  sarag evaluate evidence --corpus corpus.json --questions questions.json "
@@ -110,37 +92,27 @@ def command(**options: Any) -> None:
     The questions are those of MuSiQue, whose sub-questions have answers, or of HotpotQA, which
     marks supporting sentences. The measures are defined in docs/reference/evaluation.md.
     """
-    limit = max(options["k"], DEFAULT_LIMIT)  # the evidence of each depends on the others
-    methods = {
-        label: own if own.limit else replace(own, limit=limit)
-        for label, own in methods_of(options["methods"]).items()
-    }
+    k, limit = options["k"], max(options["k"], DEFAULT_LIMIT)  # evidence depends on all documents
+    methods = methods_of(options["methods"])
     default = options["methods"][0]
     baseline = commands.check_baseline(options["baseline"] or default, [*methods], "--methods")
-    commands.check_outputs(options["output"])
+    measured: dict[str, list[dict[str, float]]] = {label: [] for label in methods}
     with commands.open_inputs(options) as inputs, progress_bars() as progress:
-        corpus, questions = inputs.corpus, inputs.questions
-        assert corpus is not None  # noqa: S101 - --corpus is required
-        measured = {
-            label: list(rows(inputs.kg, corpus, questions, own, options["k"], progress))
-            for label, own in methods.items()
-        }
-        setting = inputs.setting(
-            options, PROBLEMS, k=options["k"], methods=[*methods], baseline=baseline
-        )
-    hops = [question.hops for question in questions]
+        corpus, questions = cast("Corpus", inputs.corpus), inputs.questions
+        for label, own in methods.items():
+            retriever = inputs.kg.retriever(own if own.limit else replace(own, limit=limit))
+            advance = progress(f"retrieving with {label}", len(questions))
+            for question in questions:
+                found = retriever.retrieve(question.query)
+                measured[label].append(row_of(corpus, question, found, k))
+                advance(1)
+        setting = inputs.setting(options, k=k, methods=[*methods], baseline=baseline)
+    groups = {"hops": [question.hops for question in questions]}
     names = [*SHARES, *SIZES]
     data = {
         "setting": setting,
-        "results": reporting.results("method", measured, names, [*SHARES], {"hops": hops}, setting),
-        "questions": [
-            {
-                "id": question.id,
-                "question": question.query.text,
-                "methods": {label: own[number] for label, own in measured.items()},
-            }
-            for number, question in enumerate(questions)
-        ],
+        "results": reporting.results("method", measured, names, [*SHARES], groups, setting),
+        "questions": reporting.by_question("method", questions, measured),
     }
     commands.show_results(options, data, lines(data))
 

@@ -20,7 +20,7 @@ from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import strategy
 from sarag_rdf.plugins.evaluation import commands, measures, reporting
-from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
+from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, problem_lines
 from sarag_rdf.retrieval.retriever import question_of
 
 DEPTH = 100
@@ -179,28 +179,22 @@ def report(
 
     The values contain no times, dates or paths.
     """
-    rows = {method: [row.figures for row in own] for method, own in outcomes.items()}
+    figures = {method: [row.figures for row in own] for method, own in outcomes.items()}
     names = [*cutoffs.names("R", "all", "P", "nDCG"), *cutoffs.coverages]
-    supporting = [corpus.support_of(question) for question in questions]
+    compared = cutoffs.names("R", "all")
+    supporting = [[corpus.passages[p] for p in corpus.support_of(q)] for q in questions]
     hops = [len(passages) or None for passages in supporting]
+    details = [
+        {"hops": count, "supporting": [{"id": p.id, "title": p.title} for p in passages]}
+        for count, passages in zip(hops, supporting, strict=True)
+    ]
+    rows = {method: [_row(row, cutoffs) for row in own] for method, own in outcomes.items()}
     return {
         "setting": dict(setting),
         "results": reporting.results(
-            "method", rows, names, cutoffs.names("R", "all"), {"hops": hops}, setting, ["returned"]
+            "method", figures, names, compared, {"hops": hops}, setting, ["returned"]
         ),
-        "questions": [
-            {
-                "id": question.id,
-                "question": question.query.text,
-                "hops": hops[position],
-                "supporting": [
-                    {"id": corpus.passages[p].id, "title": corpus.passages[p].title}
-                    for p in supporting[position]
-                ],
-                "methods": {name: _row(own[position], cutoffs) for name, own in outcomes.items()},
-            }
-            for position, question in enumerate(questions)
-        ],
+        "questions": reporting.by_question("method", questions, rows, details),
     }
 
 
@@ -220,11 +214,10 @@ def timings(encoding: Sequence[float], outcomes: Outcomes) -> dict[str, Any]:
     `ratio` is the median retrieval time divided by the median encoding time.
     """
     encoded = reporting.median_and_mean(encoding)
-    least = max(encoded["median"], 0.001)
     retrieval: dict[str, Any] = {}
     for method, rows in outcomes.items():
         own = reporting.median_and_mean([row.milliseconds for row in rows])
-        retrieval[method] = {**own, "ratio": round(own["median"] / least, 3)}
+        retrieval[method] = {**own, "ratio": round(own["median"] / max(encoded["median"], 1e-3), 3)}
     return {"encoding": encoded, "retrieval": retrieval}
 
 
@@ -282,13 +275,14 @@ def methods_of(labels: Sequence[str]) -> dict[str, RetrieverOptions]:
 
 
 def cutoff_options(tokens: str) -> Decorator:
+    numbers = commands.numbers(click.IntRange(1))
     return together(
         click.option(
-            "--k", "ks", default="2,5,10", show_default=True, callback=commands.parse_numbers,
+            "--k", "ks", default="2,5,10", show_default=True, callback=numbers,
             help="Cutoffs of recall, in documents.",
         ),
         click.option(
-            "--tokens", default=tokens, show_default=True, callback=commands.parse_numbers,
+            "--tokens", default=tokens, show_default=True, callback=numbers,
             help="Context sizes for answer coverage, in tokens.",
         ),
     )  # fmt: skip
@@ -302,8 +296,6 @@ def measure(
     Raises `InputError` for a graph of another corpus, and if there is no recall to plot.
     """
     measures.ranking_measures()  # before anything is indexed
-    reporting.check_plot(options["plot"])
-    commands.check_outputs(options["output"], options["timings"], options["plot"])
     with commands.open_inputs(options) as inputs, progress_bars() as progress:
         corpus, questions = cast("Corpus", inputs.corpus), inputs.questions
         with_recall = sum(bool(corpus.support_of(question)) for question in questions)
@@ -313,7 +305,7 @@ def measure(
         evaluation = Evaluation(inputs.kg, corpus, questions, cutoffs, progress)
         encoding, outcomes = evaluation.run(methods)
         setting = inputs.setting(
-            options, PROBLEMS,
+            options,
             k=list(cutoffs.ks),
             tokens=list(cutoffs.tokens),
             documents_asked_for=cutoffs.limit,
@@ -336,7 +328,7 @@ def measure(
 @commands.selection_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
 @commands.output_options
-@commands.file_option("--plot", "Plot recall against k to this .png file.")
+@commands.plot_option("Plot recall against k to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report recall of supporting passages and coverage of answers for each method.
