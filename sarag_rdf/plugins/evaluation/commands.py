@@ -20,7 +20,7 @@ from sarag_rdf.cli import flags
 from sarag_rdf.cli.flags import Decorator, together
 from sarag_rdf.cli.output import (
     add_verbosity_options,
-    echo_json,
+    emit,
     json_text,
     note,
     problem,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MODULES: Final = {
     "retrieval": "retrieval:command",
-    "evidence": "evidence:command",
+    "evidence": "retrieval:evidence",
     "tune": "tuning:command",
     "qa": "qa:command",
     "table": "qa:table_command",
@@ -339,8 +339,4 @@ def write_json(path: Path | None, data: Any) -> None:
 def show_results(options: Mapping[str, Any], data: Any, lines: Iterable[str]) -> None:
     """Print results as JSON, or else as `lines`, and write them as `result_options` say."""
     write_json(options["output"], data)
-    if options["as_json"]:
-        echo_json(data)
-        return
-    for line in lines:
-        click.echo(line)
+    emit(options, data, *lines)
