@@ -7,7 +7,8 @@ activates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -73,31 +74,27 @@ def settings_of(
     return settings, {label: options for options, label in labels.items()}
 
 
-def check_curves(settings: Sequence[Setting]) -> None:
-    """Raise `UsageError` for settings that `curves` cannot draw, before anything is run."""
-    names = list(settings[0][0])
-    if len({tuple(values) for values, _ in settings}) > 1 or len(names) > 2:
-        raise UsageError("--plot needs one --vary, or two with --grid")
-    try:
-        [float(values[names[0]]) for values, _ in settings]
-    except ValueError as error:
-        raise UsageError(f"--plot needs numbers for {names[0]}") from error
-
-
 def curves(
-    settings: Sequence[Setting], recall: Callable[[str, str], float], recalls: Sequence[str]
-) -> tuple[str, dict[str, list[tuple[float, float]]]]:
-    """The varied option, and lines of (value, recall in [0, 1]) to draw.
+    settings: Sequence[Setting], recalls: Sequence[str]
+) -> tuple[str, dict[str, list[tuple[float, str, str]]]]:
+    """The varied option, and lines of (value, method, measure) to draw.
 
     One option has a line for each cutoff, two the recall at the middle one by values of the second.
+    Raises `UsageError` for more options, options that are varied separately, and other values than
+    numbers.
     """
     first, *second = settings[0][0]
+    if len(second) > 1 or any([*values] != [first, *second] for values, _ in settings):
+        raise UsageError("--plot needs one --vary, or two with --grid")
     middle = recalls[len(recalls) // 2]
-    lines: dict[str, list[tuple[float, float]]] = {}
+    lines: defaultdict[str, list[tuple[float, str, str]]] = defaultdict(list)
     for values, method in settings:
         drawn = {f"{name}={values[name]}": middle for name in second}
-        for label, name in (drawn or dict(zip(recalls, recalls, strict=True))).items():
-            lines.setdefault(label, []).append((float(values[first]), recall(method, name)))
+        for label, measure in (drawn or {name: name for name in recalls}).items():
+            try:
+                lines[label].append((float(values[first]), method, measure))
+            except ValueError as error:
+                raise UsageError(f"--plot needs numbers for {first}") from error
     title = f"{first} ({middle})" if second else first
     return title, {label: sorted(points) for label, points in lines.items()}
 
@@ -255,16 +252,15 @@ def command(**options: Any) -> None:
     given = retrieval.ranking_options(retriever)
     start = next((label for label, own in methods.items() if own == given), retriever)
     methods = {start: given, **methods}
-    if options["plot"]:
-        check_curves(settings)
     cutoffs = Cutoffs(options["ks"], options["tokens"])
+    recalls, labels = cutoffs.names("R"), [*methods]
+    option, drawn = curves(settings, recalls) if options["plot"] else ("", {})
     sets, times = [], {}
     for name, own in _inputs(options).items():
         data, times[name], _ = retrieval.measure(own, methods, start, cutoffs)
         results = {r["method"]: r for r in retrieval.with_times(data["results"], times[name])}
         sets.append(DataSet(name, data, results))
     commands.write_json(options["timings"], times)
-    recalls, labels = cutoffs.names("R"), [*methods]
     best = best_of(sets, labels, recalls)
     tuned = {
         "start": start,
@@ -273,8 +269,11 @@ def command(**options: Any) -> None:
         "quality": round(quality(sets, best, recalls), 6),
     }
     if options["plot"]:
-        drawn = curves(settings, lambda method, name: quality(sets, method, [name]), recalls)
-        write_plot(options["plot"], "Recall of supporting passages", drawn[1], drawn[0])
+        points = {
+            label: [(value, quality(sets, method, [name])) for value, method, name in line]
+            for label, line in drawn.items()
+        }
+        write_plot(options["plot"], "Recall of supporting passages", points, option)
     shown = settings if start in {label for _, label in settings} else [({}, start), *settings]
     report = {"sets": {each.name: each.report for each in sets}, **tuned}
     commands.show_results(options, report, lines(sets, shown, tuned, cutoffs))
