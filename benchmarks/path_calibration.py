@@ -20,15 +20,8 @@ import click
 import numpy as np
 
 import sarag_rdf
-from sarag_rdf.plugins.evaluation.relation_paths import (
-    Offers,
-    calibrated,
-    examples,
-    offered_of,
-    offers,
-    read_files,
-    relation_paths,
-)
+from sarag_rdf.plugins.evaluation.relation_paths import examples, read_files, relation_paths
+from sarag_rdf.plugins.relation_paths.fitting import Offers, calibrated, offered_of, offers
 from sarag_rdf.plugins.relation_paths.paths import Paths
 
 TYPED = Path(__file__).with_name("questions-typed.json")

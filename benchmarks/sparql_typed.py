@@ -47,14 +47,14 @@ import sarag_rdf
 from benchmarks.linked_data import ntriples
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EndpointError, UnparsableReplyError
-from sarag_rdf.base.ports import Gather, Reasoner, Reply
+from sarag_rdf.base.ports import LLM, Gather, Reasoner, Reply
 from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.vectors import make_llm
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import contains_answer, matches, token_f1
-from sarag_rdf.plugins.evaluation.qa import Account, Meter
+from sarag_rdf.plugins.evaluation.qa import Account
 from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder
 
@@ -203,9 +203,14 @@ class FirstPath:
         return Answer("answered", "; ".join(ends), "", (), retrieved)
 
 
-def ask(system: str, reasoner: Reasoner, meter: Meter, question: Question) -> dict[str, Any]:
+def ask(
+    system: str, kg: KnowledgeGraph, llm: LLM, gather: Gather, question: Question
+) -> dict[str, Any]:
     """The row of a system for a question; a call that fails gives no answer."""
-    account, begin = meter.open(), time.perf_counter()
+    account, begin = Account(llm, gather), time.perf_counter()
+    reasoner: Reasoner = FirstPath(kg)
+    if system != PATHS:
+        reasoner = kg.reasoner(system, account.gather, account)
     try:
         answer = reasoner.answer(question.query)
     except EndpointError as error:
@@ -290,22 +295,19 @@ def main() -> None:
         embedder = HashEmbedder()
         import_movies(options.kg, options.metaqa, embedder)
     with sarag_rdf.open(options.kg, embedder=embedder, endpoint=None, over=over) as kg:
+        gather: Gather
+        llm: LLM
         if options.by_hand:
-            gather: Gather = nothing
-            names, meter = [BY_HAND], Meter(ByHand(patterns))
+            names, gather, llm = [BY_HAND], nothing, ByHand(patterns)
         else:
             endpoint = ModelEndpoint(options.base_url, timeout=options.timeout)
-            meter = Meter(make_llm(endpoint, options.work / "replies.sqlite"))
+            llm = make_llm(endpoint, options.work / "replies.sqlite")
             names = options.systems.split(",")
             gather = kg.gather(options.retriever, context=options.context)
-        reasoners = {
-            name: FirstPath(kg) if name == PATHS else kg.reasoner(name, gather, meter)
-            for name in names
-        }
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
         for question in asked:
-            for name, reasoner in reasoners.items():
-                rows[name].append(ask(name, reasoner, meter, question))
+            for name in names:
+                rows[name].append(ask(name, kg, llm, gather, question))
         print(f"\nfirst {len(asked)} of {len(questions)} questions, seed {SEED}, {options.context}")
         if not options.by_hand:
             print(f"passages: the answer is in the context of {covered(gather, asked)}\n")

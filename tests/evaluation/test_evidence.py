@@ -10,7 +10,7 @@ import pytest
 
 from sarag_rdf.base.types import Document, RankedDocument, Retrieved, Subgraph
 from sarag_rdf.plugins.evaluation.datasets import read_corpus, read_questions
-from sarag_rdf.plugins.evaluation.evidence import row_of
+from sarag_rdf.plugins.evaluation.retrieval import evidence_of
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
 from tests.evaluation.sample import CORPUS, PASSAGES, write
@@ -56,7 +56,7 @@ def measured(tmp_path: Path, record: dict[str, Any], **texts: str) -> dict[str, 
     retrieved = Retrieved(
         question.query, "fixed", {}, tuple(ranked), (), (), (), Subgraph((), {}, ())
     )
-    return row_of(read_corpus(tmp_path / "corpus.json"), question, retrieved)
+    return evidence_of(read_corpus(tmp_path / "corpus.json"), question, retrieved)
 
 
 @pytest.mark.parametrize("record", [IN_PARTS, MARKED], ids=["in parts", "marked"])

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import sarag_rdf
+from benchmarks import articles
 from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Table, silent
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.datasets import read_questions
 from sarag_rdf.plugins.evaluation.path_questions import (
+    QuestionOptions,
     QuestionWriter,
     write_questions,
 )
@@ -36,10 +39,11 @@ def kg() -> Iterator[KnowledgeGraph]:
 
 
 def written(kg: KnowledgeGraph, count: int = 8, *, seed: int = 0, **options: Any) -> QuestionWriter:
-    settings = {"hops": 3, "answers": 5, **options}
-    paths = relation_paths(kg.retriever("paths", answers=settings["answers"]))
-    writer = QuestionWriter(paths, **settings)
-    writer.write(count, seed, silent)
+    others = {name: options.pop(name, None) for name in ("articles", "llm")}
+    settings = QuestionOptions(count=count, seed=seed, **options)
+    paths = relation_paths(kg.retriever("paths", answers=settings.answers))
+    writer = QuestionWriter(paths, settings, **others)
+    writer.write(silent)
     return writer
 
 
@@ -184,11 +188,11 @@ def test_other_evaluations_read_them(
     assert result["method"] == "bm25"
     assert result["R@10"] == 1.0
 
-    arguments = ["--articles", "articles", "--retriever", "bm25:limit=2", *over]
-    done = sarag("evaluate", "paths", "--questions", "questions.json", *arguments)
-    assert "article topics" in done.out
-    assert "terminals" not in done.out
-    done = sarag("evaluate", "paths", "--questions", "questions.json", *over, "--articles", "kg")
-    assert done.code == 1
+    arguments = ["search", "--questions", "questions.json", *over, "--retriever", "bm25:limit=2"]
+    found = CliRunner().invoke(articles.main, [*arguments, "--articles", "articles"])
+    assert found.output.startswith('questions.json: {"article topics": {"precision": ')
+    assert '"chunk-resolved"' in found.output
+    wrong = CliRunner().invoke(articles.main, [*arguments, "--articles", "kg"])
+    assert isinstance(wrong.exception, InputError)
     assert sarag("evaluate", "questions", "-o", "q.json", "--articles", "films.jsonl",
                  "--corpus", "c.json", *over).code == 2  # fmt: skip

@@ -97,10 +97,10 @@ def test_a_gold_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name\nA\n", "give the columns entity and name"),
-        ("entity\tname\tcolour\n", "give the columns"),
-        ("entity\tname\na\t\n", "line 2: a mention needs"),
-        ("entity\tname\ttype\na\tA\tcity\n", "line 2: no such type: 'city'"),
+        ("name\nA\n", "is not a table of mentions: it has no column 'entity'"),
+        ("entity\tname\tcolour\n", "has no mentions"),
+        ("entity\tname\na\t\n", "row 2, a mention needs"),
+        ("entity\tname\ttype\na\tA\tcity\n", "row 2, no such type: 'city'"),
     ],
 )
 def test_a_file_of_another_form(text: str, message: str, tmp_path: Path) -> None:

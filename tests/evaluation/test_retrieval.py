@@ -403,7 +403,7 @@ def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--k", "0"], ["--k", "'0'"]),
+        (["--k", "0"], ["--k", "0 is not in the range"]),
         (["--k", "2,many"], ["--k"]),
         (["--k", ""], ["--k"]),
         (["--tokens", "-1"], ["--tokens"]),

@@ -121,7 +121,7 @@ def test_too_many_settings() -> None:
 def test_without_matplotlib_nothing_is_indexed(
     sarag: Sarag, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sarag_rdf.plugins.evaluation.reporting.find_spec", lambda _: None)
+    monkeypatch.setattr("sarag_rdf.plugins.evaluation.commands.find_spec", lambda _: None)
     done = tune(sarag, "--vary", "c=0,0.1", "--plot", "a.png", "--kg", "kg")
     assert done.code != 0
     assert "--plot needs matplotlib: pip install 'sarag-rdf[plot]'" in done.err

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import threading
 from itertools import islice
+from typing import Any
 
 import pytest
 
+import sarag_rdf
+from sarag_rdf.base.ports import silent
 from sarag_rdf.base.types import Context, Evidence, Query, Retrieved, Subgraph
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.plugins.evaluation.qa import Account, Meter
+from sarag_rdf.plugins.evaluation.datasets import Question
+from sarag_rdf.plugins.evaluation.qa import Account, SystemSpec, ask_all, build_systems
 from sarag_rdf.plugins.threads import map_in_order
-from sarag_rdf.testing.fakes import QueuedLLM
+from sarag_rdf.retrieval.retriever import question_of
+from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
+from tests.evaluation.fixed import Fixed, without_models
+from tests.evaluation.scripted import Scripted
+from tests.sample_graph import SOURCES, CapitalExtractor
 
 
 def test_one_thread_keeps_the_order() -> None:
@@ -64,43 +72,46 @@ def test_what_is_not_taken_is_not_begun() -> None:
     assert len(begun) <= 2
 
 
-def ask(meter: Meter, prompt: str) -> Account:
-    account = meter.open()
-    meter.complete(prompt, {"type": "object"}, name="n", max_tokens=1)
-    return account
+NOTHING = Evidence(
+    Retrieved(Query("q"), "none", {}, (), (), (), (), Subgraph((), {}, ())), Context(())
+)
 
 
 def test_a_reply_from_a_cache_costs_what_it_did() -> None:
-    meter = Meter(CachedLLM(QueuedLLM([{}, {}], model="free"), ":memory:"))
-    assert meter.model == "free"
-    first, second = ask(meter, "a b"), ask(meter, "a b")
+    llm = CachedLLM(QueuedLLM([{}, {}], model="free"), ":memory:")
+    first, second = Account(llm, lambda _: NOTHING), Account(llm, lambda _: NOTHING)
+    for account in (first, second):
+        account.complete("a b", {"type": "object"}, name="n", max_tokens=1)
+    assert first.model == "free"
     assert first.usage == second.usage
     assert (first.usage.calls, first.usage.tokens_in) == (1, 2)
     assert first.saved == 0.0 <= second.saved
 
 
-def test_each_thread_has_an_account() -> None:
-    meter = Meter(QueuedLLM({} for _ in range(10)))
+def test_each_question_has_an_account_and_searches_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_models(monkeypatch)
     barrier = threading.Barrier(4)
-    nothing = Retrieved(Query("q"), "none", {}, (), (), (), (), Subgraph((), {}, ()))
     inside: list[int] = []
+    retrieve = Fixed.retrieve
 
-    def gather(query: Query) -> Evidence:
+    def alone(fixed: Fixed, view: Any, query: Query) -> Retrieved:
         inside.append(1)
         assert len(inside) == 1  # one at a time
+        found = retrieve(fixed, view, query)
         inside.pop()
-        return Evidence(nothing, Context(()))
+        return found
 
-    gathered = meter.gathering(gather)
-
-    def work(calls: int, _: object) -> Account:
-        account = meter.open()
+    def together(name: str, prompt: str) -> dict[str, Any]:
         barrier.wait(20)
-        for number in range(calls):
-            meter.complete(f"{calls} {number}", {"type": "object"}, name="n", max_tokens=1)
-            gathered(Query("q"))
-        return account
+        return {"final_answer": "Danube"}
 
-    accounts = map_in_order(work, [1, 2, 3, 4], 4)
-    for calls, account in enumerate(accounts, start=1):
-        assert account.usage.calls == len(account.evidence) == calls
+    monkeypatch.setattr(Fixed, "retrieve", alone)
+    options = {"full_context": "whole", "budget": None, "tokenizer": None}
+    questions = [Question(str(n), question_of(f"Which river is {n}?"), ("D",)) for n in range(4)]
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(SOURCES, extractor=CapitalExtractor())
+        spec = SystemSpec.parse("fixed+single:brief=true")
+        systems = build_systems(kg, [spec], Scripted(together), options)
+        [rows] = ask_all(systems, questions, 4, silent).values()
+    costs = [(row.costs["calls"], row.costs["retrievals"], row.answer) for row in rows]
+    assert costs == [(1, 1, "Danube")] * 4

@@ -23,7 +23,6 @@ from tests.answering.sample import (
     answer_of,
     brief,
     context_of,
-    document,
     split,
     told,
 )
@@ -69,14 +68,11 @@ def test_answers_take_the_place_of_references_and_stand_in_the_last_prompt() -> 
     assert llm.calls[-1].max_tokens == 77
 
 
-@pytest.mark.parametrize(("merge", "calls"), [(False, 5), (True, 4)])
-def test_two_calls_more_than_questions_at_most_and_one_more_if_merged(
-    merge: bool, calls: int
-) -> None:
-    parts = [split("A?", "B?", "C?"), *[brief("x")] * (2 if merge else 3), final()]
+def test_two_calls_more_than_questions_at_most() -> None:
+    parts = [split("A?", "B?", "C?"), *[brief("x")] * 3, final()]
     llm = QueuedLLM(parts)
-    answer_of(Decompose(most=3, merge=merge), Library(), llm)
-    assert len(llm.calls) == calls
+    answer_of(Decompose(most=3), Library(), llm)
+    assert len(llm.calls) == 5
     assert llm.calls[0].schema["properties"]["questions"]["maxItems"] == 3
     assert "at most 3" in llm.prompts[0]
     with pytest.raises(UnparsableReplyError):
@@ -87,27 +83,10 @@ def test_two_calls_more_than_questions_at_most_and_one_more_if_merged(
         Decompose(most=0)
 
 
-def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
-    """What was found for the last question comes first; what both found is there once."""
-    library = Library(
-        context_of(CLUB, ADA, relationships=("whole",)),
-        {ADA_BORN: context_of(ADA, relationships=("last",))},
-    )
-    llm = QueuedLLM([split(WHO, BORN), brief("Ada"), final(citations=["D1"])])
-    answer = answer_of(Decompose(merge=True), library, llm)
-    assert library.asked == [WHO, QUERY.text, ADA_BORN]
-    assert answer.citations == (CITE_ADA,)
-    prompt = llm.prompts[-1]
-    assert prompt.count(ADA.text) == prompt.count(CLUB.text) == 1
-    assert prompt.index("- last") < prompt.index(ADA.text) < prompt.index("- whole")
-    assert prompt.index("- whole") < prompt.index(CLUB.text)
-
-
-@pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.parametrize("question", [WHO, ASKED])
-def test_one_question_is_the_whole(merge: bool, question: str) -> None:
+def test_one_question_is_the_whole(question: str) -> None:
     library, llm = Library(), QueuedLLM([split(question), final()])
-    answer = answer_of(Decompose(merge=merge), library, llm)
+    answer = answer_of(Decompose(), library, llm)
     assert [call.name for call in llm.calls] == ["decompose", "answer"]
     assert (answer.text, library.asked) == ("Ulm", [QUERY.text])
 
@@ -118,12 +97,6 @@ def test_what_was_not_found_leaves_its_place_empty_and_is_no_fact() -> None:
     answer_of(Decompose(), library, llm)
     assert library.asked == [WHO, "Where was born?", QUERY.text]
     assert "Found before (data as well)\n- Where was born? Ulm\n\nQuestion" in llm.prompts[-1]
-
-
-def test_merged_with_a_last_question_that_is_empty() -> None:
-    library, llm = Library(), QueuedLLM([split(WHO, "#1"), brief("unknown"), final()])
-    assert answer_of(Decompose(merge=True), library, llm).text == "Ulm"
-    assert library.asked == [WHO, QUERY.text]
 
 
 def test_a_part_that_finds_nothing_is_not_put_to_the_model() -> None:
@@ -151,15 +124,6 @@ def test_brief_to_the_end() -> None:
 def test_an_answer_that_is_none_in_the_end() -> None:
     llm = QueuedLLM([split(WHO), final(sufficient=False)])
     assert answer_of(Decompose(), Library(), llm).text == INSUFFICIENT
-
-
-def test_a_chain_cites_no_document_for_what_was_not_found() -> None:
-    """That it is unknown stands in a document, and yet is no answer."""
-    library = Library(contexts={WHO: context_of(document(3, "The founder is unknown."))})
-    llm = QueuedLLM([split(WHO, ADA_BORN), brief("unknown"), brief("Ulm")])
-    assert answer_of(Decompose(chain=True), library, llm).citations == (CITE_ADA,)
-    with pytest.raises(UsageError, match="merge and chain exclude each other"):
-        Decompose(merge=True, chain=True)
 
 
 @pytest.mark.parametrize(

@@ -338,6 +338,3 @@ def test_parts_with_reasoning_and_references() -> None:
     assert library.asked == ["Who founded the club?", "Where was Ada born?", QUERY.text]
     assert "- Who founded the club? Ada\n" in llm.prompts[2]
     assert (answer.text, answer.citations) == ("Ulm", (CITE_CLUB,))
-    chained = Decompose(reasoned=True, chain=True)
-    llm = QueuedLLM([split, closing(final_answer="Ada"), closing(citations=["D2"])])
-    assert answer_of(chained, Library(), llm).citations == (CITE_CLUB, CITE_ADA)

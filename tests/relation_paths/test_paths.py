@@ -23,15 +23,18 @@ from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.relation_paths import (
+    evaluate_paths,
+    examples,
+    read_files,
+    relation_paths,
+)
+from sarag_rdf.plugins.relation_paths.fitting import (
     Example,
     Offers,
     calibrated,
-    evaluate_paths,
-    fit_paths,
+    fit_model,
     fitted,
     offers,
-    read_files,
-    relation_paths,
 )
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
@@ -303,8 +306,8 @@ def test_three_accountings(kg: KnowledgeGraph) -> None:
     marked = "the films directed by [Ruben Soldevila]"
     question = Question("1", Query(""), ("Paper Lantern",), topic="Ruben Soldevila", marked=marked)
     [result] = evaluate_paths(paths, [question], plain=False)
-    assert [round(s.precision, 3) for s in result.scores] == [1.0, 1.0, round(2 / 5, 3)]
-    assert [s.recall for s in result.scores] == [1.0, 1.0, 1.0]
+    assert [round(s.precision, 3) for s in result.scores.values()] == [1.0, 1.0, round(2 / 5, 3)]
+    assert [s.recall for s in result.scores.values()] == [1.0, 1.0, 1.0]
 
 
 def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
@@ -317,13 +320,15 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
     questions = read_questions(file).questions
     assert questions[0].query.text == "who directed Winter Harbour"
     assert questions[0].marked == "who directed [Winter Harbour]"
-    fit = fit_paths(paths_of(kg, explain=False), [questions], "test", "two questions")
+    paths = paths_of(kg, explain=False)
+    every = examples(paths, questions)
+    fit = fit_model(paths.model, [every], "test", "two questions")
     assert fit.all == (1.0,)
     assert fit.model.version == "test"
     with pytest.raises(InputError, match="--over"):
         fitted([Example(np.zeros((0, len(FEATURES))), np.zeros(0))])
     with pytest.raises(InputError, match="give more questions"):
-        fit_paths(paths_of(kg, explain=False), [questions[:1]], "test", "one question")
+        fit_model(paths.model, [every[:1]], "test", "one question")
 
 
 def test_tables_and_files_of_questions(tmp_path: Path) -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
 import sarag_rdf
-from sarag_rdf.base.errors import InputError, SaragError, UsageError
+from sarag_rdf.base.errors import InputError, MissingDependencyError, SaragError, UsageError
 from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.flags import Decorator, together
 from sarag_rdf.cli.output import (
     add_verbosity_options,
-    echo_json,
+    emit,
     json_text,
     note,
     problem,
@@ -27,12 +28,13 @@ from sarag_rdf.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from sarag_rdf.base.ports import LLM
     from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, QuestionFile
 
 _MODULES: Final = {
     "retrieval": "retrieval:command",
-    "evidence": "evidence:command",
+    "evidence": "retrieval:evidence",
     "tune": "tuning:command",
     "qa": "qa:command",
     "table": "qa:table_command",
@@ -96,9 +98,31 @@ _QUESTIONS: Final = (
 _GRAPH: Final = "A graph of the corpus, or a new folder to index it into. Default: a temporary one."
 
 
-def file_option(flag: str, text: str, *names: str, **attributes: Any) -> Decorator:
-    kind: Any = click.Path(path_type=Path)
-    return click.option(flag, *names, type=kind, help=text, **attributes)
+def output_option(flag: str, *names: str, **attributes: Any) -> Decorator:
+    """An option for a file to write, with its help as the last of `names`.
+
+    The command ends with `UsageError` at once if the file could not be written after a long run.
+    """
+    return flags.path_option(flag, *names, callback=_writable, **attributes)
+
+
+def _writable(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and (path.is_dir() or not path.resolve().parent.is_dir()):
+        raise UsageError(f"cannot write {path}: name a file in an existing folder")
+    return path
+
+
+def plot_option(text: str) -> Decorator:
+    """``--plot``; raises `UsageError` for another format, `MissingDependencyError`."""
+
+    def check(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and find_spec("matplotlib") is None:
+            raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
+        if path is not None and path.suffix.lower() != ".png":
+            raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
+        return _writable(context, parameter, path)
+
+    return flags.path_option("--plot", text, callback=check)
 
 
 def data_options(*, is_corpus_required: bool = True, multiple: bool = False) -> Decorator:
@@ -107,9 +131,9 @@ def data_options(*, is_corpus_required: bool = True, multiple: bool = False) -> 
     if not is_corpus_required:
         corpus = f"{corpus} Without it, --kg is a graph to ask, with any contents."
     return together(
-        file_option("--corpus", corpus, required=is_corpus_required, multiple=multiple),
-        file_option("--questions", _QUESTIONS, required=True, multiple=multiple),
-        file_option("--kg", _GRAPH, multiple=multiple),
+        flags.path_option("--corpus", corpus, required=is_corpus_required, multiple=multiple),
+        flags.path_option("--questions", _QUESTIONS, required=True, multiple=multiple),
+        flags.path_option("--kg", _GRAPH, multiple=multiple),
         click.option(
             "--extractor",
             help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph "
@@ -137,34 +161,30 @@ selection_options = together(
 )  # fmt: skip
 """Selection of questions, and what is done to them."""
 result_options = together(
-    flags.json_option, file_option("--output", "Write the JSON of all results to this file, too.")
+    flags.json_option, output_option("--output", "Write the JSON of all results to this file, too.")
 )
 """All results as JSON."""
 output_options = together(
-    result_options, file_option("--timings", "Write timings to this JSON file.")
+    result_options, output_option("--timings", "Write timings to this JSON file.")
 )
 """Result files."""
-replies_option = file_option(
+replies_option = output_option(
     "--replies", "Keep the replies of models in this file (.sqlite), to resume an interrupted run."
 )
 
 
-def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
-    """Click callback: distinct integers of at least 1, ascending, from ``2,5,10``.
+def numbers(each: Any) -> Callable[..., tuple[Any, ...]]:
+    """Click callback: distinct numbers of a click type, ascending, from ``2,5,10``.
 
     Without a value, if the option has no default, there are none of them.
     """
-    if not value and not parameter.default:
-        return ()
-    try:
-        numbers = sorted({int(part) for part in value.split(",")})
-    except ValueError:
-        numbers = [0]
-    if numbers[0] < 1:
-        raise click.BadParameter(
-            f"'{value}' is not a list of integers of at least 1, such as 2,5,10", param=parameter
-        )
-    return tuple(numbers)
+
+    def parse(context: click.Context, parameter: click.Parameter, value: str) -> tuple[Any, ...]:
+        if not value and not parameter.default:
+            return ()
+        return tuple(sorted({each.convert(x, parameter, context) for x in value.split(",")}))
+
+    return parse
 
 
 def parse_names(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -173,13 +193,6 @@ def parse_names(_: click.Context, parameter: click.Parameter, value: str | None)
     if not all(names) or value == "":
         raise click.BadParameter(f"'{value}' has an empty name", param=parameter)
     return names
-
-
-def check_outputs(*paths: Path | None) -> None:
-    """Raise `UsageError` now for a file that could not be written at the end of a long run."""
-    for path in filter(None, paths):
-        if path.is_dir() or not path.resolve().parent.is_dir():
-            raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
 
 def check_baseline(baseline: str, labels: Sequence[str], option: str) -> str:
@@ -210,10 +223,8 @@ class Inputs:
     questions: list[Question]
     problems: Mapping[str, int]
 
-    def setting(
-        self, options: Mapping[str, Any], kinds: Iterable[str], **more: Any
-    ) -> dict[str, Any]:
-        """What a report says of its inputs, with counts of these `kinds` of problems."""
+    def setting(self, options: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        """What a report says of its inputs."""
         return {
             "corpus": self.corpus.summary if self.corpus else None,
             "questions": {**self.file.summary, "count": len(self.questions)},
@@ -225,7 +236,7 @@ class Inputs:
             "extractor": sorted(self.kg.extractors()),
             "embedder": self.kg.meta().embedding_model,
             "version": sarag_rdf.__version__,
-            "problems": {k: self.problems[k] for k in kinds if k in self.problems},
+            "problems": self.problems,
         }
 
 
@@ -255,14 +266,13 @@ def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> It
         flags.open_graph({**options, "kg": options["kg"] or scratch.path / "kg"}) as kg,
     ):
         unextracted = _index(kg, corpus, options)
-        problems = datasets.question_problems(file, selected)
-        if corpus is not None:
-            problems |= datasets.count_problems(corpus, selected, kg.documents(), unextracted)
-            if problems["passages_not_in_graph"] == len(corpus.passages):
-                raise InputError(
-                    f"the graph contains no passage of {options['corpus']}: name a graph of this "
-                    "corpus, or omit --kg"
-                )
+        of_graph = (corpus, kg.documents(), unextracted) if corpus is not None else ()
+        problems = datasets.count_problems(file, selected, *of_graph, of_support=not need_answers)
+        if corpus is not None and problems["passages_not_in_graph"] == len(corpus.passages):
+            raise InputError(
+                f"the graph contains no passage of {options['corpus']}: name a graph of this "
+                "corpus, or omit --kg"
+            )
         if kind := options.get("perturb"):
             from sarag_rdf.plugins.evaluation.perturbation import perturbed
 
@@ -298,6 +308,15 @@ def _index(kg: KnowledgeGraph, corpus: Corpus | None, options: Mapping[str, Any]
     return int(getattr(extractor, "missing_documents", 0))
 
 
+def model_setting(llm: LLM, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report says of a model: its name, its settings, and the prices of a million tokens."""
+    return {
+        "model": llm.model,
+        "settings": dict(getattr(llm, "settings", {})),
+        "prices": {"in": options["price_in"], "out": options["price_out"]},
+    }
+
+
 @contextmanager
 def interruption(replies: Path | None) -> Iterator[None]:
     """Without --replies, an interruption is reported as a loss of all replies."""
@@ -320,8 +339,4 @@ def write_json(path: Path | None, data: Any) -> None:
 def show_results(options: Mapping[str, Any], data: Any, lines: Iterable[str]) -> None:
     """Print results as JSON, or else as `lines`, and write them as `result_options` say."""
     write_json(options["output"], data)
-    if options["as_json"]:
-        echo_json(data)
-        return
-    for line in lines:
-        click.echo(line)
+    emit(options, data, *lines)

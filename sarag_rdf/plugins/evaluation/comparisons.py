@@ -9,13 +9,13 @@ appendix F).
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -40,16 +40,14 @@ _OUTCOMES: Final = ("win", "tie", "loss", "order")
 _DECLINED: Final = "There is not enough information to answer."
 
 
-@dataclass(frozen=True, slots=True)
-class PresentedAnswer:
+class PresentedAnswer(NamedTuple):
     """An answer as presented to the judge."""
 
     reasoning: str
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """A question and two answers, in the order of presentation."""
 
     question: str
@@ -61,6 +59,15 @@ class Comparison:
         return Comparison(self.question, self.second, self.first)
 
 
+class Given(NamedTuple):
+    """The answer of a system, with its question, and the place of its file."""
+
+    question: str
+    answer: PresentedAnswer
+    has_failed: bool
+    file: int
+
+
 def pair_answers(
     files: Sequence[Path], ours: str, theirs: str
 ) -> tuple[dict[str, Comparison], dict[str, int]]:
@@ -70,7 +77,7 @@ def pair_answers(
     questions, and of pairs from different files. An answer that a system declined has a uniform
     text. Raises `InputError` for another file, and for a system without answers.
     """
-    answers: dict[str, dict[str, tuple[str, str, PresentedAnswer, int]]] = {}
+    answers: defaultdict[str, dict[str, Given]] = defaultdict(dict)
     for number, path in enumerate(files):
         data = DataFile(path).data
         try:
@@ -78,36 +85,31 @@ def pair_answers(
                 id_, text = question["id"], question["question"]
                 for system, row in question["systems"].items():
                     shown = PresentedAnswer(row["reasoning"], row["answer"] or _DECLINED)
-                    answers.setdefault(system, {})[id_] = text, row["outcome"], shown, number
+                    given = Given(text, shown, row["outcome"] == "failed", number)
+                    answers[system][id_] = given
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path} has no answers: name a file that 'sarag evaluate qa --output' has written"
             ) from error
-    for system in (ours, theirs):
-        if system not in answers:
-            raise InputError(
-                f"the results contain no answers of {system}: they contain answers of "
-                f"{', '.join(answers) or 'no system'}"
-            )
+    if missing := [system for system in (ours, theirs) if system not in answers]:
+        known = ", ".join(answers) or "no system"
+        raise InputError(
+            f"the results contain no answers of {missing[0]}: they contain answers of {known}"
+        )
     one, other = answers[ours], answers[theirs]
     both = {id_: (one[id_], other[id_]) for id_ in one if id_ in other}
-    pairs = {
-        id_: Comparison(first[0], first[2], second[2])
-        for id_, (first, second) in both.items()
-        if "failed" not in (first[1], second[1])
-    }
+    whole = {id_: pair for id_, pair in both.items() if not any(g.has_failed for g in pair)}
+    pairs = {id_: Comparison(a.question, a.answer, b.answer) for id_, (a, b) in whole.items()}
     return pairs, {
         "failed": len(both) - len(pairs),
         "answered_by_one_alone": len(one) + len(other) - 2 * len(both),
-        "of_different_runs": sum(both[id_][0][3] != both[id_][1][3] for id_ in pairs),
+        "of_different_runs": sum(a.file != b.file for a, b in whole.values()),
     }
 
 
 def pair_prompt(order: Comparison) -> str:
-    answers = {"first": order.first, "second": order.second}
-    texts = [text for each in answers.values() for text in (each.reasoning, each.answer)]
-    question = order.question
-    return grading.fenced_prompt("judge_pair", question, *texts, question=question, **answers)
+    texts = (order.question, *order.first, *order.second)
+    return grading.fenced_prompt("judge_pair", *texts, **order._asdict())
 
 
 def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -> str:
@@ -232,7 +234,6 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
     labels = [SystemSpec.parse(part).label for part in options["systems"]]
     if len(set(labels)) != 2:
         raise UsageError(f"--systems {','.join(labels)}: name two systems, comma-separated")
-    commands.check_outputs(options["output"], options["replies"])
     every, counts = pair_answers(files, *labels)
     pairs = dict(islice(every.items(), options["limit"]))
     if not pairs:
@@ -252,9 +253,7 @@ def compare(files: tuple[Path, ...], **options: Any) -> None:
         "systems": labels,
         "limit": options["limit"],
         "seed": options["seed"],
-        "model": llm.model,
-        "settings": dict(getattr(llm, "settings", {})),
-        "prices": {"in": options["price_in"], "out": options["price_out"]},
+        **commands.model_setting(llm, options),
         "version": sarag_rdf.__version__,
     }
     data = report(pairs, counts, replies, setting)
@@ -271,8 +270,7 @@ NOTE_SCHEMA: Final = object_of(note=string(6000))
 MAX_TOKENS: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """What an augmenting call was given: the prompt, and the texts in it."""
 
     question: str
@@ -347,13 +345,13 @@ def notes_prompt(given: Input, results: Sequence[str]) -> str:
     "--output preferences.jsonl --replies replies.sqlite",
 )
 @commands.data_options()
-@commands.file_option(
+@commands.output_option(
     "--output",
     "File for the preferences (.jsonl): prompt, chosen and rejected, as TRL reads them.",
     required=True,
 )
 @click.option(
-    "--rounds", default="1,2", show_default=True, callback=commands.parse_numbers,
+    "--rounds", default="1,2", show_default=True, callback=commands.numbers(click.IntRange(1)),
     help="Numbers of rounds of kg-infused whose notes are compared.",
 )  # fmt: skip
 @click.option(
@@ -370,7 +368,6 @@ def preferences(**options: Any) -> None:
     best and the worst. Inputs without a difference are left out. examples/train_on_preferences.py
     trains a model with the file.
     """
-    commands.check_outputs(options["output"], options["replies"])
     endpoint = endpoint_of(options)
     if endpoint is None:
         raise UsageError("preferences need a model: give --base-url, or set OPENAI_BASE_URL")

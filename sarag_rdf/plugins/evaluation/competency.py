@@ -35,7 +35,7 @@ from sarag_rdf.graph.store import query_outline
 from sarag_rdf.graph.store.query_outline import QueryOutline, TriplePattern, UnusedTerm, Vocabulary
 from sarag_rdf.graph.store.results import parse_json_results, plain_text
 from sarag_rdf.graph.store.sparql_syntax import check_query
-from sarag_rdf.plugins.evaluation.commands import check_outputs, result_options, show_results
+from sarag_rdf.plugins.evaluation.commands import result_options, show_results
 
 RunQuery = Callable[[str], Table | Triples | bool]
 State = Literal["passes", "partly", "fails", "error"]
@@ -370,7 +370,6 @@ def command(folder: Path, **options: Any) -> int:
     there is no solution. Exit code 1 if a question does not pass.
     """
     files = question_files(folder)
-    check_outputs(options["output"])
     with open_graph(options) as kg, progress_bars() as progress:
         known, prologue = kg.ontologies.vocabulary(), prologue_of(kg)
         advance = progress("questions", len(files))

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -224,7 +225,7 @@ def _bare(text: str) -> str:
 class Fact:
     """What a question needs of a supporting paragraph, its title and text: one of `texts`.
 
-    That is a supporting sentence (HotpotQA), or the answer of a sub-question (MuSiQue).
+    That is a supporting sentence (HotpotQA), or the answer of a sub-question (MuSiQue), if any.
     """
 
     title: str
@@ -316,10 +317,10 @@ def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question
     except UsageError as error:
         raise InputError(f"{file.path}: question {position} ({id_}): {error}") from error
     try:
-        supporting = tuple(dict.fromkeys(_supporting(record)))
         facts = tuple(_facts(record))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise file.error(f"question {position} ({id_}) has paragraphs of another shape") from error
+    supporting = tuple(dict.fromkeys((fact.title, fact.text) for fact in facts))
     values = (record.get(key) for key in ("answer", "answer_aliases"))
     every = chain.from_iterable(v if isinstance(v, list) else [v] for v in values)
     answers = [text for text in every if isinstance(text, str) and text.strip()]
@@ -327,7 +328,8 @@ def _question(file: DataFile, position: int, record: dict[str, Any]) -> Question
     hops = len(parts) if isinstance(parts, list) else 0
     topic = str(path.get("topic_name", "")) if isinstance(path, dict) else ""
     return Question(
-        str(id_), query, tuple(dict.fromkeys(answers)), supporting, facts,
+        str(id_), query, tuple(dict.fromkeys(answers)), supporting,
+        facts=tuple(fact for fact in facts if fact.texts),
         type=kind.strip() if isinstance(kind, str) else "",
         hops=hops or len(supporting) or None,
         topic=topic,
@@ -343,39 +345,32 @@ def _with_brackets(text: str, topic: str) -> str:
     return f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
 
 
-def _supporting(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    columns = ("title", "paragraph_text", "is_supporting")
-    for title, text, mark in _rows(record, "paragraphs", columns):
-        if mark:
-            yield _paragraph(title or "", text)
-    context: dict[str, str] = {}
-    for title, sentences in _rows(record, "context", ("title", "sentences")):
-        context.setdefault(*_paragraph(title, sentences))
-    for (title,) in _rows(record, "supporting_facts", ("title",)):
-        yield _paragraph(title, context.get(title, ""))
-
-
 def _facts(record: dict[str, Any]) -> Iterator[Fact]:
-    """Supporting sentences by paragraph, and the answers of sub-questions."""
+    """The paragraphs that are marked, with their marked sentences or the answers that they give."""
+    answers: defaultdict[Any, list[Any]] = defaultdict(list)
+    columns: tuple[str, ...] = ("answer", "paragraph_support_idx")
+    for answer, number in _complete(record, "question_decomposition", columns):
+        answers[number].append(answer)
+    columns = ("title", "paragraph_text", "is_supporting")
+    paragraphs = list(_rows(record, "paragraphs", columns))
+    numbers = list(_complete(record, "paragraphs", ("idx",))) or [(None,)] * len(paragraphs)
+    for (title, text, mark), (number,) in zip(paragraphs, numbers, strict=True):
+        if mark:
+            whole, given = _paragraph(title or "", text), answers[number]
+            steps = [Fact(*whole, (answer,)) for answer in given if isinstance(answer, str)]
+            yield from steps or [Fact(*whole, ())]
     context: dict[str, Any] = {}
     for title, sentences in _rows(record, "context", ("title", "sentences")):
-        context.setdefault(title, sentences)
+        context.setdefault(_paragraph(title, sentences)[0], sentences)
     marked: dict[str, list[str]] = {}
+    for (title,) in _rows(record, "supporting_facts", ("title",)):
+        marked.setdefault(title, [])
     for title, number in _complete(record, "supporting_facts", ("title", "sent_id")):
         sentences = context.get(title)
         if isinstance(sentences, list) and number in range(len(sentences)):
-            marked.setdefault(title, []).append(sentences[number])
+            marked[title].append(sentences[number])
     for title, sentences in marked.items():
-        yield Fact(*_paragraph(title, context[title]), tuple(sentences))
-    columns = ("idx", "title", "paragraph_text")
-    paragraphs = {
-        number: _paragraph(title or "", text)
-        for number, title, text in _complete(record, "paragraphs", columns)
-    }
-    steps = _complete(record, "question_decomposition", ("answer", "paragraph_support_idx"))
-    for answer, number in steps:
-        if number in paragraphs and isinstance(answer, str):
-            yield Fact(*paragraphs[number], (answer,))
+        yield Fact(*_paragraph(title, context.get(title, "")), tuple(sentences))
 
 
 def _complete(
@@ -415,39 +410,6 @@ def _cells(row: Any, keys: Iterable[Any]) -> tuple[Any, ...]:
 # ---------------------------------------------------------------------------- Problems of the input
 
 
-def question_problems(file: QuestionFile, questions: Sequence[Question]) -> dict[str, int]:
-    """Counts of the problems of questions alone, by the keys of `PROBLEMS`."""
-    answers = [set(map(normalize_answer, question.answers)) for question in questions]
-    return {
-        "duplicate_question_ids": file.duplicates,
-        "questions_without_answer": sum(not question.has_answer for question in questions),
-        "questions_answered_yes_or_no": sum(bool({"yes", "no"} & texts) for texts in answers),
-    }
-
-
-def count_problems(
-    corpus: Corpus,
-    questions: Sequence[Question],
-    documents: Iterable[tuple[str, str]],
-    unextracted: int,
-) -> dict[str, int]:
-    """Counts of the problems of a corpus; `documents` are (title, text) of the whole graph."""
-    parts = [corpus.index_of_part(title, text) for title, text in documents]
-    indexed = {part for part in parts if part is not None}
-    supporting = [corpus.support_of(question) for question in questions]
-    unmarked = sum(not question.supporting for question in questions)
-    return {
-        "duplicate_passages": corpus.duplicates,
-        "empty_passages": corpus.empty,
-        "questions_without_support": unmarked,
-        "questions_with_support_not_in_corpus": supporting.count(()) - unmarked,
-        "questions_with_support_not_in_graph": sum(not indexed.issuperset(s) for s in supporting),
-        "documents_without_extraction": unextracted,
-        "passages_not_in_graph": len(corpus.passages) - len(indexed),
-        "documents_of_no_passage": parts.count(None),
-    }
-
-
 PROBLEMS: Final = {
     "duplicate_passages": "duplicate passages, skipped",
     "empty_passages": "passages without text, skipped",
@@ -457,7 +419,7 @@ PROBLEMS: Final = {
     "the corpus, excluded from recall",
     "questions_with_support_not_in_graph": "questions with a supporting passage missing from the "
     "graph, which counts as not retrieved",
-    "questions_without_answer": "questions without an answer, excluded from coverage",
+    "questions_without_answer": "questions without an answer, excluded from coverage and accuracy",
     "questions_answered_yes_or_no": "questions answered yes or no, which are covered by chance",
     "documents_without_extraction": "documents missing from the file of --extractor, not indexed",
     "passages_not_in_graph": "passages missing from the graph, which cannot be retrieved",
@@ -466,7 +428,47 @@ PROBLEMS: Final = {
 """Kind of problem of the input -> description, which is printed before the count."""
 
 
-def problem_lines(counts: Mapping[str, int], **other: str) -> Iterator[str]:
-    """A line for each kind of problem that occurs; `other` are descriptions of a command's own."""
-    descriptions = {**PROBLEMS, **other}
-    return (f"{descriptions[kind]}: {count}" for kind, count in counts.items() if count)
+def count_problems(
+    file: QuestionFile,
+    questions: Sequence[Question],
+    corpus: Corpus | None = None,
+    documents: Iterable[tuple[str, str]] = (),
+    unextracted: int = 0,
+    *,
+    of_support: bool = True,
+) -> dict[str, int]:
+    """Counts of the problems of questions, and of their corpus, by the keys of `PROBLEMS`.
+
+    `documents` are (title, text) of the whole graph. `of_support`: also those that matter only if
+    supporting passages are to be found.
+    """
+    answers = [set(map(normalize_answer, question.answers)) for question in questions]
+    counts = {
+        "duplicate_question_ids": file.duplicates,
+        "questions_without_answer": sum(not question.has_answer for question in questions),
+        "questions_answered_yes_or_no": sum(bool({"yes", "no"} & texts) for texts in answers),
+    }
+    if corpus is not None:
+        parts = [corpus.index_of_part(title, text) for title, text in documents]
+        indexed = {part for part in parts if part is not None}
+        counts |= {
+            "duplicate_passages": corpus.duplicates,
+            "empty_passages": corpus.empty,
+            "documents_without_extraction": unextracted,
+            "passages_not_in_graph": len(corpus.passages) - len(indexed),
+        }
+        if of_support:
+            supporting = [corpus.support_of(question) for question in questions]
+            unmarked = sum(not question.supporting for question in questions)
+            counts |= {
+                "questions_without_support": unmarked,
+                "questions_with_support_not_in_corpus": supporting.count(()) - unmarked,
+                "questions_with_support_not_in_graph": sum(not indexed >= {*s} for s in supporting),
+                "documents_of_no_passage": parts.count(None),
+            }
+    return {kind: counts[kind] for kind in PROBLEMS if kind in counts}
+
+
+def problem_lines(counts: Mapping[str, int]) -> Iterator[str]:
+    """A line for each kind of problem that occurs."""
+    return (f"{PROBLEMS[kind]}: {count}" for kind, count in counts.items() if count)

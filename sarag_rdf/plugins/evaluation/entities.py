@@ -377,7 +377,7 @@ def _interval(values: Mapping[str, Any]) -> str:
     help="Number of things in the table, drawn at random.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
-@commands.file_option(
+@commands.output_option(
     "--review", "Write the table for the judgment to this file (.tsv, or .csv with commas)."
 )
 @click.option(
@@ -406,7 +406,6 @@ def command(**options: Any) -> None:
         raise UsageError("give --review FILE to write a table, or --judged FILE to report on one")
     if options["judge"] and not review:
         raise UsageError("--judge fills in a new table: name its file with --review")
-    commands.check_outputs(review, options["output"], options["replies"])
     if tables:
         data = report({str(path): read_judgments(path) for path in dict.fromkeys(tables)})
         commands.show_results(options, data, lines(data))

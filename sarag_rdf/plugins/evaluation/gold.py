@@ -11,7 +11,6 @@ becomes a document that mentions the name, with its aliases, and relates it to t
 
 from __future__ import annotations
 
-import csv
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -22,12 +21,12 @@ from typing import Any, Final, cast
 import click
 
 import sarag_rdf
-from sarag_rdf.base import types
+from sarag_rdf.base import tabular, types
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.ports import Extractor, Progress, Table
+from sarag_rdf.base.tabular import TableRow
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation
 from sarag_rdf.base.vocab import text_of
 from sarag_rdf.cli import flags
@@ -126,7 +125,7 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
     name="extraction",
     epilog="Example:  sarag evaluate extraction --gold gold.jsonl --kg kg --extractor llm",
 )
-@commands.file_option(
+@flags.path_option(
     "--gold",
     "Sentences with all their statements, in the format of the option examples of extractors "
     "(.jsonl).",
@@ -151,7 +150,6 @@ def extraction(**options: Any) -> None:
     The extractor follows the ontologies of the graph --kg, else the packaged one. The JSON lists
     the statements of each sentence that are missing or unexpected.
     """
-    commands.check_outputs(options["output"])
     graph = _memory_graph(options) if options["ontologies"] else flags.open_graph(options)
     with graph as kg, progress_bars() as progress:
         schema = kg.ontologies.schema(more=options["ontologies"])
@@ -178,7 +176,6 @@ def _memory_graph(options: dict[str, Any]) -> AbstractContextManager[KnowledgeGr
 
 # ------------------------------------------------------------------------------------- Resolution
 
-COLUMNS: Final = ("entity", "name", "type", "aliases", "related")
 DEFAULT: Final = "default"
 """Names and unambiguous aliases, which are followed without a rule."""
 _FILE, _SUFFIX = "mention-", ".txt"
@@ -205,33 +202,26 @@ class GoldMention:
 
 
 def read_gold(path: Path) -> list[GoldMention]:
-    """Read the table of mentions. Raises `InputError`."""
-    rows = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    names = {*(rows.fieldnames or ())}
-    if not {"entity", "name"} <= names <= {*COLUMNS}:
-        raise InputError(
-            f"{path} is not a table of mentions: give the columns entity and name, and as needed "
-            "type, aliases and related, separated by tabs"
-        )
-    mentions = [_mention(path, number, row) for number, row in enumerate(rows, start=2)]
+    """Read the table of mentions. Raises `InputError` with the row of each error."""
+    rows = tabular.read_table(path, ("entity", "name"), "a table of mentions")
+    mentions = tabular.parse_rows(path, rows, _mention)
     if not mentions:
         raise InputError(f"{path} has no mentions: write one per line below the header")
     return mentions
 
 
-def _mention(path: Path, line: int, row: Mapping[str, str | None]) -> GoldMention:
-    cells = {column: (row.get(column) or "").strip() for column in COLUMNS}
-    if not cells["entity"] or not normalize_name(cells["name"]):
-        raise InputError(f"{path}, line {line}: a mention needs an entity and a name")
-    type_ = cells["type"] or "misc"
+def _mention(row: TableRow) -> GoldMention:
+    if not row["entity"] or not normalize_name(row["name"]):
+        raise ValueError("a mention needs an entity and a name")
+    type_ = row["type"] or "misc"
     if type_ not in types.ENTITY_TYPES:
         known = ", ".join(types.ENTITY_TYPES)
-        raise InputError(f"{path}, line {line}: no such type: '{type_}': write one of {known}")
+        raise ValueError(f"no such type: '{type_}': write one of {known}")
     aliases, related = (
-        tuple(filter(None, map(str.strip, cells[column].split("|"))))
+        tuple(filter(None, map(str.strip, row[column].split("|"))))
         for column in ("aliases", "related")
     )
-    return GoldMention(cells["entity"], cells["name"], type_, aliases, related)
+    return GoldMention(row["entity"], row["name"], type_, aliases, related)
 
 
 class GoldExtractor:

@@ -39,9 +39,9 @@ class SystemResult:
     `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, with the
     reason in `problem`. `covered`: the full context of the retriever contains a known answer
     ("The Reasoning Bottleneck in Graph-RAG", section 4.4); `context_covered`: what the model was
-    given, for the question or a sub-question, contains one. `calls` are successful model calls,
-    including cached ones; `seconds` is the total time, as if nothing was cached. `notes` are
-    boolean notes of the reasoner, such as ``grounding.bound``.
+    given, for the question or a sub-question, contains one. `costs` are those of `COSTS` that were
+    counted, including cached calls; `seconds` is the total time, as if nothing was cached. `notes`
+    are boolean notes of the reasoner, such as ``grounding.bound``.
     """
 
     outcome: Literal["answered", "insufficient", "failed"]
@@ -50,11 +50,7 @@ class SystemResult:
     problem: str
     covered: bool
     context_covered: bool
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    retrievals: int
-    context_tokens: int
+    costs: Mapping[str, int]
     seconds: float
     notes: Mapping[str, bool]
 
@@ -155,7 +151,9 @@ def grade(question: Question, row: SystemResult, replies: Replies[Case]) -> dict
         error = "failed"
     is_correct = matched or judged is True
     return {
-        **{name: getattr(row, name) for name in ("outcome", "answer", "reasoning")},
+        "outcome": row.outcome,
+        "answer": row.answer,
+        "reasoning": row.reasoning,
         "exact_match": exact_match(row.answer, question.answers),
         "f1": token_f1(row.answer, question.answers),
         "matched": matched,
@@ -165,7 +163,7 @@ def grade(question: Question, row: SystemResult, replies: Replies[Case]) -> dict
         "context_covered": row.context_covered,
         "error": None if is_correct else error,
         "problem": row.problem or None,
-        **{name: getattr(row, name) for name in COSTS if name != "dollars"},
+        **row.costs,
     }
 
 
@@ -195,10 +193,6 @@ COSTS: Final = {
     "context_tokens": "context|.0f",
 }
 _OF_GROUPS: Final = tuple(name for name in SHOWN if not name.startswith(("failed", "errors")))
-PROBLEMS: Final = (
-    *("duplicate_passages", "empty_passages", "duplicate_question_ids", "questions_without_answer"),
-    *("questions_answered_yes_or_no", "documents_without_extraction", "passages_not_in_graph"),
-)
 
 
 def report(
@@ -217,36 +211,24 @@ def report(
     }
     prices = setting["prices"]
     values = {label: [_values(row, prices) for row in own] for label, own in graded.items()}
-    types, hops = [q.type or None for q in questions], [q.hops for q in questions]
-    kinds: dict[str, list[Any]] = {"type": types, "hops": hops}
+    details = [{"answers": [*q.answers], "type": q.type or None, "hops": q.hops} for q in questions]
+    groups = {key: [detail[key] for detail in details] for key in ("type", "hops")}
     names = [*COMPARED, "matched", *(name for name in SHOWN if name not in COMPARED)]
-    reported = reporting.results(
-        "system", values, names, list(COMPARED), kinds, setting, list(COSTS)
-    )
-    for result in reported:
-        label = result["system"]
-        result["on_covered"] = group([row for row in values[label] if row["coverage"]], names)
-        every = sorted({name for row in rows[label] for name in row.notes})
-        shares = group([{n: row.notes.get(n, False) for n in every} for row in rows[label]], every)
+    results = reporting.results("system", values, names, [*COMPARED], groups, setting, [*COSTS])
+    for result, own, noted in zip(results, values.values(), rows.values(), strict=True):
+        result["on_covered"] = group([row for row in own if row["coverage"]], names)
+        every = sorted({name for row in noted for name in row.notes})
+        shares = group([{**dict.fromkeys(every, 0.0), **row.notes} for row in noted], every)
         result["notes"] = {name: shares[name] for name in every}
+    shown = {
+        label: [{**row, "f1": reporting.rounded(row["f1"])} for row in own]
+        for label, own in graded.items()
+    }
     return {
         "setting": dict(setting),
-        "results": reported,
+        "results": results,
         "judge": None if verdicts is None else _judge(verdicts, prices),
-        "questions": [
-            {
-                "id": question.id,
-                "question": question.query.text,
-                "answers": list(question.answers),
-                "type": question.type or None,
-                "hops": question.hops,
-                "systems": {
-                    label: {**own[position], "f1": reporting.rounded(own[position]["f1"])}
-                    for label, own in graded.items()
-                },
-            }
-            for position, question in enumerate(questions)
-        ],
+        "questions": reporting.by_question("system", questions, shown, details),
     }
 
 
@@ -324,5 +306,4 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
         ).format(**judged)
         if judged["without_verdict"]:
             yield f"answers without a valid reply of the judge: {judged['without_verdict']}"
-    without = "questions without an answer, skipped"
-    yield from problem_lines(setting["problems"], questions_without_answer=without)
+    yield from problem_lines(setting["problems"])

@@ -24,15 +24,16 @@ from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import normalize_name, sha256_hex
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import LLM, Progress
 from sarag_rdf.base.prompts import object_of, string
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import counted, open_output, progress_bars
+from sarag_rdf.cli.output import counted, progress_bars, write_output
 from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader, term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.plugins.evaluation.commands import check_outputs, file_option
+from sarag_rdf.plugins.evaluation.commands import output_option
 from sarag_rdf.plugins.evaluation.datasets import DataFile
 from sarag_rdf.plugins.evaluation.grading import fenced_prompt
 from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
@@ -55,6 +56,19 @@ REASONS: Final = {
 """Why a walk gives no question."""
 _MAX_TOKENS: Final = 200
 _CHARACTERS: Final = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions(Options):
+    """What questions are written."""
+
+    name = "evaluate questions"
+    count: int = option(50, "Number of questions.", ge=1)
+    hops: int = option(
+        3, "Number of statements from the start of a question to its answers.", ge=1, le=4
+    )
+    answers: int = option(5, "Reject questions with more answers than this.", ge=1, le=1000)
+    seed: int = option(0, "Random seed.", ge=0)
 
 
 Statement = tuple[str, str, str]
@@ -121,15 +135,12 @@ class QuestionWriter:
     def __init__(
         self,
         paths: PathSearch,
-        *,
-        hops: int,
-        answers: int,
+        options: QuestionOptions,
         articles: Mapping[str, tuple[str, str]] | None = None,
         llm: LLM | None = None,
     ) -> None:
         """`articles` are titles and texts by topic, which stand for the documents of the graph."""
-        self._paths, self._hops, self._answers = paths, hops, answers
-        self._articles, self._llm = articles, llm
+        self._paths, self._options, self._articles, self._llm = paths, options, articles, llm
         self._reader = paths.view.reader
         self._schema = paths.index.schema
         self._tried: set[tuple[str, HopSequence]] = set()
@@ -138,9 +149,10 @@ class QuestionWriter:
         self.refused = 0
         self._ways = lru_cache(maxsize=CACHED)(self._read_ways)
 
-    def write(self, count: int, seed: int, progress: Progress) -> None:
-        """Write `count` questions, or fewer from `TRIES` walks for each; `InputError` for none."""
-        rng = random.Random(seed)  # noqa: S311 - not for cryptography
+    def write(self, progress: Progress) -> None:
+        """Write the questions, or fewer from `TRIES` walks for each; `InputError` for none."""
+        count = self._options.count
+        rng = random.Random(self._options.seed)  # noqa: S311 - not for cryptography
         advance = progress("writing questions", count)
         texts: set[str] = set()
         for start in islice(self._starts(rng), TRIES * count):
@@ -153,15 +165,20 @@ class QuestionWriter:
             self.questions.append(question)
             advance(1)
             if len(self.questions) == count:
-                break
+                return
         if not self.questions:
-            rejected = reasons(self.rejected)
-            reason = f"all walks were rejected: {rejected}" if rejected else "no entity has a path"
+            reason = f"all walks were rejected: {self.reasons}"
             raise InputError(
-                f"no question was written; {reason}. "
+                f"no question was written; {reason if self.rejected else 'no entity has a path'}. "
                 "Choose another length with --hops, allow more answers with --answers, or name "
                 "another graph with --over"
             )
+
+    @property
+    def reasons(self) -> str:
+        """Why walks were rejected, with their numbers."""
+        counts = sorted(self.rejected.items())
+        return "; ".join(f"{count} ({REASONS[key]})" for key, count in counts)
 
     def _starts(self, rng: random.Random) -> Iterator[str]:
         """Entities at which a path can start, in random order, again and again."""
@@ -192,7 +209,7 @@ class QuestionWriter:
         owners = self._paths.view.names.entities({key}).get(key, ())
         self._refuse("ambiguous", len(owners) != 1)
         path = self._paths.follow_hops(self._paths.topic(start), hops)
-        self._refuse("many", path.is_cut or len(path.answers) > self._answers)
+        self._refuse("many", path.is_cut or len(path.answers) > self._options.answers)
         closest = {end for ends in self._ways(start).values() for end in ends}
         self._refuse("near", len(hops) > 1 and any(a.iri in closest for a in path.answers))
         self._refuse("ends", not path.answers)
@@ -219,7 +236,7 @@ class QuestionWriter:
         nodes = [start]
         hops: list[Hop] = []
         walk: list[Statement] = []
-        for _ in range(self._hops):
+        for _ in range(self._options.hops):
             ways = {hop: ends - {*nodes} for hop, ends in self._ways(nodes[-1]).items()}
             possible = sorted(hop for hop, ends in ways.items() if ends)
             self._refuse("ends", not possible)
@@ -319,10 +336,6 @@ def write_questions(questions: Iterable[WrittenQuestion]) -> str:
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
 
 
-def reasons(rejected: Mapping[str, int]) -> str:
-    return "; ".join(f"{count} ({REASONS[key]})" for key, count in sorted(rejected.items()))
-
-
 def _names_any(text: str, hidden: Iterable[str], topic: str) -> bool:
     """Whether a text names one of the hidden entities, other than in the name of the topic."""
     rest = _plain(text).replace(_plain(topic), " ")
@@ -346,28 +359,16 @@ def _plain(text: str) -> str:
 )
 @flags.kg_option
 @flags.over_option
-@file_option("--output", "File of questions.", "-o", required=True)
-@click.option(
-    "--count", default=50, show_default=True, type=click.IntRange(1), help="Number of questions."
-)
-@click.option(
-    "--hops", default=3, show_default=True, type=click.IntRange(1, 4),
-    help="Number of statements from the start of a question to its answers.",
-)  # fmt: skip
-@click.option(
-    "--answers", default=5, show_default=True, type=click.IntRange(1, 1000),
-    help="Reject questions with more answers than this.",
-)  # fmt: skip
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
-@file_option(
+@output_option("--output", "-o", "File of questions.", required=True)
+@flags.of(QuestionOptions, once=True)
+@output_option(
     "--corpus", "Write the documents of the graph to this file, for sarag evaluate retrieval."
 )
-@file_option(
+@flags.path_option(
     "--articles", "Articles of the graph by sarag export, which are the supporting passages."
 )
-@click.option("--rewrite", is_flag=True, help="Let the language model of --base-url rewrite them.")
-@flags.embedder_option
-@flags.endpoint_options
+@flags.switch("--rewrite", "Let the language model of --base-url rewrite them.")
+@flags.model_options
 def command(**options: Any) -> None:
     """Write multi-hop questions about the graph, each with its answers, path and documents.
 
@@ -377,30 +378,21 @@ def command(**options: Any) -> None:
     """
     if options["corpus"] and options["articles"]:
         raise UsageError("--articles is the corpus: omit --corpus")
-    check_outputs(options["output"], options["corpus"])
     articles = read_articles(options["articles"]) if options["articles"] else None
+    own = flags.chosen(QuestionOptions, options)
     with flags.open_graph(options) as kg, progress_bars() as progress:
-        limit = options["answers"]
-        paths = relation_paths(kg.retriever("paths", answers=limit))
-        writer = QuestionWriter(
-            paths,
-            hops=options["hops"],
-            answers=limit,
-            articles=articles,
-            llm=kg.llm() if options["rewrite"] else None,
-        )
-        writer.write(options["count"], options["seed"], progress)
+        paths = relation_paths(kg.retriever("paths", answers=own.answers))
+        llm = kg.llm() if options["rewrite"] else None
+        writer = QuestionWriter(paths, own, articles, llm)
+        writer.write(progress)
         if options["corpus"]:
             passages = [{"title": title, "text": text} for title, text in kg.documents()]
-            with open_output(options["corpus"]) as stream:
-                stream.write(json.dumps(passages, ensure_ascii=False, indent=1).encode() + b"\n")
-    with open_output(options["output"]) as stream:
-        stream.write(write_questions(writer.questions).encode())
-    click.echo(f"{counted(len(writer.questions), 'question')} of {options['count']}")
+            text = json.dumps(passages, ensure_ascii=False, indent=1)
+            write_output(options["corpus"], f"{text}\n")
+    write_output(options["output"], write_questions(writer.questions))
+    click.echo(f"{counted(len(writer.questions), 'question')} of {own.count}")
     if writer.rejected:
-        click.echo(
-            f"{counted(writer.rejected.total(), 'walk')} rejected: {reasons(writer.rejected)}"
-        )
-    if options["rewrite"]:
+        click.echo(f"{counted(writer.rejected.total(), 'walk')} rejected: {writer.reasons}")
+    if llm:
         rewritten = sum(question.text != question.composed for question in writer.questions)
         click.echo(f"{rewritten} rewritten by the model; {writer.refused} replies not used")

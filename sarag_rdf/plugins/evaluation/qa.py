@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import threading
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import click
 
@@ -22,9 +23,9 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER
-from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
-from sarag_rdf.base.types import Evidence, Query, Stage, Usage
-from sarag_rdf.cli.flags import endpoint_of, endpoint_options, together
+from sarag_rdf.base.ports import LLM, Gather, Progress, Reply
+from sarag_rdf.base.types import Context, Evidence, Query, Stage, Usage
+from sarag_rdf.cli.flags import endpoint_of, endpoint_options, switch, together
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg import registry, vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -32,7 +33,7 @@ from sarag_rdf.plugins.evaluation import commands, grading
 from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS, SystemResult
 from sarag_rdf.plugins.evaluation.measures import contains_answer
-from sarag_rdf.plugins.evaluation.reporting import cells, check_plot, markdown, write_plot
+from sarag_rdf.plugins.evaluation.reporting import cells, markdown, write_plot
 from sarag_rdf.plugins.evaluation.reporting import table as text_table
 from sarag_rdf.plugins.threads import map_in_order
 
@@ -68,149 +69,140 @@ class SystemSpec:
         return cls(label, parts[0], context, parts[-1])
 
 
+class Account:
+    """The model and the search of one question: usage and contexts, also if a later call fails.
+
+    A cached reply counts as much as when it was first requested, so that the cost of a system does
+    not depend on the other systems of a run; `saved` is the time in seconds that it saved.
+    """
+
+    def __init__(self, llm: LLM, gather: Gather) -> None:
+        self._llm, self._gather = llm, gather
+        self.model = llm.model
+        self.usage, self.saved = Usage(), 0.0
+        self.contexts: list[Context] = []
+
+    def gather(self, query: Query) -> Evidence:
+        evidence = self._gather(query)
+        self.contexts.append(evidence.context)
+        return evidence
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
+        self.usage += reply.first_usage or reply.usage
+        self.saved += reply.first_seconds
+        return reply
+
+
 @dataclass(frozen=True, slots=True)
 class System:
-    """A reasoner with its label; model calls and retrievals are counted by a `Meter`.
+    """A reasoner with its label; `covers` says whether its retriever finds a known answer.
 
-    `full` gives all that its retriever finds, before any compression, and `covered` says by
-    question whether that contains a known answer; systems with the same retriever share both.
+    That is in all that the retriever finds for the question, before any compression.
     """
 
     label: str
-    reasoner: Reasoner
-    full: Gather | None
-    covered: dict[str, bool]
+    reasoner: registry.GraphReasoner
+    covers: Callable[[Question], bool]
 
-    def covers(self, question: Question) -> bool:
-        """Whether a known answer can be found; without a retriever, none can."""
-        if question.id not in self.covered:
-            texts = self.full(question.query).context.texts if self.full else ()
-            self.covered[question.id] = contains_answer(question.answers, texts)
-        return self.covered[question.id]
+    def answer(self, question: Question) -> SystemResult:
+        """An error of this question is its outcome (`QUESTION_ERRORS`); raises all others."""
+        account = Account(self.reasoner.llm, self.reasoner.gather)
+        begin = perf_counter()
+        text = reasoning = problem = ""
+        stages: Sequence[Stage] = ()
+        outcome: Literal["answered", "insufficient", "failed"] = "insufficient"
+        try:
+            reasoner = replace(self.reasoner, gather=account.gather, llm=account)
+            answer = reasoner.answer(question.query)
+        except QUESTION_ERRORS as error:
+            outcome, problem = "failed", type(error).__name__
+        else:
+            reasoning, stages = answer.reasoning, answer.trace
+            if answer.outcome == "answered":
+                outcome, text = "answered", answer.text
+        seconds = perf_counter() - begin + account.saved
+        usage, contexts = account.usage, account.contexts
+        texts = (text for context in contexts for text in context.texts)
+        return SystemResult(
+            outcome, text, reasoning, problem,
+            covered=self.covers(question),
+            context_covered=contains_answer(question.answers, texts),
+            costs={
+                "calls": usage.calls + usage.cached_calls,
+                "tokens_in": usage.tokens_in,
+                "tokens_out": usage.tokens_out,
+                "retrievals": len(contexts),
+                "context_tokens": sum(context.tokens for context in contexts),
+            },
+            seconds=seconds,
+            notes={
+                f"{stage.name}.{key}": value
+                for stage in stages
+                if stage.kind == "note"
+                for key, value in stage.detail.items()
+                if isinstance(value, bool)
+            },
+        )  # fmt: skip
 
 
 def ask_all(
-    systems: Sequence[System],
-    questions: Sequence[Question],
-    meter: Meter,
-    *,
-    threads: int,
-    progress: Progress,
+    systems: Sequence[System], questions: Sequence[Question], threads: int, progress: Progress
 ) -> dict[str, list[SystemResult]]:
-    """Rows by system, one per question; all systems run on a question before the next one.
-
-    An error of one question is its outcome (`QUESTION_ERRORS`); raises those that end a run.
-    """
+    """Rows by system, one per question; all systems run on a question before the next one."""
     jobs = [(system, question) for question in questions for system in systems]
     advance = progress("answering", len(jobs))
     rows: dict[str, list[SystemResult]] = {system.label: [] for system in systems}
-    results = map_in_order(lambda job, _: _ask(*job, meter), jobs, threads)
+    results = map_in_order(lambda job, _: job[0].answer(job[1]), jobs, threads)
     for (system, _), row in zip(jobs, results, strict=True):
         rows[system.label].append(row)
         advance(1)
     return rows
 
 
-def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
-    account = meter.open()
-    begin = perf_counter()
-    text = reasoning = problem = ""
-    stages: Sequence[Stage] = ()
-    outcome: Literal["answered", "insufficient", "failed"] = "insufficient"
-    try:
-        answer = system.reasoner.answer(question.query)
-    except QUESTION_ERRORS as error:
-        outcome, problem = "failed", type(error).__name__
-    else:
-        reasoning, stages = answer.reasoning, answer.trace
-        if answer.outcome == "answered":
-            outcome, text = "answered", answer.text
-    seconds = perf_counter() - begin + account.saved
-    contexts = [evidence.context for evidence in account.evidence]
-    usage = account.usage
-    return SystemResult(
-        outcome, text, reasoning, problem,
-        covered=system.covers(question),
-        context_covered=contains_answer(
-            question.answers, (text for context in contexts for text in context.texts)
-        ),
-        calls=usage.calls + usage.cached_calls,
-        tokens_in=usage.tokens_in,
-        tokens_out=usage.tokens_out,
-        retrievals=len(contexts),
-        context_tokens=sum(context.tokens for context in contexts),
-        seconds=seconds,
-        notes={
-            f"{stage.name}.{key}": value
-            for stage in stages
-            if stage.kind == "note"
-            for key, value in stage.detail.items()
-            if isinstance(value, bool)
-        },
-    )  # fmt: skip
+def build_systems(
+    kg: KnowledgeGraph, specs: Sequence[SystemSpec], llm: LLM, options: Mapping[str, Any]
+) -> list[System]:
+    """The systems over a graph, with the options of the command; raises `UsageError`.
 
-
-@dataclass(slots=True)
-class Account:
-    """The usage and evidence of a question, also if a later call fails.
-
-    `saved` is the time in seconds that cached replies saved.
+    Searches of several threads wait for one another, because graphs are not thread-safe.
     """
+    lock = threading.Lock()
 
-    usage: Usage = field(default_factory=Usage)
-    saved: float = 0.0
-    evidence: list[Evidence] = field(default_factory=list)
+    def search(retriever: str, **parts: Any) -> Gather:
+        gather = kg.gather(retriever, **parts)
 
+        def gather_alone(query: Query) -> Evidence:
+            with lock:
+                return gather(query)
 
-class Meter:
-    """An `LLM` that records usage and evidence in the `Account` of the current thread.
+        return gather_alone
 
-    A cached reply counts as much as when it was first requested, so that the cost of a system does
-    not depend on the other systems of a run.
-    """
+    @cache
+    def coverage(retriever: str) -> Callable[[Question], bool]:
+        full = search(retriever, context=options["full_context"])
+        return cache(lambda q: contains_answer(q.answers, full(q.query).context.texts))
 
-    def __init__(self, llm: LLM) -> None:
-        self._llm = llm
-        self._own = threading.local()
-        self._gathering = threading.Lock()
-
-    @property
-    def model(self) -> str:
-        return self._llm.model
-
-    def open(self) -> Account:
-        self._own.account = account = Account()
-        return account
-
-    def gathering(self, gather: Gather, *, is_metered: bool = True) -> Gather:
-        """The `Gather` with recording, serialized because graphs are not thread-safe."""
-
-        def gathered(query: Query) -> Evidence:
-            with self._gathering:
-                evidence = gather(query)
-            if is_metered:
-                self._own.account.evidence.append(evidence)
-            return evidence
-
-        return gathered
-
-    def complete(
-        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
-    ) -> Reply:
-        reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
-        account: Account = self._own.account
-        account.usage += reply.first_usage or reply.usage
-        account.saved += reply.first_seconds
-        return reply
+    built = []
+    limits = {"budget": options["budget"], "tokenizer": options["tokenizer"]}
+    for spec in specs:
+        with commands.naming(f"system {spec.label}"):
+            retriever, has_search = spec.retriever.label, spec.reasoner.name != "closed-book"
+            covers = coverage(retriever) if has_search else lambda _: False
+            gather = search(retriever, context=spec.context.label, **limits)
+            reasoner = kg.reasoner(spec.reasoner.label, gather, llm)
+            built.append(System(spec.label, cast("registry.GraphReasoner", reasoner), covers))
+    return built
 
 
 # ---------------------------------------------------------------------------------------- Command
 
 
 judge_options = together(
-    click.option(
-        "--judge", is_flag=True,
-        help="Let a model judge answers that do not match a known answer word for word.",
+    switch(
+        "--judge", "Let a model judge answers that do not match a known answer word for word."
     ),
     click.option(
         "--judge-model",
@@ -244,7 +236,7 @@ judge_options = together(
 @judge_options
 @commands.replies_option
 @commands.output_options
-@commands.file_option("--plot", "Plot scores against tokens read to this .png file.")
+@commands.plot_option("Plot scores against tokens read to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report the accuracy of each system, the causes of its errors, and the cost of an answer.
@@ -257,47 +249,42 @@ def command(**options: Any) -> None:
     labels = [system.label for system in systems]
     baseline = commands.check_baseline(options["baseline"] or labels[0], labels, "--systems")
     data, times = answer_questions(systems, baseline, options)
+    if options["plot"]:
+        _draw(data, options["plot"])
     commands.show_results(options, data, grading.lines(data, times))
 
 
 def answer_questions(
     systems: Sequence[SystemSpec], baseline: str, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The report and the timings of systems; timings and plot are written as `options` say."""
+    """The report and the timings of systems; timings are written as `options` say."""
     registry.options_of("context", options["full_context"])
-    check_plot(options["plot"])
-    commands.check_outputs(*(options[name] for name in ("replies", "output", "timings", "plot")))
-    endpoint, replies = endpoint_of(dict(options)), options["replies"]
+    endpoint, replies = endpoint_of(options), options["replies"]
     llm = vectors.make_llm(endpoint, replies)
     judge = llm if options["judge"] else None
     if endpoint is not None and options["judge_model"]:
         judge = vectors.make_llm(replace(endpoint, model=options["judge_model"]), replies)
     threads = options["concurrency"]
     with commands.open_inputs(options, need_answers=True) as inputs:
-        questions, meter = inputs.questions, Meter(llm)
-        built = _build_systems(inputs.kg, systems, meter, options)
+        questions = inputs.questions
+        built = build_systems(inputs.kg, systems, llm, options)
         with commands.interruption(replies), progress_bars() as progress:
-            rows = ask_all(built, questions, meter, threads=threads, progress=progress)
+            rows = ask_all(built, questions, threads, progress)
             verdicts = None
             if judge is not None:
                 cases = grading.cases_for_judge(questions, rows)
                 verdicts = grading.judge_all(cases, judge, threads=threads, progress=progress)
         setting = inputs.setting(
-            options, grading.PROBLEMS,
+            options,
             systems=[system.label for system in systems],
             baseline=baseline,
             **{name: options[name] for name in ("budget", "tokenizer", "full_context")},
             judge=judge.model if judge else None,
-            model=llm.model,
-            settings=dict(getattr(llm, "settings", {})),
-            prices={"in": options["price_in"], "out": options["price_out"]},
+            **commands.model_setting(llm, options),
         )  # fmt: skip
-    data = grading.report(questions, rows, verdicts, setting)
     times = grading.timings(rows, threads)
     commands.write_json(options["timings"], times)
-    if options["plot"]:
-        _draw(data, options["plot"])
-    return data, times
+    return grading.report(questions, rows, verdicts, setting), times
 
 
 def parse_system(label: str) -> SystemSpec:
@@ -308,25 +295,6 @@ def parse_system(label: str) -> SystemSpec:
         registry.options_of("context", system.context)
         registry.options_of("reasoner", system.reasoner)
     return system
-
-
-def _build_systems(
-    kg: KnowledgeGraph, systems: Sequence[SystemSpec], meter: Meter, options: Mapping[str, Any]
-) -> list[System]:
-    built = []
-    covered: dict[str, dict[str, bool]] = {}
-    limits = {"budget": options["budget"], "tokenizer": options["tokenizer"]}
-    for system in systems:
-        with commands.naming(f"system {system.label}"):
-            retriever, full = system.retriever.label, None
-            if system.reasoner.name != "closed-book":
-                full = kg.gather(retriever, context=options["full_context"])
-                full = meter.gathering(full, is_metered=False)
-            gather = meter.gathering(kg.gather(retriever, context=system.context.label, **limits))
-            reasoner = kg.reasoner(system.reasoner.label, gather, meter)
-            of_retriever = covered.setdefault(retriever if full else "", {})
-            built.append(System(system.label, reasoner, full, of_retriever))
-    return built
 
 
 def _draw(data: Mapping[str, Any], path: Path) -> None:
@@ -348,14 +316,14 @@ FOLDER: Final = Path(__file__).parent / "published"
 class Row:
     """A system of the table, "" if this library does not have it, as `problem` says.
 
-    `published` are figures in percent by language model, in the order of the table's measures.
+    `published` are fractions in [0, 1] by language model and measure.
     """
 
     name: str
     system: str
     calls: str
     problem: str
-    published: Mapping[str, tuple[float, ...]]
+    published: Mapping[str, Mapping[str, float]]
 
     def __str__(self) -> str:
         if not self.system:
@@ -365,45 +333,24 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """The table of a paper for one data set; `columns` are those of `sarag_rdf…report.block`."""
+    """The table of a paper for one data set; `columns` are those of `reporting.block`."""
 
     title: str
     full_context: str
     columns: Mapping[str, str]
-    models: tuple[str, ...]
-    measures: tuple[str, ...]
-    rows: tuple[Row, ...]
-
-    def only(self, names: Sequence[str]) -> PublishedTable:
-        """The table with the rows of these names; raises `UsageError` for an unknown one."""
-        known = {row.name.lower(): row for row in self.rows}
-        if unknown := [name for name in names if name.lower() not in known]:
-            choice = ", ".join(row.name for row in self.rows)
-            raise UsageError(f"--only: unknown row {', '.join(unknown)}: choose from {choice}")
-        chosen = {name.lower() for name in names} or known.keys()
-        return replace(self, rows=tuple(row for key, row in known.items() if key in chosen))
-
-    def published(self) -> list[dict[str, Any]]:
-        """For a JSON report: name, system or null, and fractions in [0, 1] by model and measure."""
-
-        def fractions(own: Sequence[float]) -> dict[str, float]:
-            return {m: round(f / 100, 6) for m, f in zip(self.measures, own, strict=False)}
-
-        return [
-            {
-                "name": row.name,
-                "system": row.system or None,
-                "published": {model: fractions(own) for model, own in row.published.items()},
-            }
-            for row in self.rows
-        ]
+    models: Sequence[str]
+    measures: Sequence[str]
+    rows: Sequence[Row]
 
 
-def read_table(name: str, dataset: str | None, further: str = "") -> PublishedTable:
+def read_table(
+    name: str, dataset: str | None, further: str = "", only: Sequence[str] = ()
+) -> PublishedTable:
     """A packaged table by its name, or one in a file; by default for its first data set.
 
-    `further` are options of the table's own retriever. Raises `UsageError` for an unknown table or
-    data set, and `InputError` for a file of another form.
+    `further` are options of the table's own retriever, `only` the names of the rows that are
+    wanted. Raises `UsageError` for an unknown table, data set or row, and `InputError` for a file
+    of another form.
     """
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not name.endswith(".toml") and not path.is_file():
@@ -416,17 +363,17 @@ def read_table(name: str, dataset: str | None, further: str = "") -> PublishedTa
         if chosen not in datasets:
             raise UsageError(f"no such --dataset: {chosen}: choose from {', '.join(datasets)}")
         options = ":".join(filter(None, (datasets[chosen], further.strip(":"))))
-        return PublishedTable(
-            content["title"],
-            content["full_context"],
-            content["columns"],
-            tuple(content["models"]),
-            tuple(content["published"]),
-            tuple(_row(row, content, chosen, options) for row in content["rows"]),
-        )
+        rows = [_row(row, content, chosen, options) for row in content["rows"]]
+        same = {key: content[key] for key in ("title", "full_context", "columns", "models")}
+        table = PublishedTable(**same, measures=content["published"], rows=rows)
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration) as error:
         example = f"{FOLDER / 'sa-rag.toml'} is an example"
         raise InputError(f"{path} is not a table of a paper ({error}): {example}") from error
+    wanted = {name.lower(): name for name in only}
+    if unknown := [wanted[key] for key in wanted.keys() - {row.name.lower() for row in rows}]:
+        choice = ", ".join(row.name for row in rows)
+        raise UsageError(f"--only: unknown row {', '.join(unknown)}: choose from {choice}")
+    return replace(table, rows=[row for row in rows if not only or row.name.lower() in wanted])
 
 
 def _row(row: Mapping[str, Any], content: Mapping[str, Any], dataset: str, options: str) -> Row:
@@ -434,8 +381,10 @@ def _row(row: Mapping[str, Any], content: Mapping[str, Any], dataset: str, optio
     name, plus, rest = system.partition("+")
     if options and name == content["retriever"]:
         system = f"{name}:{options}{plus}{rest}"
-    figures = (tuple(map(float, values)) for values in row.get(dataset, ()))
-    published = dict(zip(content["models"], figures, strict=False))
+    published = {
+        model: dict(zip(content["published"], (round(f / 100, 6) for f in figures), strict=False))
+        for model, figures in zip(content["models"], row.get(dataset, ()), strict=False)
+    }
     return Row(row["name"], system, row.get("calls", ""), row.get("problem", ""), published)
 
 
@@ -445,14 +394,14 @@ def table_lines(
     """The table as text or Markdown: figures measured, then those published, in percent."""
     results = {result["system"]: result for result in report["results"]}
     heads = ["row", *(head.partition("|")[0] for head in paper.columns.values()), *paper.models]
-
-    def texts(row: Row) -> Iterator[str]:
-        yield row.name
-        yield from cells(results.get(row.system, {}), paper.columns)
-        published = (row.published.get(model, ()) for model in paper.models)
-        yield from (" ".join(f"{f:g}" for f in figures) or "-" for figures in published)
-
-    rows = [[*texts(row)] for row in paper.rows]
+    published = [
+        [" ".join(f"{100 * f:g}" for f in row.published.get(m, {}).values()) for m in paper.models]
+        for row in paper.rows
+    ]
+    rows = [
+        [row.name, *cells(results.get(row.system, {}), paper.columns), *(f or "-" for f in figures)]
+        for row, figures in zip(paper.rows, published, strict=True)
+    ]
     setting = report["setting"]
     yield (
         f"{paper.title}: {setting['questions']['count']} questions; model: {setting['model']}; "
@@ -488,12 +437,12 @@ def table_lines(
     help="Further options of the table's own retriever, such as c=0.2:tau_d=0.25 for an embedder "
     "whose cosines are low.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="List the systems; do not ask the model.")
+@switch("--dry-run", "List the systems; do not ask the model.")
 @commands.selection_options
 @judge_options
 @commands.replies_option
 @commands.output_options
-@click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
+@switch("--markdown", "Print the table as Markdown.")
 @endpoint_options
 def table_command(name: str, **options: Any) -> None:
     """Answer questions with each system of a paper's table.
@@ -501,7 +450,7 @@ def table_command(name: str, **options: Any) -> None:
     TABLE is sa-rag, kg-infused, or a .toml file. The rows are systems of 'evaluate qa' with the
     options of the paper; its figures are printed beside those measured.
     """
-    paper = read_table(name, options["dataset"], options["thresholds"]).only(options["only"])
+    paper = read_table(name, options["dataset"], options["thresholds"], options["only"])
     systems = [parse_system(row.system) for row in paper.rows if row.system]
     if options["dry_run"]:
         for row in paper.rows:
@@ -509,7 +458,11 @@ def table_command(name: str, **options: Any) -> None:
         return
     if not systems:
         raise UsageError("none of these rows can be run: name others with --only")
-    fixed = {"budget": None, "tokenizer": None, "plot": None, "full_context": paper.full_context}
+    fixed = {"budget": None, "tokenizer": None, "full_context": paper.full_context}
     report, _ = answer_questions(systems, systems[0].label, {**options, **fixed})
+    published = [
+        {"name": row.name, "system": row.system or None, "published": row.published}
+        for row in paper.rows
+    ]
     lines = table_lines(paper, report, as_markdown=options["markdown"])
-    commands.show_results(options, {**report, "table": paper.published()}, lines)
+    commands.show_results(options, {**report, "table": published}, lines)

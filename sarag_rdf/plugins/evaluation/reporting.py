@@ -7,15 +7,14 @@ question, by the name of their measure; undefined ones are absent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from statistics import fmean, median
 from textwrap import fill
 from typing import Any, Final
 
-from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.cli.output import note
+from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.measures import mean, paired_interval
 
 Row = Mapping[str, float]
@@ -84,6 +83,24 @@ def difference(pairs: Iterable[tuple[float, float]], seed: int) -> dict[str, flo
     ours, theirs = zip(*pairs, strict=True)
     middle, low, high = (round(value, 6) for value in paired_interval(ours, theirs, seed))
     return {"difference": middle, "low": low, "high": high}
+
+
+def by_question(
+    kind: str,
+    questions: Sequence[Question],
+    rows: Mapping[str, Sequence[Any]],
+    details: Sequence[Mapping[str, Any]] | None = None,
+) -> list[dict[str, Any]]:
+    """For each question its id, text and `details`, and the row of each system or method."""
+    return [
+        {
+            "id": question.id,
+            "question": question.query.text,
+            **(details[place] if details else {}),
+            f"{kind}s": {label: own[place] for label, own in rows.items()},
+        }
+        for place, question in enumerate(questions)
+    ]
 
 
 def spent(tokens_in: float, tokens_out: float, prices: Mapping[str, float]) -> float:
@@ -187,17 +204,6 @@ def interval(values: Mapping[str, float] | None) -> str:
 # ------------------------------------------------------------------------------------------- Plot
 
 _MARKS: Final = "osD^vPX*<>"
-
-
-def check_plot(path: Path | None) -> None:
-    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
-
-    Raises `MissingDependencyError` without matplotlib.
-    """
-    if path is not None and find_spec("matplotlib") is None:
-        raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
-    if path is not None and path.suffix.lower() != ".png":
-        raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
 
 
 def write_plot(

@@ -1,4 +1,8 @@
-"""``sarag evaluate retrieval``: recall, answer coverage and time of retrievers."""
+"""``sarag evaluate retrieval`` and ``evidence``: what retrievers find, and what is shown of it.
+
+`retrieval` reports recall, answer coverage and time; `evidence` whether the sentences that a search
+shows are the right ones.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.base.options import RetrieverOptions, Spec, declared_options
+from sarag_rdf.base.options import DEFAULT_LIMIT, RetrieverOptions, Spec, declared_options
 from sarag_rdf.base.ports import Progress, Retriever, embed_queries
-from sarag_rdf.base.types import Document
+from sarag_rdf.base.types import Document, Excerpt, Retrieved
 from sarag_rdf.cli.flags import Decorator, endpoint_options, together
 from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import strategy
 from sarag_rdf.plugins.evaluation import commands, measures, reporting
-from sarag_rdf.plugins.evaluation.datasets import PROBLEMS, Corpus, Question, problem_lines
+from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, problem_lines
+from sarag_rdf.retrieval.context import approximate_tokens
 from sarag_rdf.retrieval.retriever import question_of
 
 DEPTH = 100
@@ -179,28 +185,22 @@ def report(
 
     The values contain no times, dates or paths.
     """
-    rows = {method: [row.figures for row in own] for method, own in outcomes.items()}
+    figures = {method: [row.figures for row in own] for method, own in outcomes.items()}
     names = [*cutoffs.names("R", "all", "P", "nDCG"), *cutoffs.coverages]
-    supporting = [corpus.support_of(question) for question in questions]
+    compared = cutoffs.names("R", "all")
+    supporting = [[corpus.passages[p] for p in corpus.support_of(q)] for q in questions]
     hops = [len(passages) or None for passages in supporting]
+    details = [
+        {"hops": count, "supporting": [{"id": p.id, "title": p.title} for p in passages]}
+        for count, passages in zip(hops, supporting, strict=True)
+    ]
+    rows = {method: [_row(row, cutoffs) for row in own] for method, own in outcomes.items()}
     return {
         "setting": dict(setting),
         "results": reporting.results(
-            "method", rows, names, cutoffs.names("R", "all"), {"hops": hops}, setting, ["returned"]
+            "method", figures, names, compared, {"hops": hops}, setting, ["returned"]
         ),
-        "questions": [
-            {
-                "id": question.id,
-                "question": question.query.text,
-                "hops": hops[position],
-                "supporting": [
-                    {"id": corpus.passages[p].id, "title": corpus.passages[p].title}
-                    for p in supporting[position]
-                ],
-                "methods": {name: _row(own[position], cutoffs) for name, own in outcomes.items()},
-            }
-            for position, question in enumerate(questions)
-        ],
+        "questions": reporting.by_question("method", questions, rows, details),
     }
 
 
@@ -220,11 +220,10 @@ def timings(encoding: Sequence[float], outcomes: Outcomes) -> dict[str, Any]:
     `ratio` is the median retrieval time divided by the median encoding time.
     """
     encoded = reporting.median_and_mean(encoding)
-    least = max(encoded["median"], 0.001)
     retrieval: dict[str, Any] = {}
     for method, rows in outcomes.items():
         own = reporting.median_and_mean([row.milliseconds for row in rows])
-        retrieval[method] = {**own, "ratio": round(own["median"] / least, 3)}
+        retrieval[method] = {**own, "ratio": round(own["median"] / max(encoded["median"], 1e-3), 3)}
     return {"encoding": encoded, "retrieval": retrieval}
 
 
@@ -282,13 +281,14 @@ def methods_of(labels: Sequence[str]) -> dict[str, RetrieverOptions]:
 
 
 def cutoff_options(tokens: str) -> Decorator:
+    numbers = commands.numbers(click.IntRange(1))
     return together(
         click.option(
-            "--k", "ks", default="2,5,10", show_default=True, callback=commands.parse_numbers,
+            "--k", "ks", default="2,5,10", show_default=True, callback=numbers,
             help="Cutoffs of recall, in documents.",
         ),
         click.option(
-            "--tokens", default=tokens, show_default=True, callback=commands.parse_numbers,
+            "--tokens", default=tokens, show_default=True, callback=numbers,
             help="Context sizes for answer coverage, in tokens.",
         ),
     )  # fmt: skip
@@ -302,8 +302,6 @@ def measure(
     Raises `InputError` for a graph of another corpus, and if there is no recall to plot.
     """
     measures.ranking_measures()  # before anything is indexed
-    reporting.check_plot(options["plot"])
-    commands.check_outputs(options["output"], options["timings"], options["plot"])
     with commands.open_inputs(options) as inputs, progress_bars() as progress:
         corpus, questions = cast("Corpus", inputs.corpus), inputs.questions
         with_recall = sum(bool(corpus.support_of(question)) for question in questions)
@@ -313,7 +311,7 @@ def measure(
         evaluation = Evaluation(inputs.kg, corpus, questions, cutoffs, progress)
         encoding, outcomes = evaluation.run(methods)
         setting = inputs.setting(
-            options, PROBLEMS,
+            options,
             k=list(cutoffs.ks),
             tokens=list(cutoffs.tokens),
             documents_asked_for=cutoffs.limit,
@@ -336,7 +334,7 @@ def measure(
 @commands.selection_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
 @commands.output_options
-@commands.file_option("--plot", "Plot recall against k to this .png file.")
+@commands.plot_option("Plot recall against k to this .png file.")
 @endpoint_options
 def command(**options: Any) -> None:
     """Report recall of supporting passages and coverage of answers for each method.
@@ -376,3 +374,117 @@ def ranking_options(chosen: str) -> RetrieverOptions:
     ranking = spec.read(options)
     assert isinstance(ranking, RetrieverOptions)  # noqa: S101 - all retrievers have these
     return ranking
+
+
+# --------------------------------------------------------------------------------------- Evidence
+
+SHARES: Final = {"facts": "facts", "answer": "answer", "chain": "in chain"}
+SIZES: Final = {"text": "text|.0f", "evidence": "evidence|.0f", "chain_tokens": "chain|.0f"}
+
+
+def evidence_of(
+    corpus: Corpus, question: Question, retrieved: Retrieved, k: int = 5
+) -> dict[str, float]:
+    """The measures of the evidence of the first k documents; undefined ones are absent.
+
+    facts: of the supporting passages that were found, the share whose evidence holds a supporting
+    sentence, or the answer of its sub-question. answer: whether the evidence holds an answer that
+    the texts hold, unless it is yes or no. chain: the same for the chain of evidence. text,
+    evidence, chain_tokens: approximate sizes in tokens.
+    """
+    found = RetrievedEvidence(retrieved)
+    chain = [excerpt for _, excerpt in found.chain]
+    return measures_of(corpus, question, found.excerpts[:k], chain)
+
+
+def measures_of(
+    corpus: Corpus, question: Question, evidence: Sequence[Excerpt], chain: Sequence[Excerpt]
+) -> dict[str, float]:
+    """The same for an excerpt of each document, by rank, and a chain of some of them."""
+    texts = [Excerpt.whole(excerpt.document) for excerpt in evidence]
+    row = {
+        name: float(sum(approximate_tokens(excerpt.text) for excerpt in excerpts))
+        for name, excerpts in (("text", texts), ("evidence", evidence), ("chain_tokens", chain))
+    }
+    shown = {
+        corpus.index_of_part(excerpt.document.title, excerpt.document.text): excerpt
+        for excerpt in reversed(evidence)
+    }
+    pairs = [
+        (shown[passage], fact)
+        for fact in question.facts
+        if (passage := corpus.index_of(fact.title, fact.text)) in shown and passage is not None
+    ]
+    if pairs:
+        row["facts"] = sum(_holds(excerpt, fact.texts) for excerpt, fact in pairs) / len(pairs)
+    answers = [a for a in question.answers if measures.normalize_answer(a) not in ("", "yes", "no")]
+    if any(_holds(text, answers) for text in texts):
+        row["answer"] = float(any(_holds(excerpt, answers) for excerpt in evidence))
+        row["chain"] = float(any(_holds(excerpt, answers) for excerpt in chain))
+    return row
+
+
+def _holds(excerpt: Excerpt, texts: Sequence[str]) -> bool:
+    """Whether an excerpt, or a sentence of it, matches one of the texts."""
+    parts = [excerpt.document.text[slice(*span)] for span in excerpt.spans]
+    return any(measures.matches(part, texts) for part in (*parts, " ".join(parts)))
+
+
+@click.command(
+    name="evidence",
+    epilog="Example:  sarag evaluate evidence --corpus corpus.json --questions questions.json "
+    "--kg kg-of-corpus",
+)
+@commands.data_options()
+@methods_option
+@click.option(
+    "--k", default=5, show_default=True, type=click.IntRange(1),
+    help="Number of documents whose evidence is measured.",
+)  # fmt: skip
+@commands.selection_options
+@click.option("--baseline", help="Method to compare with. Default: the first one.")
+@commands.result_options
+@endpoint_options
+def evidence(**options: Any) -> None:
+    """Report how often the sentences shown of each document hold the facts and the answer.
+
+    The questions are those of MuSiQue, whose sub-questions have answers, or of HotpotQA, which
+    marks supporting sentences. The measures are defined in docs/reference/evaluation.md.
+    """
+    k, limit = options["k"], max(options["k"], DEFAULT_LIMIT)  # evidence depends on all documents
+    methods = methods_of(options["methods"])
+    default = options["methods"][0]
+    baseline = commands.check_baseline(options["baseline"] or default, [*methods], "--methods")
+    measured: dict[str, list[dict[str, float]]] = {label: [] for label in methods}
+    with commands.open_inputs(options) as inputs, progress_bars() as progress:
+        corpus, questions = cast("Corpus", inputs.corpus), inputs.questions
+        for label, own in methods.items():
+            retriever = inputs.kg.retriever(own if own.limit else replace(own, limit=limit))
+            advance = progress(f"retrieving with {label}", len(questions))
+            for question in questions:
+                found = retriever.retrieve(question.query)
+                measured[label].append(evidence_of(corpus, question, found, k))
+                advance(1)
+        setting = inputs.setting(options, k=k, methods=[*methods], baseline=baseline)
+    groups = {"hops": [question.hops for question in questions]}
+    names = [*SHARES, *SIZES]
+    data = {
+        "setting": setting,
+        "results": reporting.results("method", measured, names, [*SHARES], groups, setting),
+        "questions": reporting.by_question("method", questions, measured),
+    }
+    commands.show_results(options, data, evidence_lines(data))
+
+
+def evidence_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """The report as text: the main table, differences, measures by hops, problems."""
+    setting, results = report["setting"], report["results"]
+    yield (
+        f"Questions: {setting['questions']['count']}; of the first {setting['k']} documents; "
+        "figures in percent, sizes in tokens"
+    )
+    yield ""
+    yield from reporting.block("", "method", results, {**SHARES, **SIZES})
+    yield from reporting.differences("difference", "method", results, SHARES)
+    yield from reporting.groups("method", results, SHARES)
+    yield from problem_lines(setting["problems"])

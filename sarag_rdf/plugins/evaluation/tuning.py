@@ -7,6 +7,7 @@ activates.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -18,13 +19,11 @@ import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions, Spec
-from sarag_rdf.base.types import Retrieved
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit
 from sarag_rdf.plugins.evaluation import commands, retrieval
 from sarag_rdf.plugins.evaluation.reporting import (
     block,
-    check_plot,
     difference,
     interval,
     percent,
@@ -75,35 +74,27 @@ def settings_of(
     return settings, {label: options for options, label in labels.items()}
 
 
-def check_curves(settings: Sequence[Setting]) -> None:
-    """Raise `UsageError` for settings that `curves` cannot draw, before anything is run."""
-    names = list(settings[0][0])
-    if len({tuple(values) for values, _ in settings}) > 1 or len(names) > 2:
-        raise UsageError("--plot needs one --vary, or two with --grid")
-    for values, _ in settings:
-        try:
-            float(values[names[0]])
-        except ValueError as error:
-            raise UsageError(f"--plot needs numbers for {names[0]}") from error
-
-
 def curves(
-    settings: Sequence[Setting], results: Mapping[str, Mapping[str, Any]], cutoffs: Cutoffs
-) -> tuple[str, dict[str, list[tuple[float, float]]]]:
-    """The varied option, and lines of (value, measure in [0, 1]) to draw.
+    settings: Sequence[Setting], recalls: Sequence[str]
+) -> tuple[str, dict[str, list[tuple[float, str, str]]]]:
+    """The varied option, and lines of (value, method, measure) to draw.
 
     One option has a line for each cutoff, two the recall at the middle one by values of the second.
+    Raises `UsageError` for more options, options that are varied separately, and other values than
+    numbers.
     """
     first, *second = settings[0][0]
-    recalls = cutoffs.names("R")
+    if len(second) > 1 or any([*values] != [first, *second] for values, _ in settings):
+        raise UsageError("--plot needs one --vary, or two with --grid")
     middle = recalls[len(recalls) // 2]
-    lines: dict[str, list[tuple[float, float]]] = {}
+    lines: defaultdict[str, list[tuple[float, str, str]]] = defaultdict(list)
     for values, method in settings:
         drawn = {f"{name}={values[name]}": middle for name in second}
-        for label, name in (drawn or {name: name for name in recalls}).items():
-            value = results[method][name]
-            if value is not None:
-                lines.setdefault(label, []).append((float(values[first]), value))
+        for label, measure in (drawn or {name: name for name in recalls}).items():
+            try:
+                lines[label].append((float(values[first]), method, measure))
+            except ValueError as error:
+                raise UsageError(f"--plot needs numbers for {first}") from error
     title = f"{first} ({middle})" if second else first
     return title, {label: sorted(points) for label, points in lines.items()}
 
@@ -113,25 +104,19 @@ def curves(
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """The results of all methods on the questions of one data set.
+    """The results of all methods on the questions of one data set, with their times by method.
 
-    `name` is that of its graph or of its questions, `times` are milliseconds by method. Sets of
-    equal `questions` (SHA-256 of their file) are left out together.
+    `name` is that of its graph or of its questions. Sets of equal `questions` (SHA-256 of their
+    file) are left out together.
     """
 
     name: str
     report: Mapping[str, Any]
-    times: Mapping[str, Any]
+    results: Mapping[str, Mapping[str, Any]]
 
     @property
     def questions(self) -> str:
-        digest: str = self.report["setting"]["questions"]["sha256"]
-        return digest
-
-    @property
-    def results(self) -> dict[str, dict[str, Any]]:
-        """The result of each method, with its time."""
-        return {r["method"]: r for r in retrieval.with_times(self.report["results"], self.times)}
+        return str(self.report["setting"]["questions"]["sha256"])
 
     def recalls(self, method: str, name: str) -> list[float]:
         """The recall of each question that has supporting passages."""
@@ -151,30 +136,26 @@ def best_of(sets: Sequence[DataSet], methods: Sequence[str], names: Sequence[str
 
 def left_out(
     sets: Sequence[DataSet], methods: Sequence[str], names: Sequence[str], seed: int
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """For each set the method that is best on the others, and its recall on this one.
 
     The difference is that from the first method, with its 95% interval. A set has no row if all
     others have the same questions.
     """
-    rows = []
     for each in sets:
         others = [other for other in sets if other.questions != each.questions]
         if others:
             chosen = best_of(others, methods, names)
-            pairs = {
-                name: zip(each.recalls(chosen, name), each.recalls(methods[0], name), strict=True)
+            both = {
+                name: zip(*(each.recalls(m, name) for m in (chosen, methods[0])), strict=True)
                 for name in names
             }
-            rows.append(
-                {
-                    "set": each.name,
-                    "chosen": chosen,
-                    **{name: each.results[chosen][name] for name in names},
-                    "difference": {n: difference(both, seed) for n, both in pairs.items()},
-                }
-            )
-    return rows
+            yield {
+                "set": each.name,
+                "chosen": chosen,
+                **{name: each.results[chosen][name] for name in names},
+                "difference": {name: difference(pairs, seed) for name, pairs in both.items()},
+            }
 
 
 def lines(
@@ -190,23 +171,23 @@ def lines(
     recalls = cutoffs.names("R")
     columns = {name: name for name in recalls} | cutoffs.coverages | retrieval.TIMES
     for each in sets:
-        counts, results = each.report["setting"]["questions"], each.results
+        counts = each.report["setting"]["questions"]
         yield (
             f"{each.name}: questions: {counts['count']}; with recall: {counts['with_recall']}; "
             "figures in percent"
         )
-        rows = [{**results[method], "setting": _shown(values)} for values, method in settings]
+        rows = [{**each.results[method], "setting": _shown(values)} for values, method in settings]
         yield from block("", "setting", rows, columns)
         yield ""
     if tuned["left_out"]:
         yield f"Chosen on the other sets, with the difference from {tuned['start']}"
         yield ""
-        rows_ = [
+        chosen = [
             [row["set"], row["chosen"]]
             + [f"{percent(row[n])} {interval(row['difference'][n])}" for n in recalls]
             for row in tuned["left_out"]
         ]
-        yield from table(["set", "chosen", *recalls], rows_)
+        yield from table(["set", "chosen", *recalls], chosen)
         yield ""
     yield f"best over all: {tuned['best']} ({percent(tuned['quality'])}, mean of recall)"
     yield "the best of several settings on these questions will do less well on others"
@@ -249,12 +230,11 @@ def _inputs(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     "--vary", "variations", multiple=True, required=True, metavar="OPTION=VALUE,...",
     help="An option and its values. May be repeated; each option is varied separately.",
 )  # fmt: skip
-@click.option("--grid", is_flag=True, help="Compare all combinations of the values.")
+@flags.switch("--grid", "Compare all combinations of the values.")
 @retrieval.cutoff_options("")
 @commands.selection_options
 @commands.output_options
-@commands.file_option(
-    "--plot",
+@commands.plot_option(
     "Plot recall against the values to this .png file; with --grid, a line for each value of the "
     "second option.",
 )
@@ -272,28 +252,28 @@ def command(**options: Any) -> None:
     given = retrieval.ranking_options(retriever)
     start = next((label for label, own in methods.items() if own == given), retriever)
     methods = {start: given, **methods}
-    if options["plot"]:
-        check_curves(settings)
     cutoffs = Cutoffs(options["ks"], options["tokens"])
-    sets = []
-    for name, own in _inputs(options).items():
-        data, times, _ = retrieval.measure(own, methods, start, cutoffs)
-        sets.append(DataSet(name, data, times))
-    commands.write_json(options["timings"], {each.name: each.times for each in sets})
     recalls, labels = cutoffs.names("R"), [*methods]
+    option, drawn = curves(settings, recalls) if options["plot"] else ("", {})
+    sets, times = [], {}
+    for name, own in _inputs(options).items():
+        data, times[name], _ = retrieval.measure(own, methods, start, cutoffs)
+        results = {r["method"]: r for r in retrieval.with_times(data["results"], times[name])}
+        sets.append(DataSet(name, data, results))
+    commands.write_json(options["timings"], times)
     best = best_of(sets, labels, recalls)
     tuned = {
         "start": start,
-        "left_out": left_out(sets, labels, recalls, options["seed"] or 0),
+        "left_out": [*left_out(sets, labels, recalls, options["seed"] or 0)],
         "best": best,
         "quality": round(quality(sets, best, recalls), 6),
     }
     if options["plot"]:
-        means = {
-            method: {name: quality(sets, method, [name]) for name in recalls} for method in labels
+        points = {
+            label: [(value, quality(sets, method, [name])) for value, method, name in line]
+            for label, line in drawn.items()
         }
-        option, drawn = curves(settings, means, cutoffs)
-        write_plot(options["plot"], "Recall of supporting passages", drawn, option)
+        write_plot(options["plot"], "Recall of supporting passages", points, option)
     shown = settings if start in {label for _, label in settings} else [({}, start), *settings]
     report = {"sets": {each.name: each.report for each in sets}, **tuned}
     commands.show_results(options, report, lines(sets, shown, tuned, cutoffs))
@@ -301,7 +281,10 @@ def command(**options: Any) -> None:
 
 # ------------------------------------------------------------------------ Activation of a question
 
-_RETRIEVERS: Final = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
+_RETRIEVERS: Final = {
+    "sarag": (0.5, 0.9, 0.99, 0.999),
+    "sarag-paper": (0.3, 0.4, 0.5),
+}
 """Retrievers with a parameter `c`, and the values that are shown by default."""
 _MEAN_OF: Final = 20
 """The number of entities over which the mean activation is taken."""
@@ -321,11 +304,11 @@ _RANKS: Final = 40
     help="Retriever that computes the activation.",
 )  # fmt: skip
 @click.option(
-    "--c",
-    "values",
+    "--c", "values", default="",
+    callback=commands.numbers(click.FloatRange(0.0, 1.0, max_open=True)),
     help="Comma-separated values in [0, 1). Default: typical values of the retriever.",
-)
-@commands.file_option("--plot", "Draw a plot to this .png file.")
+)  # fmt: skip
+@commands.plot_option("Draw a plot to this .png file.")
 @flags.embedder_option
 @flags.embedding_endpoint_options
 @flags.json_option
@@ -336,16 +319,25 @@ def activation(question: str, **options: Any) -> None:
     relationships pass activation on. After Figure 5 of the SA-RAG paper (arXiv 2512.15922).
     """
     name = options["retriever"]
-    values = _parse_values(options["values"] or _RETRIEVERS[name])
-    check_plot(options["plot"])
-    commands.check_outputs(options["plot"])
+    values = options["values"] or _RETRIEVERS[name]
     with flags.open_graph(options) as kg:
         runs = {c: kg.search(question, retriever=name, c=c, limit=10) for c in values}
     curves = {
         c: sorted((entity.activation for entity in retrieved.entities), reverse=True)
         for c, retrieved in runs.items()
     }
-    rows = [_row(c, retrieved, curves[c]) for c, retrieved in runs.items()]
+    rows: list[dict[str, Any]] = []
+    for c, retrieved in runs.items():
+        documents = [ranked.document for ranked in retrieved.documents[:3]]
+        rows.append(
+            {
+                "c": c,
+                "activated": sum(entity.is_activated for entity in retrieved.entities),
+                "mean_activation": sum(curves[c][:_MEAN_OF]) / _MEAN_OF,
+                "relationships": len(retrieved.relationships),
+                "documents": [document.title or document.text[:30] for document in documents],
+            }
+        )
     title = f"{name}: {question}"
     heads = f"{'c':>7} {'activated':>10} {'mean of 20':>11} {'relationships':>14}  documents"
     lines = (
@@ -364,24 +356,3 @@ def activation(question: str, **options: Any) -> None:
         }
         axes = ("entities by rank", "activation")
         write_plot(options["plot"], title, points, *axes, is_percent=False)
-
-
-def _row(c: float, retrieved: Retrieved, activations: list[float]) -> dict[str, Any]:
-    documents = [ranked.document for ranked in retrieved.documents[:3]]
-    return {
-        "c": c,
-        "activated": sum(entity.is_activated for entity in retrieved.entities),
-        "mean_activation": sum(activations[:_MEAN_OF]) / _MEAN_OF,
-        "relationships": len(retrieved.relationships),
-        "documents": [document.title or document.text[:30] for document in documents],
-    }
-
-
-def _parse_values(text: str) -> list[float]:
-    try:
-        values = sorted({float(part) for part in text.split(",")})
-    except ValueError:
-        values = [-1.0]
-    if not all(0.0 <= value < 1.0 for value in values):
-        raise UsageError(f"--c '{text}' is not a list of numbers in [0, 1), such as 0.3,0.4,0.5")
-    return values

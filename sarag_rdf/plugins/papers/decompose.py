@@ -14,15 +14,12 @@ from sarag_rdf.answering.conversation import (
     Conversation,
     ReasonerStrategy,
     abstains,
-    citations_of,
-    cited_in,
     format_facts,
 )
 from sarag_rdf.answering.single import answer_from, brief_text, reasoned_reply
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import max_tokens_option, option
 from sarag_rdf.base.prompts import array_of, object_of, string
-from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section
+from sarag_rdf.base.types import Answer, Context, Excerpt, Section
 from sarag_rdf.plugins.papers import PROMPTS
 
 MAX_PARTS = 50
@@ -35,10 +32,8 @@ class Decompose(ReasonerStrategy):
 
     Each sub-question, with the answers that it refers to in the place of its references, is
     retrieved for and answered briefly. The whole is answered from evidence for the question and
-    from what was found. At most `most` sub-questions, so `most` + 2 calls; with `merge` the last
-    sub-question is not answered by itself: its evidence joins that of the question, which saves
-    a call. With `chain` the answer of the last sub-question is that of the whole, so `most` + 1
-    calls: a small model reads one fact from little context better than it joins several.
+    from what was found. At most `most` sub-questions, so `most` + 2 calls. The reasoner `auto`
+    answers with the last sub-question where that is enough.
 
     With a `history` sub-questions are taken as the model writes them, a single one too, and each
     is searched for together with the earlier ones and their answers, as in the paper. The paper
@@ -69,40 +64,16 @@ class Decompose(ReasonerStrategy):
     unanswered: bool = option(
         False, "Hand on sub-questions without an answer, and say that there was none."
     )
-    merge: bool = option(
-        False,
-        "Do not answer the last sub-question by itself: its evidence joins that of the question.",
-    )
-    chain: bool = option(
-        False, "Return the answer of the last sub-question; the whole question is not searched for."
-    )
     brief: bool = option(False, "Ask for the bare answer, without reasoning; suits small models.")
     max_tokens: int = max_tokens_option(1024)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.merge and self.chain:
-            raise UsageError(
-                "decompose: merge and chain exclude each other: merged, the last sub-question has "
-                "no answer of its own"
-            )
 
     def answer(self, talk: Conversation) -> Answer:
         questions = self._split(talk)
         facts: list[dict[str, str]] = []
-        citations: list[Citation] = []
-        remaining = questions[:-1] if self.merge else questions
-        for question in remaining if len(questions) > 1 or self._in_words else ():
-            answer, cited = self._part(talk, self._asked(question, facts), facts)
-            facts.append({"question": self._asked(question, facts), "answer": answer})
-            citations += cited
-        if self.chain and facts:
-            answer = facts[-1]["answer"]
-            return talk.answer(answer, reasoning=format_facts(facts), citations=citations)
+        for question in questions if len(questions) > 1 or self._in_words else ():
+            asked = self._asked(question, facts)
+            facts.append({"question": asked, "answer": self._part(talk, asked, facts)})
         context = talk.gather().context
-        if self.merge and len(questions) > 1:
-            asked = self._searched(self._asked(questions[-1], facts), facts)
-            context = joined(talk.gather(asked).context if asked else NOTHING, context)
         known = [fact for fact in facts if self.unanswered or not abstains(fact["answer"])]
         if context.is_empty and not (self.unanswered and known):
             return talk.answer("", reasoning=NO_EVIDENCE)
@@ -138,27 +109,18 @@ class Decompose(ReasonerStrategy):
         parts = [format_facts(facts), question]
         return "\n".join(parts if self.history == "before" else reversed(parts))
 
-    def _part(
-        self, talk: Conversation, question: str, facts: Sequence[dict[str, str]]
-    ) -> tuple[str, list[Citation]]:
-        """The answer of a sub-question, and what it cites.
-
-        The answer is `INSUFFICIENT` for an empty question or context, without a call. What is not
-        known has no citations.
-        """
-        searched = self._searched(question, facts)
-        context = talk.gather(searched).context if question else NOTHING
+    def _part(self, talk: Conversation, question: str, facts: Sequence[dict[str, str]]) -> str:
+        """The answer of a sub-question: `INSUFFICIENT`, without a call, if nothing is found."""
+        context = talk.gather(self._searched(question, facts)).context if question else NOTHING
         if context.is_empty:
-            return INSUFFICIENT, []
+            return INSUFFICIENT
         shown = facts if self.shown else ()
         if not self.reasoned or self.brief:
-            answer = brief_text(talk, context, shown, question=question)
-            return answer, [] if abstains(answer) else citations_of(answer, context)
+            return brief_text(talk, context, shown, question=question)
         size = self.max_tokens
         reply = reasoned_reply(talk, context, shown, question=question, max_tokens=size)
         answer = " ".join(reply["final_answer"].split())
-        is_known = reply["sufficient"] and not abstains(answer)
-        return (answer, cited_in(reply, context)) if is_known else (INSUFFICIENT, [])
+        return answer if reply["sufficient"] and not abstains(answer) else INSUFFICIENT
 
 
 def joined(first: Context, second: Context) -> Context:
