@@ -15,7 +15,7 @@ from spacy.tokens import Span, Token
 
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english, type_of_noun
+from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, KNOWN, english, type_of_noun
 
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
@@ -32,6 +32,7 @@ _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
 _NOT_KINDS = english("mentions", "not_kinds")
 _BODIES = english("mentions", "bodies")
+_DEEDS = english("mentions", "deeds")
 _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
 _OFFICES = _RANKS | english("mentions", "offices")
@@ -77,7 +78,7 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     `label_type` is the type of its label, "misc" without one. In a technical text, labels of single
     words count only after prepositions: they are mostly software.
     """
-    if span.text in _DEMONYMS:
+    if all(word in _DEMONYMS for word in re.split(r"[-\s/]+", span.text)):
         return TypeEvidence("adjective", STATED)
     if span.text in _BODIES:
         return TypeEvidence("misc", WORDS)
@@ -116,8 +117,17 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("misc")
     if is_technical and is_single and not _is_supported(span, label_type):
         return TypeEvidence("misc")
+    if known := KNOWN.get(span.text):
+        return TypeEvidence(type_of_noun(known) or "misc", WORDS, known)
     if words:
         return TypeEvidence(words, WORDS)
+    is_plural = span[-1].tag_ == "NNPS" and _before(span).lower_ == "the" and not is_single
+    is_plural = is_plural and "of" not in span.text.split()
+    if is_plural and label_type in ("person", "misc"):  # "the Boston Red Owls"
+        return TypeEvidence("organization", NAMED)
+    is_subject = span.root.dep_ == "nsubj" and span.root.head.lower_ in _DEEDS
+    if label_type != "person" and is_subject and not is_single:
+        return TypeEvidence("person", PLACED)
     if label_type == "misc" and span.text in FIRST_NAMES and _before(span).lower_ != "the":
         return TypeEvidence("person", NAMED)
     return TypeEvidence(label_type, NAMED if label_type != "misc" else 0)

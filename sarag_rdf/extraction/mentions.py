@@ -38,7 +38,7 @@ from sarag_rdf.extraction.names import (
     lead_name,
     type_of_noun,
 )
-from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
+from sarag_rdf.extraction.prose import cells, has_other_text, is_heading, is_prose, tables
 
 TYPES: dict[str, EntityType] = {
     "PERSON": "person",
@@ -89,6 +89,9 @@ _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _ROMAN = re.compile(r"[IVX]{1,5}")
 _TITLE, _DATED, _RUN, _QUOTE, _TITLED = "TITLE", "DATED", "RUN", "QUOTE", "TITLED"
+_PART, _CELL = "PART", "CELL"
+"""Labels of a word that names something only beside a name, and of a name in a table."""
+_EXACT = frozenset({_TITLE, _DATED, _QUOTE})
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
@@ -111,6 +114,7 @@ _NOBILITY = re.compile(
     r"\s+[A-Z][\w'\u2019]+(?:[ -][A-Z][\w'\u2019]+)*(\s+and\s+[A-Z][\w'\u2019-]+\b(?! [A-Z]))?"
 )
 """A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook"."""
+_NUMBERED = re.compile(rf"\d+(?:st|nd|rd|th) {_NOBLE_TITLE}\b")
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
 _PLACING = english("mentions", "placing") | {"at", "of", "from"}
@@ -167,7 +171,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     for ent in doc.ents:
         if ent.label_ in TYPES:
             parts = map(_extended, map(_trim, _parts(ent, _surnames(doc))))
-            named += [(_whole_words(_with_adjective(part)), ent.label_) for part in parts]
+            named += [(_whole_words(part), ent.label_) for part in parts]
     named += quoted
     named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
     named += [(span, "WORK_OF_ART") for span in _matches(doc, _TRANSLATED)]
@@ -179,10 +183,18 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named += [(span, "PERSON") for span in (*_matches(doc, _PATRONYMIC), *_opening(doc, title))]
     named += [(span, "GPE") for span in _matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
-    labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
-    covered = {index for begin, end in labels for index in range(begin, end)}
+    in_tables = [*tables(doc)]
+    tabular = {token.i for table in in_tables for token in table}
+    labels = {
+        (span.start, span.end): label
+        for span, label in reversed(named)
+        if is_prose(span) and (label in _EXACT or tabular.isdisjoint(range(span.start, span.end)))
+    }
+    labels |= {(s.start, s.end): _CELL for table in in_tables for s in cells(table)} | labels
+    covered = tabular.union(*(range(begin, end) for begin, end in labels))
     for span in map(_whole_words, _proper_noun_runs(doc, covered)):
-        labels.setdefault((span.start, span.end), _RUN)
+        is_name_alone = any(token.pos_ == "PROPN" for token in span)
+        labels.setdefault((span.start, span.end), _RUN if is_name_alone else _PART)
     spans = filter_spans([doc[begin:end] for begin, end in labels])
     pieces = _merge_spans([(_with_sign(s), labels[s.start, s.end]) for s in spans])
     ner = {(_trim(ent).start, ent.end): ent.label_ for ent in doc.ents}
@@ -307,7 +319,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
     inner: list[tuple[Span, str]] = []
     for span, label in pieces:
         span = _with_number(span, label)
-        while joined and label not in (_TITLE, _DATED):
+        while joined and label not in (_TITLE, _DATED, _CELL):
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
             between = span.doc[left.end : span.start].text
@@ -315,7 +327,11 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
                 span, label = merged_span, left_label if len(span) == 1 else "PERSON"
             elif _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
-                span = span if is_rank else merged_span
+                is_office = label in ("PERSON", _RUN) and len(left) > 1 and _is_office(left)
+                span = span if is_rank or is_office else merged_span
+                if label not in TYPES:  # "Denis" Sassou, a person, but "Perth" Theatre
+                    is_known = TYPES.get(left_label) in ("person", "organization")
+                    label = left_label if is_known else _RUN
             elif between == "of" and _is_given_name(left, left_label):
                 inner.append((span, label))
                 span, label = merged_span, "PERSON"  # "John" of "Brienne", "Anselm II" of "Tarn"
@@ -333,23 +349,27 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
     merged = [
         (_without_rank(span, label), label)
         for span, label in joined + inner
-        if label in (_TITLE, _DATED) or not _is_no_thing(span, label)
+        if label in (_TITLE, _DATED) or not (label == _PART or _is_no_thing(span, label))
     ]
     return sorted(merged, key=lambda piece: (piece[0].start, -piece[0].end))
 
 
 def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     """Whether a span is directly before another, and modifies its head."""
-    if left.end != right.start or label == _TITLE:
+    if left.end != right.start or label in (_TITLE, _CELL):
         return False
     if label == _DATED:
         is_event = type_of_noun(right[-1].text) == "misc" and _before(left).lower_ in ("the", "'s")
         is_event = is_event or (left.root.dep_ == "nummod" and left.root.head in right)
         return len(left) == 1 and is_event and TYPES.get(right_label, "misc") in _DATABLE
-    if TYPES.get(label, "adjective") != "adjective" and TYPES.get(right_label):
-        # two entities of the pipeline, except the first name in Paris Hilton
-        return len(left) == 1 and right_label == "PERSON"
-    return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
+    if TYPES.get(label) == "adjective" or left[-1].text[-1] == ".":
+        return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
+    is_other = label == "EVENT" or left[-1].text[-1] in "'\u2019" or left[-1].tag_ == "POS"
+    known, right_known = TYPES.get(label), TYPES.get(right_label)
+    is_other = is_other or (known == right_known == "geopolitical")
+    is_other = is_other or (known == "organization" != right_known == "person" and len(left) > 1)
+    is_other = is_other or (known == "person" and _is_office(right))
+    return not (is_other or right[0].is_sent_start)
 
 
 def _is_given_name(span: Span, label: str) -> bool:
@@ -369,7 +389,9 @@ def _before(span: Span) -> Token:
 
 
 def _is_office(span: Span) -> bool:
-    """Whether all words are those of an office, also after the name of its place."""
+    """Whether all words before "of" are those of an office, also after the name of its place."""
+    of = next((token.i for token in span if token.text in ("of", "for")), span.end)
+    span = span.doc[span.start : of]
     while len(span) > 1 and span[0].ent_type_ in ("GPE", "NORP"):
         span = span[1:]
     return all(token.text in _OFFICES for token in span)
@@ -394,14 +416,14 @@ def _is_no_thing(span: Span, label: str) -> bool:
     of = next((token.i for token in span if token.text in ("of", "for")), span.end)
     is_whole = of == span.end
     article = span.doc[span.start - 1].lower_ if span.start else ""
-    if _is_office(span.doc[span.start : of]) and label not in _WORKS:
+    if _is_office(span) and label not in _WORKS:
         is_alone = label != _RUN and len(span) == 1 and is_whole
         after = span.doc[span.end : span.end + 1].text
         return not is_alone or after == "of" or article in _BEFORE_OFFICES
     words = {token.text.removesuffix("s") for token in span}
     if words <= _NOT_A_NAME or words <= _HONOURS or span[0].text in _PARTS:
         return True
-    if _ROMAN.fullmatch(span.text):
+    if _ROMAN.fullmatch(span.text) or _NUMBERED.match(span.text):
         return True
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd"):
         return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
@@ -479,9 +501,13 @@ def _extended(span: Span) -> Span:
 
 def _is_with_of(left: Span, left_label: str, right: Span, label: str) -> bool:
     """Whether "left of right" is one name; "Osh Province of Kyrgyzstan" is two."""
-    between = left.doc[left.end : right.start].text
+    between, noun = left.doc[left.end : right.start].text, left[-1]
     is_place = TYPES.get(label) == "geopolitical"
-    return left_label == _RUN and between in ("of", "of the") and not (is_place and len(left) > 1)
+    is_whole = left_label == _RUN and not (is_place and len(left) > 1)
+    is_whole = is_whole and not (label == "ORG" and noun.tag_ == "NNPS")  # the Wolves of the League
+    kind = type_of_noun(noun.text) if TYPES.get(left_label) != "person" else None
+    is_kind = kind in ("organization", "misc") and is_place and between == "of"
+    return between in ("of", "of the") and (is_whole or is_kind or (len(left) == 1 and bool(kind)))
 
 
 def _is_common(span: Span, small: frozenset[str]) -> bool:
@@ -510,15 +536,6 @@ def _with_sign(span: Span) -> Span:
     return span.doc[span.start : span.end + 1] if is_sign else span
 
 
-def _with_adjective(span: Span) -> Span:
-    """The span with a capitalised adjective within a sentence: the "Large" Hadron Collider."""
-    adjective = span.doc[max(span.start - 1, 0)]
-    is_part = adjective.i < span.start and adjective.pos_ == "ADJ" and adjective.text.istitle()
-    is_part = is_part and not adjective.is_sent_start and adjective.ent_type_ != "NORP"
-    is_part = is_part and span.root.i == adjective.head.i and len(span) > 1
-    return span.doc[adjective.i : span.end] if is_part else span
-
-
 def _with_number(span: Span, label: str) -> Span:
     """The span with a number that follows it: "Route" 39."""
     number = span.doc[span.end : span.end + 1]
@@ -534,9 +551,14 @@ def _with_number(span: Span, label: str) -> Span:
 
 def _whole_words(span: Span) -> Span:
     """The span with the words that hyphens join to it: "Aix-en-Provence"."""
-    doc, begin = span.doc, span.start
+    doc, begin, end = span.doc, span.start, span.end
     while begin > 1 and doc[begin - 1].text == "-" and not doc[begin - 2].whitespace_:
         begin -= 2
+    while end < len(doc) and doc[end - 1].text[-1] == "-" and doc[end].text[:1].isupper():
+        end += 1  # a line that was broken: "Solms- Braunfels"
+        while end < len(doc) and doc[end].ent_iob_ == "I":
+            end += 1
+    span = doc[span.start : end]
     is_joined = doc[begin].text[:1].isupper() and doc[begin].ent_type_ != "NORP"
     after = _HYPHENS.match(doc.text, span.end_char)
     whole = doc.char_span(doc[begin if is_joined else span.start].idx, after.end() if after else 0)
@@ -653,14 +675,26 @@ def _dates(doc: Doc) -> Iterator[Span]:
 
 
 def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
-    """Runs of proper nouns with at most two words such as "of the" between them."""
+    """Runs of proper nouns with at most two words such as "of the" between them.
+
+    Common words with a capital letter within a sentence belong to the name beside them, and so does
+    the number of a ruler: the "Large" Hadron Collider, Academy Award for Best "Director", Anselm
+    "I".
+    """
 
     def sign(token: Token) -> str:
-        if token.i not in covered and token.pos_ == "PROPN" and not token.text.islower():
+        if token.i in covered:
+            return "c"
+        if token.pos_ == "PROPN" and not token.text.islower():
             return "N"
-        return "-" if token.i not in covered and token.text in _BRIDGES else " "
+        is_capital = token.is_title and token.tag_ in ("JJ", "NN", "NNS", "CD")
+        if is_capital and not token.is_sent_start and token.ent_type_ in ("", *_AMOUNTS):
+            return "n"
+        if token.text == "I":
+            return "i"
+        return "-" if token.text in _BRIDGES else " "
 
-    for match in re.finditer("N(?:-{0,2}N)*", "".join(map(sign, doc))):
+    for match in re.finditer("n*N(?:-{0,2}N|n|i)*|(?<=c)[ni]+|n+(?=c)", "".join(map(sign, doc))):
         begin = match.start()
         for index in range(begin + 1, match.end() - 1):
             if doc[index].text in ("and", "&") and _joins_names(doc[begin : match.end()], index):
