@@ -21,9 +21,7 @@ from sarag_rdf.extraction.names import (
 )
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
-_LEGAL_FORMS = frozenset(
-    {"inc", "corp", "corporation", "ltd", "limited", "company", "co", "plc", "llc", "gmbh", "ag"}
-)
+_LEGAL_FORMS = english("names", "legal_forms")
 _RANKS = {word.casefold() for word in english("mentions", "ranks")} - {"mrs", "lady", "queen"}
 _OTHER_NAMES = {
     normalize_name(name): tuple(names.split(", ")) for name, names in ENGLISH["other_names"].items()

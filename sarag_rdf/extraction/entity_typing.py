@@ -31,14 +31,12 @@ _PLACED = english("mentions", "placed")
 _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
 _NOT_KINDS = english("mentions", "not_kinds")
-_BODIES = english("mentions", "bodies")
 _DEEDS = english("mentions", "deeds")
 _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
 _OFFICES = _RANKS | english("mentions", "offices")
 _CASTING = english("mentions", "casting")
 _MADE = english("mentions", "made")
-_RELEASED = english("mentions", "released")
 _COMPANIES = english("mentions", "companies")
 _ADJECTIVE = re.compile(r"[A-Z]\w+(?:ian|ese|ish)")
 _LIFE = re.compile(
@@ -80,11 +78,9 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     """
     if all(word in _DEMONYMS for word in re.split(r"[-\s/]+", span.text)):
         return TypeEvidence("adjective", STATED)
-    if span.text in _BODIES:
-        return TypeEvidence("misc", WORDS)
     words = type_of_words(span.text)
-    if words in (None, "person") and (_is_mortal(span) or _is_office_after(span)):
-        before, owner = _before(span).text, span.doc[max(span.start - 2, 0)]
+    if words in (None, "person") and _LIFE.match(span.doc.text, span.end_char):
+        before, owner = token_before(span).text, span.doc[max(span.start - 2, 0)]
         if before == "of" and not owner.is_lower:  # "Mary of X (1 May 1500 - 1560)"
             return TypeEvidence("geopolitical", PLACED)
         if before != "," and not (before == "of" and owner.text in _PLACED):
@@ -97,10 +93,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
-    if words in (None, "person") and is_made_by(span):
+    if words in (None, "person") and _is_made_by(span):
         return TypeEvidence("person", PLACED)
-    if words is None and label_type != "person" and _is_by(span, _RELEASED):
-        return TypeEvidence("organization", PLACED)
     if words is None and label_type != "adjective" and _is_before_place(span):
         return TypeEvidence("geopolitical", WORDS)
     is_single = " " not in span.text.replace("- ", "-")
@@ -111,24 +105,24 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     if is_single and not is_technical:
         if _is_placed(span, label_type):
             return TypeEvidence("geopolitical", PLACED)
-        if label_type == "person" and _before(span).lower_ == "the":  # persons have no article
+        if label_type == "person" and token_before(span).lower_ == "the":  # persons have no article
             return TypeEvidence("misc")
     if label_type == "adjective" and _is_noun(span):
         return TypeEvidence("misc")
     if is_technical and is_single and not _is_supported(span, label_type):
         return TypeEvidence("misc")
     if known := KNOWN.get(span.text):
-        return TypeEvidence(type_of_noun(known) or "misc", WORDS, known)
+        return TypeEvidence(type_of_noun(known) or "misc", WORDS, known.removeprefix("misc"))
     if words:
         return TypeEvidence(words, WORDS)
-    is_plural = span[-1].tag_ == "NNPS" and _before(span).lower_ == "the" and not is_single
+    is_plural = span[-1].tag_ == "NNPS" and token_before(span).lower_ == "the" and not is_single
     is_plural = is_plural and "of" not in span.text.split()
     if is_plural and label_type in ("person", "misc"):  # "the Boston Red Owls"
         return TypeEvidence("organization", NAMED)
     is_subject = span.root.dep_ == "nsubj" and span.root.head.lower_ in _DEEDS
     if label_type != "person" and is_subject and not is_single:
         return TypeEvidence("person", PLACED)
-    if label_type == "misc" and span.text in FIRST_NAMES and _before(span).lower_ != "the":
+    if label_type == "misc" and span.text in FIRST_NAMES and token_before(span).lower_ != "the":
         return TypeEvidence("person", NAMED)
     return TypeEvidence(label_type, NAMED if label_type != "misc" else 0)
 
@@ -179,9 +173,7 @@ def is_kind(token: Token, excluded: Sequence[str] | frozenset[str] = ()) -> bool
 
 def _noun_before(span: Span) -> str:
     """The noun directly before: "the tailor X", "his films X and Y"."""
-    if not span.start:
-        return ""
-    noun, root = span.doc[span.start - 1], span.root
+    noun, root = token_before(span), span.root
     is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
     is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
     is_star = noun.text in ("star", "stars") and root.ent_type_ == "PERSON"
@@ -207,7 +199,7 @@ def _apposed(span: Span) -> str:
         is_next = child.dep_ == "appos" and child.left_edge.i == span.end + 1 and after == ","
         if is_next and is_kind(child, _NOT_KINDS) and child.left_edge.pos_ in ("DET", "PRON"):
             return child.text
-    head, before = root.head, _before(span)
+    head, before = root.head, token_before(span)
     if before.lower_ == "the" and before.i:
         before = before.nbor(-1)
     plural = before.nbor(-1) if before.text == "," and before.i else before
@@ -237,11 +229,6 @@ def _called(span: Span) -> str:
     return verb.head.text if is_called and is_kind(verb.head, _NOT_KINDS) else ""
 
 
-def _is_mortal(span: Span) -> bool:
-    """Whether dates of birth and death follow: "X (born 1950)", "X (7 May 1885 \u2013 1947)"."""
-    return _LIFE.match(span.doc.text, span.end_char) is not None
-
-
 def _is_in_life(span: Span) -> bool:
     """Whether a place stands beside a date of a life: "(Turin, 24 August 1821 - 6 May 1899, X)"."""
     before, after = span.doc.text[: span.start_char], span.doc.text[span.end_char :]
@@ -250,31 +237,21 @@ def _is_in_life(span: Span) -> bool:
     )
 
 
-def _is_office_after(span: Span) -> bool:
-    """Whether an office follows: "X, Duke of Nassau", "X, 2nd Earl Stanhope"."""
-    return _TITLED.match(span.doc.text, span.end_char) is not None
-
-
 def is_cast(span: Span) -> bool:
     """Whether the names from here on are those of actors: "starring X, Y and Z"."""
-    return span.start > 0 and _before(span).lower_ in _CASTING
+    return span.start > 0 and token_before(span).lower_ in _CASTING
 
 
-def is_made_by(span: Span) -> bool:
-    """Whether the name is that of an actor, or of who directed, wrote or played something."""
-    return is_cast(span) or _is_by(span, _MADE)
-
-
-def _is_by(span: Span, words: frozenset[str]) -> bool:
-    """Whether one of the words and "by" are before a name: "directed by X"."""
-    before = span.doc[max(span.start - 2, 0) : span.start].text.lower().split()
-    return len(before) == 2 and before[0] in words and before[1] == "by"
+def _is_made_by(span: Span) -> bool:
+    """Whether a name is that of an actor, or of who made something: "directed by X"."""
+    words = span.doc[max(span.start - 2, 0) : span.start].text.lower().split()
+    return is_cast(span) or (words[1:] == ["by"] and words[0] in _MADE)
 
 
 def _is_before_place(span: Span) -> bool:
     """Whether a name is part of that of a place: "the X region"."""
     after = span.doc[span.end : span.end + 1]
-    return after.text in _PLACED and after[0].tag_ == "NN" and _before(span).lower_ == "the"
+    return after.text in _PLACED and after[0].tag_ == "NN" and token_before(span).lower_ == "the"
 
 
 def _is_adjective(span: Span) -> bool:
@@ -294,7 +271,7 @@ def _follows_rank(span: Span) -> bool:
     return (is_own or before in _RANKS) and type_of_noun(span[-1].text) in (None, "person")
 
 
-def _before(span: Span) -> Token:
+def token_before(span: Span) -> Token:
     """The token before a span, or its first."""
     return span.doc[max(span.start - 1, 0)]
 
@@ -311,7 +288,7 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
 
     "At" says it with some verbs and nouns, and before what seemed to be a person.
     """
-    preposition = _before(span)
+    preposition = token_before(span)
     is_owner = span.doc[span.end : span.end + 1].text in ("'s", "\u2019s")  # "in Newton's book"
     if is_owner or not span.text.istitle() or not preposition.i < span.start:
         return False

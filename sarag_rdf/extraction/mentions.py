@@ -26,6 +26,7 @@ from sarag_rdf.extraction.entity_typing import (
     WORDS,
     TypeEvidence,
     is_cast,
+    token_before,
     type_evidence,
     type_of_title,
 )
@@ -41,20 +42,7 @@ from sarag_rdf.extraction.names import (
 from sarag_rdf.extraction.prose import cells, has_other_text, is_heading, is_prose, tables
 
 TYPES: dict[str, EntityType] = {
-    "PERSON": "person",
-    "PER": "person",
-    "ORG": "organization",
-    "GPE": "geopolitical",
-    "LOC": "geopolitical",
-    "NORP": "adjective",
-    "WORK_OF_ART": "misc",
-    "EVENT": "misc",
-    "FAC": "misc",
-    "PRODUCT": "misc",
-    "MISC": "misc",
-    "LAW": "misc",
-    "LANGUAGE": "adjective",
-    "TITLED": "person",
+    label: type_ for type_, labels in ENGLISH["labels"].items() for label in labels.split()
 }
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
@@ -95,9 +83,7 @@ _EXACT = frozenset({_TITLE, _DATED, _QUOTE})
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
-_BRIDGES = frozenset(
-    {"of", "the", "for", "and", "&", "de", "des", "la", "du", "von", "van", "-", "\u2013"}
-)
+_BRIDGES = english("mentions", "bridges")
 _JOINTS = frozenset({"at", "from", "with", "by", "against", "as"})
 """Prepositions between two names."""
 _SUFFIXES = frozenset({"Inc", "Inc.", "Ltd", "Ltd.", "LLC", "Jr", "Jr.", "Sr", "Sr.", "Co."})
@@ -117,7 +103,6 @@ _NOBILITY = re.compile(
 _NUMBERED = re.compile(rf"\d+(?:st|nd|rd|th) {_NOBLE_TITLE}\b")
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
-_PLACING = english("mentions", "placing") | {"at", "of", "from"}
 _FOREIGN_HEADS = english("mentions", "foreign_heads")
 _PLACES = english("mentions", "placed")
 _FOREIGN_ARTICLES = english("mentions", "foreign_articles")
@@ -175,12 +160,9 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named += quoted
     named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
     named += [(span, "WORK_OF_ART") for span in _matches(doc, _TRANSLATED)]
-    named += [
-        (span, "PERSON")
-        for span in _matches(doc, _NICKNAMED)
-        if any(t.ent_type_ == "PERSON" for t in span)
-    ]
-    named += [(span, "PERSON") for span in (*_matches(doc, _PATRONYMIC), *_opening(doc, title))]
+    nicknamed = [s for s in _matches(doc, _NICKNAMED) if any(t.ent_type_ == "PERSON" for t in s)]
+    people = *nicknamed, *_matches(doc, _PATRONYMIC), *_opening(doc, title)
+    named += [(span, "PERSON") for span in people]
     named += [(span, "GPE") for span in _matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
     in_tables = [*tables(doc)]
@@ -288,15 +270,15 @@ def _retype(
 ) -> None:
     """Give a type to those of the mentions whose evidence has at most a weight."""
     for n in numbers:
-        if mentions[n].weight <= most and not mentions[n].is_date:
+        is_open = mentions[n].weight <= most and mentions[n].type != "adjective"
+        if is_open and not mentions[n].is_date:
             mentions[n] = replace(mentions[n], type=type_, weight=weight, noun=noun)
 
 
 def _is_place_after(doc: Doc, left: MentionSpan, right: MentionSpan) -> bool:
     """Whether a name is that of a place after that of a smaller one: "in X, Y,"."""
     after = doc[right.end : right.end + 1].text
-    is_placed = left.weight == PLACED or doc[max(left.begin - 1, 0)].lower_ in _PLACING
-    is_placed = is_placed and left.type == "geopolitical"
+    is_placed = left.weight == PLACED and left.type == "geopolitical"
     return is_placed and right.type != "person" and after in (",", ".", ";", ")", "-", "\u2013", "")
 
 
@@ -359,17 +341,20 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     if left.end != right.start or label in (_TITLE, _CELL):
         return False
     if label == _DATED:
-        is_event = type_of_noun(right[-1].text) == "misc" and _before(left).lower_ in ("the", "'s")
+        is_event = type_of_noun(right[-1].text) == "misc" and token_before(left).lower_ in (
+            "the",
+            "'s",
+        )
         is_event = is_event or (left.root.dep_ == "nummod" and left.root.head in right)
         return len(left) == 1 and is_event and TYPES.get(right_label, "misc") in _DATABLE
-    if TYPES.get(label) == "adjective" or left[-1].text[-1] == ".":
+    types = TYPES.get(label), TYPES.get(right_label)
+    if types[0] == "adjective":
         return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
-    is_other = label == "EVENT" or left[-1].text[-1] in "'\u2019" or left[-1].tag_ == "POS"
-    known, right_known = TYPES.get(label), TYPES.get(right_label)
-    is_other = is_other or (known == right_known == "geopolitical")
-    is_other = is_other or (known == "organization" != right_known == "person" and len(left) > 1)
-    is_other = is_other or (known == "person" and _is_office(right))
-    return not (is_other or right[0].is_sent_start)
+    is_other = types[0] == "person" and _is_office(right)
+    is_other = is_other or types == ("geopolitical", "geopolitical")
+    is_other = is_other or (types == ("organization", "person") and len(left) > 1)
+    is_end = label == "EVENT" or left[-1].tag_ == "POS" or left[-1].text[-1] == "."
+    return not (is_other or is_end or right[0].is_sent_start)
 
 
 def _is_given_name(span: Span, label: str) -> bool:
@@ -382,10 +367,6 @@ def _is_given_name(span: Span, label: str) -> bool:
     is_numbered = is_numbered and type_of_noun(span[0].text) is None
     is_single = len(span) == 1 and label == "PERSON"
     return label != _TITLE and (is_numbered or is_single or (is_ranked and span[1].text != "-"))
-
-
-def _before(span: Span) -> Token:
-    return span.doc[max(span.start - 1, 0)]
 
 
 def _is_office(span: Span) -> bool:
@@ -413,11 +394,9 @@ def _is_no_thing(span: Span, label: str) -> bool:
 
     "Master of Arts"; "became a World Heritage Site"; the name before a noun in "Newton's method".
     """
-    of = next((token.i for token in span if token.text in ("of", "for")), span.end)
-    is_whole = of == span.end
     article = span.doc[span.start - 1].lower_ if span.start else ""
     if _is_office(span) and label not in _WORKS:
-        is_alone = label != _RUN and len(span) == 1 and is_whole
+        is_alone = label != _RUN and len(span) == 1
         after = span.doc[span.end : span.end + 1].text
         return not is_alone or after == "of" or article in _BEFORE_OFFICES
     words = {token.text.removesuffix("s") for token in span}
@@ -678,8 +657,7 @@ def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
     """Runs of proper nouns with at most two words such as "of the" between them.
 
     Common words with a capital letter within a sentence belong to the name beside them, and so does
-    the number of a ruler: the "Large" Hadron Collider, Academy Award for Best "Director", Anselm
-    "I".
+    the number of a ruler: the "Large" Hadron Collider, Anselm "I".
     """
 
     def sign(token: Token) -> str:

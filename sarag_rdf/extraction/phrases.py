@@ -341,7 +341,7 @@ class PhraseMatcher:
             return ""
         if name.split()[-1] in _COMPANIES:
             return self.class_of_noun("organization")
-        if KNOWN.get(name) in ("organization", "misc"):
+        if name in KNOWN:
             return self.class_of_noun(KNOWN[name])
         first = head[:1] if type_of_noun(head[-1]) is None else []
         for words in (head[-2:], head[-1:], first):

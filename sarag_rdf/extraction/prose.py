@@ -237,7 +237,7 @@ def cells(table: Span) -> Iterator[Span]:
     for match in _CELL.finditer(text):
         span = table.char_span(*match.span())
         is_short = match[0].count(" ") < 3 or " of " in match[0]
-        if span is not None and is_short and not _PHRASE.match(text, match.end()):
+        if span is not None and is_short and not _PHRASE.match(table.text, match.end()):
             yield span
 
 
