@@ -139,9 +139,10 @@ def resolve_coreference(
         )
         for key, counter in votes.items()
     }
-    type_ = clusters[topic].type
-    is_thing = type_ == "person" and _is_neuter(doc)
-    clusters[topic] = replace(clusters[topic], type="misc" if is_thing else type_)
+    is_neuter = {sentence[0].lower_ for sentence in doc.sents} & {"it", "its"}
+    is_neuter = is_neuter and not any(token.lower_ in _GENDER for token in doc)
+    if clusters[topic].type == "person" and is_neuter:
+        clusters[topic] = replace(clusters[topic], type="misc")
     pronouns = [*_pronouns(doc, resolved, clusters[topic], clusters)]
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
     named |= dict.fromkeys(pronouns, topic)
@@ -306,12 +307,6 @@ def _opening_name_of_topic(
     sentence = next(doc.sents).text
     is_called = re.search(rf"{_CALLED}{re.escape(bare)}(?!\w)", sentence) is not None
     return first.name if is_head or is_longer or is_company or is_called else ""
-
-
-def _is_neuter(doc: Doc) -> bool:
-    """Whether a sentence begins with "it" or "its" and there is no "he" or "she"."""
-    words = {token.lower_ for token in doc}
-    return not words & _GENDER.keys() and any(s[0].lower_ in ("it", "its") for s in doc.sents)
 
 
 def _pronouns(

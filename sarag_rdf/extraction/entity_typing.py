@@ -34,10 +34,13 @@ _NOT_KINDS = english("mentions", "not_kinds")
 _DEEDS = english("mentions", "deeds")
 _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
+_COMPASS = english("mentions", "compass")
 _OFFICES = _RANKS | english("mentions", "offices")
 _CASTING = english("mentions", "casting")
 _MADE = english("mentions", "made")
 _COMPANIES = english("mentions", "companies")
+_AREA_NAMES = "|".join(re.escape(n) for n, noun in KNOWN.items() if noun in ("country", "state"))
+_IN_COUNTRY = re.compile(rf", (?:{_AREA_NAMES})(?=[,.;:) ])")
 _ADJECTIVE = re.compile(r"[A-Z]\w+(?:ian|ese|ish)")
 _LIFE = re.compile(
     r"\s*,?\s*\((?:[^()]*[;,]\s*)?(?:born\b|b\.|"
@@ -97,10 +100,13 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person", PLACED)
     if words is None and label_type != "adjective" and _is_before_place(span):
         return TypeEvidence("geopolitical", WORDS)
+    if known := KNOWN.get(span.text):
+        return TypeEvidence(type_of_noun(known) or "misc", PLACED, known.removeprefix("misc"))
     is_single = " " not in span.text.replace("- ", "-")
     if is_single and label_type != "person" and _is_adjective(span):
         return TypeEvidence("adjective", PLACED)
-    if words is None and _is_in_life(span):
+    is_in_area = _IN_COUNTRY.match(span.doc.text, span.end_char) and not span.text.isupper()
+    if words is None and (is_in_area or _is_in_life(span)):
         return TypeEvidence("geopolitical", PLACED)
     if is_single and not is_technical:
         if _is_placed(span, label_type):
@@ -111,8 +117,6 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("misc")
     if is_technical and is_single and not _is_supported(span, label_type):
         return TypeEvidence("misc")
-    if known := KNOWN.get(span.text):
-        return TypeEvidence(type_of_noun(known) or "misc", WORDS, known.removeprefix("misc"))
     if words:
         return TypeEvidence(words, WORDS)
     is_plural = span[-1].tag_ == "NNPS" and token_before(span).lower_ == "the" and not is_single
@@ -298,7 +302,7 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
         return True
     if word == "of" and preposition.i:  # "Bishop of X", "Anna of X"
         owner = preposition.nbor(-1)
-        return owner.lower_ in _RULERS or owner.ent_type_ == "PERSON"
+        return owner.lower_ in _RULERS | _COMPASS or owner.ent_type_ == "PERSON"
     if word == ",":  # "King's College, Oxford"
         return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
     return word == "at" and (type_ == "person" or not heads.isdisjoint(_LOCATED))

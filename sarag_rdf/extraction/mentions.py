@@ -179,8 +179,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
         labels.setdefault((span.start, span.end), _RUN if is_name_alone else _PART)
     spans = filter_spans([doc[begin:end] for begin, end in labels])
     pieces = _merge_spans([(_with_sign(s), labels[s.start, s.end]) for s in spans])
-    ner = {(_trim(ent).start, ent.end): ent.label_ for ent in doc.ents}
-    ner |= {(ent.start, ent.end): ent.label_ for ent in doc.ents}
+    ner = {(span.start, ent.end): ent.label_ for ent in doc.ents for span in (_trim(ent), ent)}
     if has_other_text(doc):
         small = frozenset(token.text for token in doc if token.is_lower)
         pieces = [
@@ -314,8 +313,8 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
                 if label not in TYPES:  # "Denis" Sassou, a person, but "Perth" Theatre
                     is_known = TYPES.get(left_label) in ("person", "organization")
                     label = left_label if is_known else _RUN
-            elif between == "of" and _is_given_name(left, left_label):
-                inner.append((span, label))
+            elif between in ("of", "the") and _is_given_name(left, left_label):
+                inner += [(span, label)] if between == "of" else []
                 span, label = merged_span, "PERSON"  # "John" of "Brienne", "Anselm II" of "Tarn"
             elif between in ("'s", "\u2019s") and span.text.lower() in _PLACES:
                 span, label = merged_span, "GPE"  # "Merrow" 's "Island"

@@ -339,10 +339,9 @@ class PhraseMatcher:
         head = re.split(r"\s+(?:of|for|in|at|on|to|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
             return ""
-        if name.split()[-1] in _COMPANIES:
-            return self.class_of_noun("organization")
-        if name in KNOWN:
-            return self.class_of_noun(KNOWN[name])
+        known = KNOWN.get(name) or ("award" if name.startswith("Best ") else "")
+        if known or name.split()[-1] in _COMPANIES:
+            return self.class_of_noun(known or "organization")
         first = head[:1] if type_of_noun(head[-1]) is None else []
         for words in (head[-2:], head[-1:], first):
             class_ = self.class_of_noun(" ".join(words))
