@@ -117,7 +117,7 @@ BUDGETS: dict[str, int] = {
     "building": 4680,
     "cli": 3194,
     "documents": 1297,
-    "extraction": 4472,
+    "extraction": 4468,
     "graph": 7342,
     "kg": 5776,
     "models": 1830,

@@ -139,7 +139,7 @@ def resolve_coreference(
         )
         for key, counter in votes.items()
     }
-    is_neuter = {sentence[0].lower_ for sentence in doc.sents} & {"it", "its"}
+    is_neuter = bool({sentence[0].lower_ for sentence in doc.sents} & {"it", "its"})
     is_neuter = is_neuter and not any(token.lower_ in _GENDER for token in doc)
     if clusters[topic].type == "person" and is_neuter:
         clusters[topic] = replace(clusters[topic], type="misc")
@@ -335,6 +335,7 @@ def _pronouns(
         word = token.lower_
         name = named.get(token.i, "")
         is_other = name and token.i in roots and token.dep_ in SUBJECTS
+        is_other = is_other and token.head.dep_ != "relcl"  # "where Ada Brook was his tutor"
         if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
             last = name
         elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:

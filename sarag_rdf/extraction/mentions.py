@@ -350,9 +350,7 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     if types[0] == "adjective":
         return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
     is_other = types[0] == "person" and _is_office(right)
-    is_other = is_other or types == ("geopolitical", "geopolitical")
-    is_other = is_other or (types == ("organization", "person") and len(left) > 1)
-    is_end = label == "EVENT" or left[-1].tag_ == "POS" or left[-1].text[-1] == "."
+    is_end = label == "EVENT" or left[-1].tag_ == "POS"
     return not (is_other or is_end or right[0].is_sent_start)
 
 
@@ -482,8 +480,8 @@ def _is_with_of(left: Span, left_label: str, right: Span, label: str) -> bool:
     between, noun = left.doc[left.end : right.start].text, left[-1]
     is_place = TYPES.get(label) == "geopolitical"
     is_whole = left_label == _RUN and not (is_place and len(left) > 1)
-    is_whole = is_whole and not (label == "ORG" and noun.tag_ == "NNPS")  # the Wolves of the League
-    kind = type_of_noun(noun.text) if TYPES.get(left_label) != "person" else None
+    is_noun = noun.is_title and TYPES.get(left_label) != "person"
+    kind = type_of_noun(noun.text) if is_noun else None
     is_kind = kind in ("organization", "misc") and is_place and between == "of"
     return between in ("of", "of the") and (is_whole or is_kind or (len(left) == 1 and bool(kind)))
 
