@@ -118,7 +118,7 @@ BUDGETS: dict[str, int] = {
     "building": 4680,
     "cli": 3194,
     "documents": 1035,
-    "extraction": 4424,
+    "extraction": 4468,
     "graph": 7368,
     "kg": 5776,
     "models": 1830,

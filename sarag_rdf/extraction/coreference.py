@@ -21,9 +21,7 @@ from sarag_rdf.extraction.names import (
 )
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
-_LEGAL_FORMS = frozenset(
-    {"inc", "corp", "corporation", "ltd", "limited", "company", "co", "plc", "llc", "gmbh", "ag"}
-)
+_LEGAL_FORMS = english("names", "legal_forms")
 _RANKS = {word.casefold() for word in english("mentions", "ranks")} - {"mrs", "lady", "queen"}
 _OTHER_NAMES = {
     normalize_name(name): tuple(names.split(", ")) for name, names in ENGLISH["other_names"].items()
@@ -141,9 +139,10 @@ def resolve_coreference(
         )
         for key, counter in votes.items()
     }
-    type_ = clusters[topic].type
-    is_thing = type_ == "person" and _is_neuter(doc)
-    clusters[topic] = replace(clusters[topic], type="misc" if is_thing else type_)
+    is_neuter = bool({sentence[0].lower_ for sentence in doc.sents} & {"it", "its"})
+    is_neuter = is_neuter and not any(token.lower_ in _GENDER for token in doc)
+    if clusters[topic].type == "person" and is_neuter:
+        clusters[topic] = replace(clusters[topic], type="misc")
     pronouns = [*_pronouns(doc, resolved, clusters[topic], clusters)]
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
     named |= dict.fromkeys(pronouns, topic)
@@ -310,12 +309,6 @@ def _opening_name_of_topic(
     return first.name if is_head or is_longer or is_company or is_called else ""
 
 
-def _is_neuter(doc: Doc) -> bool:
-    """Whether a sentence begins with "it" or "its" and there is no "he" or "she"."""
-    words = {token.lower_ for token in doc}
-    return not words & _GENDER.keys() and any(s[0].lower_ in ("it", "its") for s in doc.sents)
-
-
 def _pronouns(
     doc: Doc,
     mention_spans: tuple[MentionSpan, ...],
@@ -342,6 +335,7 @@ def _pronouns(
         word = token.lower_
         name = named.get(token.i, "")
         is_other = name and token.i in roots and token.dep_ in SUBJECTS
+        is_other = is_other and token.head.dep_ != "relcl"  # "where Ada Brook was his tutor"
         if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
             last = name
         elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:

@@ -15,7 +15,7 @@ from spacy.tokens import Span, Token
 
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english, type_of_noun
+from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, KNOWN, english, type_of_noun
 
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
@@ -31,14 +31,16 @@ _PLACED = english("mentions", "placed")
 _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
 _NOT_KINDS = english("mentions", "not_kinds")
-_BODIES = english("mentions", "bodies")
+_DEEDS = english("mentions", "deeds")
 _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
+_COMPASS = english("mentions", "compass")
 _OFFICES = _RANKS | english("mentions", "offices")
 _CASTING = english("mentions", "casting")
 _MADE = english("mentions", "made")
-_RELEASED = english("mentions", "released")
 _COMPANIES = english("mentions", "companies")
+_AREA_NAMES = "|".join(re.escape(n) for n, noun in KNOWN.items() if noun in ("country", "state"))
+_IN_COUNTRY = re.compile(rf", (?:{_AREA_NAMES})(?=[,.;:) ])")
 _ADJECTIVE = re.compile(r"[A-Z]\w+(?:ian|ese|ish)")
 _LIFE = re.compile(
     r"\s*,?\s*\((?:[^()]*[;,]\s*)?(?:born\b|b\.|"
@@ -77,13 +79,11 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     `label_type` is the type of its label, "misc" without one. In a technical text, labels of single
     words count only after prepositions: they are mostly software.
     """
-    if span.text in _DEMONYMS:
+    if all(word in _DEMONYMS for word in re.split(r"[-\s/]+", span.text)):
         return TypeEvidence("adjective", STATED)
-    if span.text in _BODIES:
-        return TypeEvidence("misc", WORDS)
     words = type_of_words(span.text)
-    if words in (None, "person") and (_is_mortal(span) or _is_office_after(span)):
-        before, owner = _before(span).text, span.doc[max(span.start - 2, 0)]
+    if words in (None, "person") and _LIFE.match(span.doc.text, span.end_char):
+        before, owner = token_before(span).text, span.doc[max(span.start - 2, 0)]
         if before == "of" and not owner.is_lower:  # "Mary of X (1 May 1500 - 1560)"
             return TypeEvidence("geopolitical", PLACED)
         if before != "," and not (before == "of" and owner.text in _PLACED):
@@ -96,21 +96,22 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
-    if words in (None, "person") and is_made_by(span):
+    if words in (None, "person") and _is_made_by(span):
         return TypeEvidence("person", PLACED)
-    if words is None and label_type != "person" and _is_by(span, _RELEASED):
-        return TypeEvidence("organization", PLACED)
     if words is None and label_type != "adjective" and _is_before_place(span):
         return TypeEvidence("geopolitical", WORDS)
+    if known := KNOWN.get(span.text):
+        return TypeEvidence(type_of_noun(known) or "misc", PLACED, known.removeprefix("misc"))
     is_single = " " not in span.text.replace("- ", "-")
     if is_single and label_type != "person" and _is_adjective(span):
         return TypeEvidence("adjective", PLACED)
-    if words is None and _is_in_life(span):
+    is_in_area = _IN_COUNTRY.match(span.doc.text, span.end_char) and not span.text.isupper()
+    if words is None and (is_in_area or _is_in_life(span)):
         return TypeEvidence("geopolitical", PLACED)
     if is_single and not is_technical:
         if _is_placed(span, label_type):
             return TypeEvidence("geopolitical", PLACED)
-        if label_type == "person" and _before(span).lower_ == "the":  # persons have no article
+        if label_type == "person" and token_before(span).lower_ == "the":  # persons have no article
             return TypeEvidence("misc")
     if label_type == "adjective" and _is_noun(span):
         return TypeEvidence("misc")
@@ -118,7 +119,14 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("misc")
     if words:
         return TypeEvidence(words, WORDS)
-    if label_type == "misc" and span.text in FIRST_NAMES and _before(span).lower_ != "the":
+    is_plural = span[-1].tag_ == "NNPS" and token_before(span).lower_ == "the" and not is_single
+    is_plural = is_plural and "of" not in span.text.split()
+    if is_plural and label_type in ("person", "misc"):  # "the Boston Red Owls"
+        return TypeEvidence("organization", NAMED)
+    is_subject = span.root.dep_ == "nsubj" and span.root.head.lower_ in _DEEDS
+    if label_type != "person" and is_subject and not is_single:
+        return TypeEvidence("person", PLACED)
+    if label_type == "misc" and span.text in FIRST_NAMES and token_before(span).lower_ != "the":
         return TypeEvidence("person", NAMED)
     return TypeEvidence(label_type, NAMED if label_type != "misc" else 0)
 
@@ -169,9 +177,7 @@ def is_kind(token: Token, excluded: Sequence[str] | frozenset[str] = ()) -> bool
 
 def _noun_before(span: Span) -> str:
     """The noun directly before: "the tailor X", "his films X and Y"."""
-    if not span.start:
-        return ""
-    noun, root = span.doc[span.start - 1], span.root
+    noun, root = token_before(span), span.root
     is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
     is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
     is_star = noun.text in ("star", "stars") and root.ent_type_ == "PERSON"
@@ -197,7 +203,7 @@ def _apposed(span: Span) -> str:
         is_next = child.dep_ == "appos" and child.left_edge.i == span.end + 1 and after == ","
         if is_next and is_kind(child, _NOT_KINDS) and child.left_edge.pos_ in ("DET", "PRON"):
             return child.text
-    head, before = root.head, _before(span)
+    head, before = root.head, token_before(span)
     if before.lower_ == "the" and before.i:
         before = before.nbor(-1)
     plural = before.nbor(-1) if before.text == "," and before.i else before
@@ -227,11 +233,6 @@ def _called(span: Span) -> str:
     return verb.head.text if is_called and is_kind(verb.head, _NOT_KINDS) else ""
 
 
-def _is_mortal(span: Span) -> bool:
-    """Whether dates of birth and death follow: "X (born 1950)", "X (7 May 1885 \u2013 1947)"."""
-    return _LIFE.match(span.doc.text, span.end_char) is not None
-
-
 def _is_in_life(span: Span) -> bool:
     """Whether a place stands beside a date of a life: "(Turin, 24 August 1821 - 6 May 1899, X)"."""
     before, after = span.doc.text[: span.start_char], span.doc.text[span.end_char :]
@@ -240,31 +241,21 @@ def _is_in_life(span: Span) -> bool:
     )
 
 
-def _is_office_after(span: Span) -> bool:
-    """Whether an office follows: "X, Duke of Nassau", "X, 2nd Earl Stanhope"."""
-    return _TITLED.match(span.doc.text, span.end_char) is not None
-
-
 def is_cast(span: Span) -> bool:
     """Whether the names from here on are those of actors: "starring X, Y and Z"."""
-    return span.start > 0 and _before(span).lower_ in _CASTING
+    return span.start > 0 and token_before(span).lower_ in _CASTING
 
 
-def is_made_by(span: Span) -> bool:
-    """Whether the name is that of an actor, or of who directed, wrote or played something."""
-    return is_cast(span) or _is_by(span, _MADE)
-
-
-def _is_by(span: Span, words: frozenset[str]) -> bool:
-    """Whether one of the words and "by" are before a name: "directed by X"."""
-    before = span.doc[max(span.start - 2, 0) : span.start].text.lower().split()
-    return len(before) == 2 and before[0] in words and before[1] == "by"
+def _is_made_by(span: Span) -> bool:
+    """Whether a name is that of an actor, or of who made something: "directed by X"."""
+    words = span.doc[max(span.start - 2, 0) : span.start].text.lower().split()
+    return is_cast(span) or (words[1:] == ["by"] and words[0] in _MADE)
 
 
 def _is_before_place(span: Span) -> bool:
     """Whether a name is part of that of a place: "the X region"."""
     after = span.doc[span.end : span.end + 1]
-    return after.text in _PLACED and after[0].tag_ == "NN" and _before(span).lower_ == "the"
+    return after.text in _PLACED and after[0].tag_ == "NN" and token_before(span).lower_ == "the"
 
 
 def _is_adjective(span: Span) -> bool:
@@ -284,7 +275,7 @@ def _follows_rank(span: Span) -> bool:
     return (is_own or before in _RANKS) and type_of_noun(span[-1].text) in (None, "person")
 
 
-def _before(span: Span) -> Token:
+def token_before(span: Span) -> Token:
     """The token before a span, or its first."""
     return span.doc[max(span.start - 1, 0)]
 
@@ -301,7 +292,7 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
 
     "At" says it with some verbs and nouns, and before what seemed to be a person.
     """
-    preposition = _before(span)
+    preposition = token_before(span)
     is_owner = span.doc[span.end : span.end + 1].text in ("'s", "\u2019s")  # "in Newton's book"
     if is_owner or not span.text.istitle() or not preposition.i < span.start:
         return False
@@ -311,7 +302,7 @@ def _is_placed(span: Span, type_: EntityType) -> bool:
         return True
     if word == "of" and preposition.i:  # "Bishop of X", "Anna of X"
         owner = preposition.nbor(-1)
-        return owner.lower_ in _RULERS or owner.ent_type_ == "PERSON"
+        return owner.lower_ in _RULERS | _COMPASS or owner.ent_type_ == "PERSON"
     if word == ",":  # "King's College, Oxford"
         return span.start > 1 and type_of_noun(span.doc[span.start - 2].text) == "organization"
     return word == "at" and (type_ == "person" or not heads.isdisjoint(_LOCATED))

@@ -26,6 +26,7 @@ from sarag_rdf.extraction.entity_typing import (
     WORDS,
     TypeEvidence,
     is_cast,
+    token_before,
     type_evidence,
     type_of_title,
 )
@@ -38,23 +39,10 @@ from sarag_rdf.extraction.names import (
     lead_name,
     type_of_noun,
 )
-from sarag_rdf.extraction.prose import has_other_text, is_heading, is_prose
+from sarag_rdf.extraction.prose import cells, has_other_text, is_heading, is_prose, tables
 
 TYPES: dict[str, EntityType] = {
-    "PERSON": "person",
-    "PER": "person",
-    "ORG": "organization",
-    "GPE": "geopolitical",
-    "LOC": "geopolitical",
-    "NORP": "adjective",
-    "WORK_OF_ART": "misc",
-    "EVENT": "misc",
-    "FAC": "misc",
-    "PRODUCT": "misc",
-    "MISC": "misc",
-    "LAW": "misc",
-    "LANGUAGE": "adjective",
-    "TITLED": "person",
+    label: type_ for type_, labels in ENGLISH["labels"].items() for label in labels.split()
 }
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
@@ -89,12 +77,13 @@ _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _ROMAN = re.compile(r"[IVX]{1,5}")
 _TITLE, _DATED, _RUN, _QUOTE, _TITLED = "TITLE", "DATED", "RUN", "QUOTE", "TITLED"
+_PART, _CELL = "PART", "CELL"
+"""Labels of a word that names something only beside a name, and of a name in a table."""
+_EXACT = frozenset({_TITLE, _DATED, _QUOTE})
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
-_BRIDGES = frozenset(
-    {"of", "the", "for", "and", "&", "de", "des", "la", "du", "von", "van", "-", "\u2013"}
-)
+_BRIDGES = english("mentions", "bridges")
 _JOINTS = frozenset({"at", "from", "with", "by", "against", "as"})
 """Prepositions between two names."""
 _SUFFIXES = frozenset({"Inc", "Inc.", "Ltd", "Ltd.", "LLC", "Jr", "Jr.", "Sr", "Sr.", "Co."})
@@ -111,9 +100,9 @@ _NOBILITY = re.compile(
     r"\s+[A-Z][\w'\u2019]+(?:[ -][A-Z][\w'\u2019]+)*(\s+and\s+[A-Z][\w'\u2019-]+\b(?! [A-Z]))?"
 )
 """A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook"."""
+_NUMBERED = re.compile(rf"\d+(?:st|nd|rd|th) {_NOBLE_TITLE}\b")
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
-_PLACING = english("mentions", "placing") | {"at", "of", "from"}
 _FOREIGN_HEADS = english("mentions", "foreign_heads")
 _PLACES = english("mentions", "placed")
 _FOREIGN_ARTICLES = english("mentions", "foreign_articles")
@@ -167,26 +156,30 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     for ent in doc.ents:
         if ent.label_ in TYPES:
             parts = map(_extended, map(_trim, _parts(ent, _surnames(doc))))
-            named += [(_whole_words(_with_adjective(part)), ent.label_) for part in parts]
+            named += [(_whole_words(part), ent.label_) for part in parts]
     named += quoted
     named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
     named += [(span, "WORK_OF_ART") for span in _matches(doc, _TRANSLATED)]
-    named += [
-        (span, "PERSON")
-        for span in _matches(doc, _NICKNAMED)
-        if any(t.ent_type_ == "PERSON" for t in span)
-    ]
-    named += [(span, "PERSON") for span in (*_matches(doc, _PATRONYMIC), *_opening(doc, title))]
+    nicknamed = [s for s in _matches(doc, _NICKNAMED) if any(t.ent_type_ == "PERSON" for t in s)]
+    people = *nicknamed, *_matches(doc, _PATRONYMIC), *_opening(doc, title)
+    named += [(span, "PERSON") for span in people]
     named += [(span, "GPE") for span in _matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
-    labels = {(span.start, span.end): label for span, label in reversed(named) if is_prose(span)}
-    covered = {index for begin, end in labels for index in range(begin, end)}
+    in_tables = [*tables(doc)]
+    tabular = {token.i for table in in_tables for token in table}
+    labels = {
+        (span.start, span.end): label
+        for span, label in reversed(named)
+        if is_prose(span) and (label in _EXACT or tabular.isdisjoint(range(span.start, span.end)))
+    }
+    labels |= {(s.start, s.end): _CELL for table in in_tables for s in cells(table)} | labels
+    covered = tabular.union(*(range(begin, end) for begin, end in labels))
     for span in map(_whole_words, _proper_noun_runs(doc, covered)):
-        labels.setdefault((span.start, span.end), _RUN)
+        is_name_alone = any(token.pos_ == "PROPN" for token in span)
+        labels.setdefault((span.start, span.end), _RUN if is_name_alone else _PART)
     spans = filter_spans([doc[begin:end] for begin, end in labels])
     pieces = _merge_spans([(_with_sign(s), labels[s.start, s.end]) for s in spans])
-    ner = {(_trim(ent).start, ent.end): ent.label_ for ent in doc.ents}
-    ner |= {(ent.start, ent.end): ent.label_ for ent in doc.ents}
+    ner = {(span.start, ent.end): ent.label_ for ent in doc.ents for span in (_trim(ent), ent)}
     if has_other_text(doc):
         small = frozenset(token.text for token in doc if token.is_lower)
         pieces = [
@@ -276,15 +269,15 @@ def _retype(
 ) -> None:
     """Give a type to those of the mentions whose evidence has at most a weight."""
     for n in numbers:
-        if mentions[n].weight <= most and not mentions[n].is_date:
+        is_open = mentions[n].weight <= most and mentions[n].type != "adjective"
+        if is_open and not mentions[n].is_date:
             mentions[n] = replace(mentions[n], type=type_, weight=weight, noun=noun)
 
 
 def _is_place_after(doc: Doc, left: MentionSpan, right: MentionSpan) -> bool:
     """Whether a name is that of a place after that of a smaller one: "in X, Y,"."""
     after = doc[right.end : right.end + 1].text
-    is_placed = left.weight == PLACED or doc[max(left.begin - 1, 0)].lower_ in _PLACING
-    is_placed = is_placed and left.type == "geopolitical"
+    is_placed = left.weight == PLACED and left.type == "geopolitical"
     return is_placed and right.type != "person" and after in (",", ".", ";", ")", "-", "\u2013", "")
 
 
@@ -307,7 +300,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
     inner: list[tuple[Span, str]] = []
     for span, label in pieces:
         span = _with_number(span, label)
-        while joined and label not in (_TITLE, _DATED):
+        while joined and label not in (_TITLE, _DATED, _CELL):
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
             between = span.doc[left.end : span.start].text
@@ -315,9 +308,13 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
                 span, label = merged_span, left_label if len(span) == 1 else "PERSON"
             elif _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
-                span = span if is_rank else merged_span
-            elif between == "of" and _is_given_name(left, left_label):
-                inner.append((span, label))
+                is_office = label in ("PERSON", _RUN) and len(left) > 1 and _is_office(left)
+                span = span if is_rank or is_office else merged_span
+                if label not in TYPES:  # "Denis" Sassou, a person, but "Perth" Theatre
+                    is_known = TYPES.get(left_label) in ("person", "organization")
+                    label = left_label if is_known else _RUN
+            elif between in ("of", "the") and _is_given_name(left, left_label):
+                inner += [(span, label)] if between == "of" else []
                 span, label = merged_span, "PERSON"  # "John" of "Brienne", "Anselm II" of "Tarn"
             elif between in ("'s", "\u2019s") and span.text.lower() in _PLACES:
                 span, label = merged_span, "GPE"  # "Merrow" 's "Island"
@@ -333,23 +330,28 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
     merged = [
         (_without_rank(span, label), label)
         for span, label in joined + inner
-        if label in (_TITLE, _DATED) or not _is_no_thing(span, label)
+        if label in (_TITLE, _DATED) or not (label == _PART or _is_no_thing(span, label))
     ]
     return sorted(merged, key=lambda piece: (piece[0].start, -piece[0].end))
 
 
 def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     """Whether a span is directly before another, and modifies its head."""
-    if left.end != right.start or label == _TITLE:
+    if left.end != right.start or label in (_TITLE, _CELL):
         return False
     if label == _DATED:
-        is_event = type_of_noun(right[-1].text) == "misc" and _before(left).lower_ in ("the", "'s")
+        is_event = type_of_noun(right[-1].text) == "misc" and token_before(left).lower_ in (
+            "the",
+            "'s",
+        )
         is_event = is_event or (left.root.dep_ == "nummod" and left.root.head in right)
         return len(left) == 1 and is_event and TYPES.get(right_label, "misc") in _DATABLE
-    if TYPES.get(label, "adjective") != "adjective" and TYPES.get(right_label):
-        # two entities of the pipeline, except the first name in Paris Hilton
-        return len(left) == 1 and right_label == "PERSON"
-    return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
+    types = TYPES.get(label), TYPES.get(right_label)
+    if types[0] == "adjective":
+        return left.root.dep_ == "compound" and right.start <= left.root.head.i < right.end
+    is_other = types[0] == "person" and _is_office(right)
+    is_end = label == "EVENT" or left[-1].tag_ == "POS"
+    return not (is_other or is_end or right[0].is_sent_start)
 
 
 def _is_given_name(span: Span, label: str) -> bool:
@@ -364,12 +366,10 @@ def _is_given_name(span: Span, label: str) -> bool:
     return label != _TITLE and (is_numbered or is_single or (is_ranked and span[1].text != "-"))
 
 
-def _before(span: Span) -> Token:
-    return span.doc[max(span.start - 1, 0)]
-
-
 def _is_office(span: Span) -> bool:
-    """Whether all words are those of an office, also after the name of its place."""
+    """Whether all words before "of" are those of an office, also after the name of its place."""
+    of = next((token.i for token in span if token.text in ("of", "for")), span.end)
+    span = span.doc[span.start : of]
     while len(span) > 1 and span[0].ent_type_ in ("GPE", "NORP"):
         span = span[1:]
     return all(token.text in _OFFICES for token in span)
@@ -391,17 +391,15 @@ def _is_no_thing(span: Span, label: str) -> bool:
 
     "Master of Arts"; "became a World Heritage Site"; the name before a noun in "Newton's method".
     """
-    of = next((token.i for token in span if token.text in ("of", "for")), span.end)
-    is_whole = of == span.end
     article = span.doc[span.start - 1].lower_ if span.start else ""
-    if _is_office(span.doc[span.start : of]) and label not in _WORKS:
-        is_alone = label != _RUN and len(span) == 1 and is_whole
+    if _is_office(span) and label not in _WORKS:
+        is_alone = label != _RUN and len(span) == 1
         after = span.doc[span.end : span.end + 1].text
         return not is_alone or after == "of" or article in _BEFORE_OFFICES
     words = {token.text.removesuffix("s") for token in span}
     if words <= _NOT_A_NAME or words <= _HONOURS or span[0].text in _PARTS:
         return True
-    if _ROMAN.fullmatch(span.text):
+    if _ROMAN.fullmatch(span.text) or _NUMBERED.match(span.text):
         return True
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd"):
         return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
@@ -479,9 +477,13 @@ def _extended(span: Span) -> Span:
 
 def _is_with_of(left: Span, left_label: str, right: Span, label: str) -> bool:
     """Whether "left of right" is one name; "Osh Province of Kyrgyzstan" is two."""
-    between = left.doc[left.end : right.start].text
+    between, noun = left.doc[left.end : right.start].text, left[-1]
     is_place = TYPES.get(label) == "geopolitical"
-    return left_label == _RUN and between in ("of", "of the") and not (is_place and len(left) > 1)
+    is_whole = left_label == _RUN and not (is_place and len(left) > 1)
+    is_noun = noun.is_title and TYPES.get(left_label) != "person"
+    kind = type_of_noun(noun.text) if is_noun else None
+    is_kind = kind in ("organization", "misc") and is_place and between == "of"
+    return between in ("of", "of the") and (is_whole or is_kind or (len(left) == 1 and bool(kind)))
 
 
 def _is_common(span: Span, small: frozenset[str]) -> bool:
@@ -510,15 +512,6 @@ def _with_sign(span: Span) -> Span:
     return span.doc[span.start : span.end + 1] if is_sign else span
 
 
-def _with_adjective(span: Span) -> Span:
-    """The span with a capitalised adjective within a sentence: the "Large" Hadron Collider."""
-    adjective = span.doc[max(span.start - 1, 0)]
-    is_part = adjective.i < span.start and adjective.pos_ == "ADJ" and adjective.text.istitle()
-    is_part = is_part and not adjective.is_sent_start and adjective.ent_type_ != "NORP"
-    is_part = is_part and span.root.i == adjective.head.i and len(span) > 1
-    return span.doc[adjective.i : span.end] if is_part else span
-
-
 def _with_number(span: Span, label: str) -> Span:
     """The span with a number that follows it: "Route" 39."""
     number = span.doc[span.end : span.end + 1]
@@ -534,9 +527,14 @@ def _with_number(span: Span, label: str) -> Span:
 
 def _whole_words(span: Span) -> Span:
     """The span with the words that hyphens join to it: "Aix-en-Provence"."""
-    doc, begin = span.doc, span.start
+    doc, begin, end = span.doc, span.start, span.end
     while begin > 1 and doc[begin - 1].text == "-" and not doc[begin - 2].whitespace_:
         begin -= 2
+    while end < len(doc) and doc[end - 1].text[-1] == "-" and doc[end].text[:1].isupper():
+        end += 1  # a line that was broken: "Solms- Braunfels"
+        while end < len(doc) and doc[end].ent_iob_ == "I":
+            end += 1
+    span = doc[span.start : end]
     is_joined = doc[begin].text[:1].isupper() and doc[begin].ent_type_ != "NORP"
     after = _HYPHENS.match(doc.text, span.end_char)
     whole = doc.char_span(doc[begin if is_joined else span.start].idx, after.end() if after else 0)
@@ -653,14 +651,25 @@ def _dates(doc: Doc) -> Iterator[Span]:
 
 
 def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
-    """Runs of proper nouns with at most two words such as "of the" between them."""
+    """Runs of proper nouns with at most two words such as "of the" between them.
+
+    Common words with a capital letter within a sentence belong to the name beside them, and so does
+    the number of a ruler: the "Large" Hadron Collider, Anselm "I".
+    """
 
     def sign(token: Token) -> str:
-        if token.i not in covered and token.pos_ == "PROPN" and not token.text.islower():
+        if token.i in covered:
+            return "c"
+        if token.pos_ == "PROPN" and not token.text.islower():
             return "N"
-        return "-" if token.i not in covered and token.text in _BRIDGES else " "
+        is_capital = token.is_title and token.tag_ in ("JJ", "NN", "NNS", "CD")
+        if is_capital and not token.is_sent_start and token.ent_type_ in ("", *_AMOUNTS):
+            return "n"
+        if token.text == "I":
+            return "i"
+        return "-" if token.text in _BRIDGES else " "
 
-    for match in re.finditer("N(?:-{0,2}N)*", "".join(map(sign, doc))):
+    for match in re.finditer("n*N(?:-{0,2}N|n|i)*|(?<=c)[ni]+|n+(?=c)", "".join(map(sign, doc))):
         begin = match.start()
         for index in range(begin + 1, match.end() - 1):
             if doc[index].text in ("and", "&") and _joins_names(doc[begin : match.end()], index):

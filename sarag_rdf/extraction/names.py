@@ -31,6 +31,15 @@ def english(part: str, name: str) -> frozenset[str]:
     return frozenset(ENGLISH[part][name].split())
 
 
+def listed(text: str) -> list[str]:
+    """What stands between commas."""
+    return " ".join(text.split()).split(", ")
+
+
+KNOWN: Final[Mapping[str, str]] = {
+    name: noun for noun, names in ENGLISH["known"].items() for name in listed(names)
+}
+"""Nouns for things with well-known names."""
 MAX_NAME = 100
 FIRST_NAMES = english("names", "first")
 """Common first names of persons."""
@@ -217,9 +226,7 @@ def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:
 # Entity types
 
 _TYPES: dict[str, EntityType] = {
-    label: type_
-    for type_, labels in ENGLISH["types"].items()
-    for label in " ".join(labels.split()).split(", ")
+    label: type_ for type_, labels in ENGLISH["types"].items() for label in listed(labels)
 }
 _NAMESPACE = re.compile(r"^.*[/#:](?=.)")
 _TAG_PREFIX = re.compile(r"^[BILESU]-(?=[A-Z])")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.types import Value
+from sarag_rdf.extraction.names import english
 from sarag_rdf.extraction.text_values import XSD, find_values
 from sarag_rdf.graph.valid_time import span_of
 
@@ -23,12 +24,7 @@ _SECOND = {"from": _UNTIL | {"to", "through", "-", "\u2013", "\u2014"}, "between
 """First preposition of a period -> the words before its end."""
 _STARTS = frozenset({"from", "since"})
 _POINTS = frozenset({"in", "on"})
-_BEGINNING = frozenset(
-    "become became join joins joined marry marries married move moves moved settle settled "
-    "appointed elected entered succeeded inherited acquired "
-    "wrote written composed painted published founded established created built designed invented "
-    "discovered produced directed".split()
-)
+_BEGINNING = english("phrases", "beginning")
 """Verbs for the beginning of a state, or for making something, whose maker one remains.
 
 Their point in time is a start: "became director in 1919", "wrote it in 1962".

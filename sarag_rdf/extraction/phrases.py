@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
-from sarag_rdf.extraction.names import ENGLISH, english, nearest_type, type_of_noun
+from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, type_of_noun
 from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
@@ -339,8 +339,9 @@ class PhraseMatcher:
         head = re.split(r"\s+(?:of|for|in|at|on|to|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
             return ""
-        if name.split()[-1] in _COMPANIES:
-            return self.class_of_noun("organization")
+        known = KNOWN.get(name) or ("award" if name.startswith("Best ") else "")
+        if known or name.split()[-1] in _COMPANIES:
+            return self.class_of_noun(known or "organization")
         first = head[:1] if type_of_noun(head[-1]) is None else []
         for words in (head[-2:], head[-1:], first):
             class_ = self.class_of_noun(" ".join(words))

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING
 
+from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, listed
+
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
@@ -191,6 +193,52 @@ def _runs(flags: Sequence[bool], least: int) -> list[range]:
         if is_run and len(numbers) >= least:
             runs.append(range(numbers[0], numbers[-1] + 1))
     return runs
+
+
+# Lines of tables that were run together into prose
+
+_LABELS = sorted(listed(ENGLISH["tables"]["labels"]), key=len, reverse=True)
+_LABEL = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, _LABELS))})(?: ?\(s\))?(?!\w)")
+_CELL = re.compile(
+    r"[^\W\d_a-z][\w.'\u2019-]*(?: (?:(?:of|the|de|&) ){0,2}[^\W\d_a-z][\w.'\u2019-]*)*"
+)
+_PHRASE = re.compile(r" (?:- )?(?!as |and |or )[a-z]")
+"""The rest of a common phrase that begins with a capital letter: "Heavy" metal."""
+_WORDS = re.compile(r"(\S+) (?=(\S+))")
+_FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
+_JOINTS = frozenset({",", ";", "and", "the", "a", "an", "his", "her", "its", "their"})
+
+
+def tables(doc: Doc) -> Iterator[Span]:
+    """Stretches that are lines of tables: capitals without verbs, articles and conjunctions."""
+    begin = 0
+    for end in (*(t.i for t in doc if t.is_lower and t.tag_ in _FINITE), len(doc)):
+        stops = [token.i + 1 for token in doc[begin:end] if token.text == "."]
+        first = stops[0] if stops and begin else begin
+        span = doc[first : max(stops[-1] if stops and end < len(doc) else end, first)]
+        begin = end + 1
+        words = [token for token in span if token.text[0].isalnum()]
+        capitals = sum(not word.is_lower for word in words)
+        joints = sum(token.lower_ in _JOINTS for token in span)
+        is_dense = 5 * capitals > 3 * len(words) > 20 * joints
+        if is_dense and len(words) > (11 if len(_LABEL.findall(span.text)) > 1 else 30):
+            yield span
+
+
+def cells(table: Span) -> Iterator[Span]:
+    """The names in a table: up to three words in capitals between labels, numbers and signs.
+
+    A first name begins a name: "Karen Bird | Ken Moss".
+    """
+    text = _LABEL.sub(lambda match: " " + "|" * (len(match[0]) - 1), table.text)
+    text = _WORDS.sub(
+        lambda m: f"{m[1]}{' |'[m[2] in FIRST_NAMES and m[1] not in FIRST_NAMES]}", text
+    )
+    for match in _CELL.finditer(text):
+        span = table.char_span(*match.span())
+        is_short = match[0].count(" ") < 3 or " of " in match[0]
+        if span is not None and is_short and not _PHRASE.match(table.text, match.end()):
+            yield span
 
 
 # Documents that were parsed by their prose alone

