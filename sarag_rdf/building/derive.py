@@ -83,6 +83,11 @@ class NameUses:
         return cls(types, values)
 
 
+def add_least(properties: dict[str, Term], property_: str, value: Term) -> None:
+    """Add a property of a relationship; of several values, against the shapes, the least counts."""
+    properties[property_] = min(value, properties.get(property_, value), key=str)
+
+
 def statement_of(
     relationship: str,
     graph: str,
@@ -311,7 +316,7 @@ class StatementParts:
         predicate = quad.predicate.value
         if predicate in STATEMENT_PROPERTIES:
             key = iri(quad.subject), iri(quad.graph_name)
-            self.relationships[key][predicate] = iri_or_literal(quad.object)
+            add_least(self.relationships[key], predicate, iri_or_literal(quad.object))
         if predicate in MENTION_PROPERTIES:
             value = iri_or_literal(quad.object)
             self.uses.append((iri(quad.subject), iri(quad.graph_name), predicate, value))

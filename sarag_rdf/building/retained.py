@@ -30,6 +30,7 @@ from sarag_rdf.building.derive import (
     Statement,
     TextMention,
     Vote,
+    add_least,
     statement_of,
 )
 from sarag_rdf.graph.graph_reader import GraphReader
@@ -211,7 +212,7 @@ class RetainedEvidence:
         }
         properties: defaultdict[tuple[str, str], dict[str, Term]] = defaultdict(dict)
         for relationship, property_, value, graph in self._rows("statement-parts", requested):
-            properties[relationship.value, graph.value][property_.value] = value
+            add_least(properties[relationship.value, graph.value], property_.value, value)
         uses = self._name_uses(properties) if decisions.phrases else NameUses()
         result = (
             statement_of(relationship, graph, parts, decisions, uses)

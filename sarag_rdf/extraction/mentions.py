@@ -340,10 +340,8 @@ def _is_modifier(left: Span, label: str, right: Span, right_label: str) -> bool:
     if left.end != right.start or label in (_TITLE, _CELL):
         return False
     if label == _DATED:
-        is_event = type_of_noun(right[-1].text) == "misc" and token_before(left).lower_ in (
-            "the",
-            "'s",
-        )
+        is_event = type_of_noun(right[-1].text) == "misc"
+        is_event = is_event and token_before(left).lower_ in ("the", "'s")
         is_event = is_event or (left.root.dep_ == "nummod" and left.root.head in right)
         return len(left) == 1 and is_event and TYPES.get(right_label, "misc") in _DATABLE
     types = TYPES.get(label), TYPES.get(right_label)

@@ -137,8 +137,10 @@ class Life:
     def kg(self) -> Path:
         return self.work / "kg"
 
-    def act(self) -> None:
-        actions: dict[Callable[[], None], int] = {
+    @property
+    def actions(self) -> dict[Callable[[], None], int]:
+        """What may happen, and how often beside the others."""
+        return {
             self._change: 4,
             self._delete: 2,
             self._killed: 3,
@@ -148,11 +150,32 @@ class Life:
             self._restore_elsewhere: 1,
             self._restore_here: 1,
         }
-        (action,) = self.chance.choices([*actions], [*actions.values()])
+
+    def act(self, action: Callable[[], None] | None = None) -> None:
+        """One of the actions, by chance if it is not given."""
+        actions = self.actions
+        action = action or self.chance.choices([*actions], [*actions.values()])[0]
         action()
         self.done[action.__name__.strip("_").replace("_", " ")] += 1
         counted = int(self.server.values(_SOURCES)[0][0])
         assert counted == len(self.present), f"{counted} sources, not {len(self.present)}"
+
+    def end(self) -> None:
+        """The graph is that of the documents, and all is in order."""
+        from tests.faults.soak import graphs_of
+
+        with opened(self.kg, self.env) as kg:
+            findings = kg.fsck(deep=True).findings
+            assert not findings, findings
+        backups, problems = backups_in(self.work / "backups")
+        assert not problems
+        assert 0 < len(backups) <= KEEP
+        assert not [fault for backup in backups for fault in backup.faults()]
+        self._sarag("index", "docs", *OPENIE, "--kg", "afresh")
+        now, afresh = graphs_of(self.kg), graphs_of(self.work / "afresh")
+        assert now.keys() == afresh.keys(), "other graphs than afresh"
+        other = [name for name in now if now[name] != afresh[name]]
+        assert not other, other
 
     def _sarag(self, *arguments: str) -> str:
         done = run_forked(*arguments, cwd=self.work, env=self.env)
@@ -292,23 +315,5 @@ def live(seconds: float, seed: int = 0) -> tuple[Series, Counter[str]]:
                 series.times.append(now)
                 series.values.append(life.sample())
                 print(f"{now:.0f} s: {life.done.total()} actions", flush=True)
-        _check_end(life)
+        life.end()
         return series, life.done
-
-
-def _check_end(life: Life) -> None:
-    """The graph is that of the documents, and all is in order."""
-    from tests.faults.soak import graphs_of
-
-    with opened(life.kg, life.env) as kg:
-        findings = kg.fsck(deep=True).findings
-        assert not findings, findings
-    backups, problems = backups_in(life.work / "backups")
-    assert not problems
-    assert 0 < len(backups) <= KEEP
-    assert not [fault for backup in backups for fault in backup.faults()]
-    life._sarag("index", "docs", *OPENIE, "--kg", "afresh")
-    now, afresh = graphs_of(life.kg), graphs_of(life.work / "afresh")
-    assert now.keys() == afresh.keys(), "other graphs than afresh"
-    other = [name for name in now if now[name] != afresh[name]]
-    assert not other, other
