@@ -118,7 +118,7 @@ BUDGETS: dict[str, int] = {
     "building": 4686,
     "cli": 3194,
     "documents": 1035,
-    "extraction": 4466,
+    "extraction": 4465,
     "graph": 7368,
     "kg": 5776,
     "models": 1830,

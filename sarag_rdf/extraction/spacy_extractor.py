@@ -278,7 +278,6 @@ class StatementFinder:
         self, clauses: Iterable[Clause], coreference: CoreferenceResult, matcher: PhraseMatcher
     ) -> None:
         self._clusters = coreference.clusters
-        self._topic = coreference.topic
         self._matcher = matcher
         self._facts = sorted((c for c in clauses if c.is_fact), key=lambda clause: clause.token)
         self.types: dict[str, EntityType] = {n: c.type for n, c in self._clusters.items()}
