@@ -142,13 +142,13 @@ def texts_of(reader: GraphReader, kind: Kind, relationships: Texts | None = None
     imported = reader.imported
     if not imported.parts:
         return _titled_texts(reader.rows("document-texts"))
+    own = reader.extracted.rows("document-texts")
+    documents = {row[0].value for row in own}  # their texts are their own
     stated: defaultdict[str, list[str]] = defaultdict(list)
     known = relationships or texts_of(imported, "relationship")
     for page, text in zip(known.documents, known.texts, strict=True):
-        stated[page].append(text)
-    own = reader.extracted.rows("document-texts")
-    for row in own:  # the text of a document is its own
-        stated.pop(row[0].value, None)
+        if page not in documents:
+            stated[page].append(text)
     rows = [*own, *imported.rows("document-texts")]
     return _titled_texts(rows, stated, _grouped(imported.rows("value-texts")))
 

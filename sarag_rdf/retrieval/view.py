@@ -122,8 +122,8 @@ class GraphView:
         nodes = self.vectors.nodes(kind)
 
         def read_all() -> Iterator[str]:
-            for begin in range(0, len(nodes), AT_ONCE):
-                yield from read(nodes[begin : begin + AT_ONCE])
+            for block in _blocks(len(nodes)):
+                yield from read(nodes[block])
 
         def made(texts: Iterable[str]) -> Arrays:
             return IriList.packed(texts).arrays(name)
@@ -274,8 +274,8 @@ class GraphView:
 
         def every() -> Iterator[str]:
             known = self.vectors.last_texts("document")
-            for begin in range(0, len(known.iris), AT_ONCE):
-                iris, texts = (part[begin : begin + AT_ONCE] for part in (known.iris, known.texts))
+            for block in _blocks(len(known.iris)):
+                iris, texts = known.iris[block], known.texts[block]
                 found = full_documents(self.reader, iris, dict(zip(iris, texts, strict=True)))
                 yield from (fields(found, iri) for iri in iris)
 
@@ -299,6 +299,11 @@ class GraphView:
     def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
         """Cosines of relationships, by row."""
         return self.vectors.index("relationship").cosines(question, rows)
+
+
+def _blocks(size: int) -> Iterator[slice]:
+    """The places in a list, `AT_ONCE` of them at a time."""
+    return (slice(begin, begin + AT_ONCE) for begin in range(0, size, AT_ONCE))
 
 
 def _texts_of(

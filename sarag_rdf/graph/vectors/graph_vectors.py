@@ -180,7 +180,10 @@ class GraphVectors:
             texts = self.texts("document")
             return Bm25Index(texts.texts).arrays() | texts.iris.arrays(_IRIS)
 
-        return Bm25Index.of_arrays(self.cached_arrays("words", make, self._update_words))
+        arrays = self.cached_arrays("words", make, self._update_words)
+        if self._revision and self._reader.store.is_shared:  # its searches keep no other arrays
+            self._texts.clear()
+        return Bm25Index.of_arrays(arrays)
 
     def _update_words(self, old: Arrays, delta: Delta) -> Arrays:
         touched = delta.touched["document"]
@@ -195,7 +198,7 @@ class GraphVectors:
         """The texts of one kind, which are then no longer kept."""
         texts = self.texts(kind)
         if self._revision:
-            del self._texts[kind]
+            self._texts.pop(kind, None)
         return texts
 
     def index(self, kind: Kind) -> VectorIndex:
