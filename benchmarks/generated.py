@@ -193,17 +193,17 @@ class GeneratedExtractor:
     """An Extractor that knows what it will read."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+        self.corpus = corpus
 
     @property
     def method(self) -> Method:
         """Describes the corpus."""
-        return Method("generated", "none", settings={"seed": str(self._corpus.seed)})
+        return Method("generated", "none", settings={"seed": str(self.corpus.seed)})
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """What was made up for each document."""
         for document in documents:
-            yield self._corpus.extraction(document.source_iri.rpartition("/")[2])
+            yield self.corpus.extraction(document.source_iri.rpartition("/")[2])
 
 
 class WordVectors:
