@@ -15,6 +15,7 @@ from sarag_rdf.answering.comparison import COMPARISONS, checked, decided
 from sarag_rdf.answering.conversation import (
     NO_EVIDENCE,
     Conversation,
+    Found,
     ReasonerStrategy,
     abstains,
     citations_of,
@@ -43,12 +44,13 @@ _COMPARES = re.compile(
 class Auto(ReasonerStrategy):
     """Splits the question if it has parts; code decides comparisons, the model reads one fact.
 
-    Each part, with the answers that it refers to in the place of its references, is retrieved for
-    and answered by itself. In a chain every part but the first refers to an answer, and that of the
-    last is the answer to the question. A comparison ends with one part for each of two things,
-    whose dates, numbers or names code compares. Where there are no parts, one of them has no
-    answer, or code cannot decide, the whole question is answered from evidence for it, as by
-    `single`, with what was found. At most `most` + 3 calls.
+    What a `lookup` finds among statements needs no model. Each part, with the answers that it
+    refers to in the place of its references, is looked up, or else retrieved for and answered by
+    itself. In a chain every part but the first refers to an answer, and that of the last is the
+    answer to the question. A comparison ends with one part for each of two things, whose dates,
+    numbers or names code compares. Where there are no parts, one of them has no answer, or code
+    cannot decide, the whole question is answered from evidence for it, as by `single`, with what
+    was found. At most `most` + 3 calls.
     """
 
     name = "auto"
@@ -56,12 +58,18 @@ class Auto(ReasonerStrategy):
     reasoned: bool = option(
         False, "Have the model reason before it answers the whole question; suits large models."
     )
+    lookup: str = option(
+        "any",
+        "Plug-in that answers from statements, before the model does: a name, `any` or `none`.",
+    )
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
         plan = _comparison(talk) if _COMPARES.search(talk.question) else None
+        if plan is None and (found := self._found(talk, talk.question)):
+            return found.answer(talk)
         questions = plan["questions"] if plan else self._chain(talk)
-        facts, citations = _answered(talk, questions)
+        facts, citations = self._answered(talk, questions)
         if facts and len(facts) == len(questions):
             text = _verdict(talk, plan, facts) if plan else facts[-1]["answer"]
             if text:
@@ -72,12 +80,58 @@ class Auto(ReasonerStrategy):
         brief = not self.reasoned
         return answer_from(talk, context, facts, brief=brief, max_tokens=self.max_tokens)
 
+    def answer_without_model(self, talk: Conversation) -> Answer | None:
+        """What the lookup finds for a question that compares nothing."""
+        found = None if _COMPARES.search(talk.question) else self._found(talk, talk.question)
+        return found.answer(talk) if found else None
+
     def _chain(self, talk: Conversation) -> list[str]:
         """The parts of the question if they are a chain, else none."""
         schema = object_of(questions=array_of(string(200), self.most, min_items=1))
         reply = talk.call("decompose", schema, max_tokens=SPLIT_TOKENS, most=self.most)
         questions = chain_of(reply["questions"], talk.question)
         return questions if is_chain(questions, talk.question) else []
+
+    def _answered(
+        self, talk: Conversation, questions: Sequence[str]
+    ) -> tuple[list[dict[str, str]], list[Citation]]:
+        """Questions with their answers, and what these cite.
+
+        It ends before one that has no answer, or refers to one that there is not.
+        """
+        facts: list[dict[str, str]] = []
+        citations: list[Citation] = []
+        for question in questions:
+            if not all(0 < int(number) <= len(facts) for number in _REFERENCE.findall(question)):
+                break
+            asked = substituted(question, [fact["answer"] for fact in facts])
+            rest = " ".join(questions[len(facts) + 1 :])
+            answer, cited = self._fact(talk, asked, is_needed=f"#{len(facts) + 1}" in rest)
+            if abstains(answer) or not _is_of_kind(answer, asked):
+                break
+            citations += cited
+            facts.append({"question": asked, "answer": answer})
+        return facts, citations
+
+    def _fact(
+        self, talk: Conversation, question: str, *, is_needed: bool
+    ) -> tuple[str, list[Citation]]:
+        """The answer to a part, and what it cites; one of which another part asks is one name."""
+        found = self._found(talk, question)
+        if found and (len(found.names) == 1 or not is_needed):
+            return found.text, found.citations
+        context = talk.gather(question).context
+        answer = "" if context.is_empty else brief_text(talk, context, question=question)
+        return answer, citations_of(answer, context)
+
+    def _found(self, talk: Conversation, question: str) -> Found | None:
+        """What the lookup finds, if it can be what is asked for: things, no truth or number."""
+        if self.lookup == "none" or is_yes_or_no(question) or asked_for(question) == "number":
+            return None
+        found = talk.look_up(self.lookup, question)
+        is_time = asked_for(question) == "time"
+        is_fit = found and not (is_time and any(not _has_digits(name) for name in found.names))
+        return found if is_fit else None
 
 
 def _comparison(talk: Conversation) -> dict[str, Any] | None:
@@ -96,28 +150,6 @@ def _comparison(talk: Conversation) -> dict[str, Any] | None:
         thing.rstrip("? ") if talk.question.endswith(thing) else thing for thing in plan["things"]
     ]
     return plan
-
-
-def _answered(
-    talk: Conversation, questions: Sequence[str]
-) -> tuple[list[dict[str, str]], list[Citation]]:
-    """Questions with their answers, and what these cite.
-
-    It ends before one that has no answer, or refers to one that there is not.
-    """
-    facts: list[dict[str, str]] = []
-    citations: list[Citation] = []
-    for question in questions:
-        if not all(0 < int(number) <= len(facts) for number in _REFERENCE.findall(question)):
-            break
-        asked = substituted(question, [fact["answer"] for fact in facts])
-        context = talk.gather(asked).context
-        answer = "" if context.is_empty else brief_text(talk, context, question=asked)
-        if abstains(answer) or not _is_of_kind(answer, asked):
-            break
-        citations += citations_of(answer, context)
-        facts.append({"question": asked, "answer": answer})
-    return facts, citations
 
 
 def _verdict(talk: Conversation, plan: Mapping[str, Any], facts: Sequence[dict[str, str]]) -> str:
@@ -147,8 +179,12 @@ def is_chain(questions: Sequence[str], whole: str) -> bool:
 def _is_of_kind(answer: str, question: str) -> bool:
     """Whether an answer has digits if the question asks for a time, and is no date otherwise."""
     if asked_for(question) == "time":
-        return any(map(str.isdigit, answer))
+        return _has_digits(answer)
     return parse_value(answer, "date") is None
+
+
+def _has_digits(answer: str) -> bool:
+    return any(map(str.isdigit, answer))
 
 
 def chain_of(questions: Sequence[str], whole: str) -> list[str]:

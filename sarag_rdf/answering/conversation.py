@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
 import jiter
 
-from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base import plugins
+from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.ports import LLM, Gather, Reply, StreamingLLM
@@ -41,6 +43,8 @@ from sarag_rdf.base.types import (
     Usage,
 )
 from sarag_rdf.retrieval.view import GraphView
+
+log = logging.getLogger(__name__)
 
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""
@@ -150,6 +154,23 @@ class Conversation:
         self.add(evidence)
         return evidence
 
+    def look_up(self, name: str, text: str) -> Found | None:
+        """What a lookup finds for the question or a part of it; it is added to the evidence.
+
+        The name ``any`` is the first that finds something; without a graph nothing is found.
+        Raises `UsageError` for an unknown name.
+        """
+        if self._view is None:
+            return None
+        query = replace(self.query, text=text)
+        for lookup in _lookups(name):
+            if found := lookup(self._view, query):
+                self.add(found.evidence)
+                detail = {"question": text, "answers": [*found.names], "meaning": found.meaning}
+                self.say("note", "lookup", detail)
+                return found
+        return None
+
     def add(self, evidence: Evidence) -> None:
         """Add evidence, and its retrieval to the trace."""
         self._evidence.append(evidence)
@@ -245,6 +266,48 @@ class Conversation:
         return Retrieved(self.query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found without a model: names of the answers, what they are, and the evidence."""
+
+    names: Sequence[str]
+    meaning: str
+    evidence: Evidence
+
+    @property
+    def text(self) -> str:
+        """All names as one answer."""
+        return "; ".join(self.names)
+
+    @property
+    def citations(self) -> list[Citation]:
+        """The excerpts of the evidence."""
+        return [excerpt.citation for excerpt in self.evidence.context.excerpts.values()]
+
+    def answer(self, talk: Conversation) -> Answer:
+        """The answer to the question of a conversation, which has the evidence already."""
+        return talk.answer(self.text, reasoning=self.meaning, citations=self.citations)
+
+
+Lookup = Callable[[GraphView, Query], Found | None]
+"""Answers a question from statements, without a model; an entry point of ``sarag_rdf.lookups``.
+
+None where it is not sure. Raises `StoreError`, and `ModelError` from an embedding model.
+"""
+
+
+def _lookups(name: str) -> Iterator[Lookup]:
+    """The named lookup, or any that can be loaded."""
+    if name != "any":
+        yield plugins.load("lookups", name)
+        return
+    for _, loaded in plugins.loadable("lookups"):
+        if isinstance(loaded, PluginError):
+            log.warning("%s", loaded)
+        else:
+            yield loaded
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReasonerStrategy(Options, ABC):
     """Answers a question by a conversation with a model; its fields are its options.
@@ -258,6 +321,10 @@ class ReasonerStrategy(Options, ABC):
     @abstractmethod
     def answer(self, talk: Conversation) -> Answer:
         """Answer the question of `talk`. Raises `EndpointError`, or what retrieval raises."""
+
+    def answer_without_model(self, talk: Conversation) -> Answer | None:  # noqa: ARG002 - a hook
+        """The answer to a question that needs no model, where there is one."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,6 +401,16 @@ def _strings(value: Any) -> list[str]:
 Words = Callable[[str], str]
 """Takes the text of a reply so far, and returns the words of the answer in it."""
 _THOUGHTS: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+
+
+class NoModel:
+    """An `sarag_rdf.base.ports.LLM` for what is answered without a model."""
+
+    model = ""
+
+    def complete(self, *_: Any, **__: Any) -> Reply:
+        """Raises `UsageError`."""
+        raise UsageError("no model endpoint is set: name one with --base-url")
 
 
 class FollowedLLM:

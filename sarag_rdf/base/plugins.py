@@ -24,6 +24,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "contexts": "context",
     "reasoners": "reasoner",
     "extractors": "extractor",
+    "lookups": "lookup",
     "formats": "document format",
     "importers": "importer",
     "exporters": "export format",

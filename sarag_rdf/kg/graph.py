@@ -19,7 +19,6 @@ from sarag_rdf.base.ports import (
     Extractor,
     Gather,
     Progress,
-    Reasoner,
     Retriever,
     Table,
     Triples,
@@ -411,7 +410,7 @@ class KnowledgeGraph:
         on_event: OnEvent | None = None,
         **options: Any,
     ) -> Answer:
-        """Answer from retrieved evidence; without a language model, return only the evidence.
+        """Answer from statements and evidence; without a language model, statements or evidence.
 
         `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
         objects; `options`, `limit`, `weights` and `at` are those of `search`. `budget` is the most
@@ -419,17 +418,16 @@ class KnowledgeGraph:
         them, by default approximately. `on_event` is called with searches, calls, and the words of
         the answer.
         """
+        from sarag_rdf.answering.conversation import FollowedLLM, NoModel
+
         query = replace(self._query(question, weights, at, retriever), budget=budget)
         strategy = registry.options_of("reasoner", reasoner)
         limited = _limited(retriever, options)
         gather = self.gather(limited, context=context, budget=budget, tokenizer=tokenizer)
         if not self.session.models.has_llm:
-            evidence = gather(query)
-            return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
+            return self.reasoner(strategy, gather, NoModel()).answer_without_model(query)
         if on_event is None:
             return self.reasoner(strategy, gather).answer(query)
-        from sarag_rdf.answering.conversation import FollowedLLM
-
         followed = FollowedLLM(self.llm(), on_event)
         answer = self.reasoner(strategy, gather, followed).answer(query)
         followed.show(answer.text if answer.outcome == "answered" else "")
@@ -459,7 +457,9 @@ class KnowledgeGraph:
 
         return gather
 
-    def reasoner(self, reasoner: str | Options, gather: Gather, llm: LLM | None = None) -> Reasoner:
+    def reasoner(
+        self, reasoner: str | Options, gather: Gather, llm: LLM | None = None
+    ) -> registry.GraphReasoner:
         """A reasoner with a language model, by default that of the endpoint; see `ask`."""
         with self.session.read() as snapshot:
             strategy = registry.options_of("reasoner", reasoner)

@@ -26,7 +26,7 @@ from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.valid_time import moment_of
 
 if TYPE_CHECKING:
-    from sarag_rdf.answering.conversation import ReasonerStrategy
+    from sarag_rdf.answering.conversation import Conversation, ReasonerStrategy
     from sarag_rdf.retrieval.retriever import RetrieverStrategy
     from sarag_rdf.retrieval.view import GraphView
 
@@ -187,7 +187,16 @@ class GraphReasoner:
     view: GraphView
 
     def answer(self, query: Query) -> Answer:
+        return self.strategy.answer(self._conversation(query))
+
+    def answer_without_model(self, query: Query) -> Answer:
+        """The answer to a question that needs no model, or else only the evidence for it."""
+        if answer := self.strategy.answer_without_model(self._conversation(query)):
+            return answer
+        evidence = self.gather(query)
+        return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
+
+    def _conversation(self, query: Query) -> Conversation:
         from sarag_rdf.answering.conversation import Conversation
 
-        prompts = self.strategy.prompts
-        return self.strategy.answer(Conversation(query, self.gather, self.llm, self.view, prompts))
+        return Conversation(query, self.gather, self.llm, self.view, self.strategy.prompts)

@@ -8,18 +8,21 @@ import pytest
 
 from sarag_rdf.answering.auto import Auto
 from sarag_rdf.answering.comparison import Comparison, checked, decided
-from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
-from sarag_rdf.base.types import Query
+from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE, Found
+from sarag_rdf.base import plugins
+from sarag_rdf.base.types import Answer, Evidence, Query
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ASKED,
     CITE_ADA,
     CITE_CLUB,
+    CONTEXT,
     EMPTY,
     QUERY,
     Library,
     answer_of,
     brief,
+    retrieved_for,
     split,
     told,
 )
@@ -230,3 +233,60 @@ def test_decisions(comparison: Comparison, one: str, other: str, expected: str) 
 
 def test_things_that_were_not_named_cannot_be_the_answer() -> None:
     assert decided("earliest", ["A"], ["1903", "1910"]) == ""
+
+
+# -------------------------------------------------------------------------------- Lookups
+
+
+def looked_up(
+    monkeypatch: pytest.MonkeyPatch, found: dict[str, list[str]], question: Query, llm: QueuedLLM
+) -> tuple[Answer, list[str]]:
+    """What is answered where statements answer these questions, and what was searched for."""
+
+    def lookup(_: Any, query: Query) -> Found | None:
+        names = found.get(query.text)
+        return Found(names, "a path", Evidence(retrieved_for(query), CONTEXT)) if names else None
+
+    monkeypatch.setattr(plugins, "loadable", lambda _: [(None, lookup)])
+    library = Library()
+    answer = answer_of(Auto(), library, llm, question, view=object())
+    return answer, library.asked
+
+
+def test_what_statements_answer_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    question, llm = Query("Who founded the club?"), QueuedLLM([])
+    answer, asked = looked_up(monkeypatch, {question.text: ["Ada", "Bo"]}, question, llm)
+    assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ada; Bo", "a path")
+    assert (answer.usage.calls, asked) == (0, [])
+    assert answer.citations == (CITE_CLUB, CITE_ADA)
+    assert answer.trace[-1].detail["answers"] == ["Ada", "Bo"]
+    assert answer.retrieved.query == question
+
+
+def test_parts_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next part asks about one thing: several are read for, and the model says which."""
+    parts = split("Who founded the club?", "Where was #1 born?")
+    found = {"Who founded the club?": ["Ada"]}
+    answer, asked = looked_up(monkeypatch, found, QUERY, QueuedLLM([parts, brief("Ulm")]))
+    assert (answer.text, asked) == ("Ulm", ["Where was Ada born?"])
+    found = {"Who founded the club?": ["Ada", "Bo"], "Where was Bo born?": ["Linz", "Graz"]}
+    answer, asked = looked_up(monkeypatch, found, QUERY, QueuedLLM([parts, brief("Bo")]))
+    assert (answer.text, asked) == ("Linz; Graz", ["Who founded the club?"])
+
+
+@pytest.mark.parametrize(
+    "question", ["Is Ada the founder?", "How many clubs did Ada found?", "When did Ada found it?"]
+)
+def test_names_answer_no_question_for_truth_numbers_or_times(
+    monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    llm = QueuedLLM([split(question), brief("1")])
+    answer, _ = looked_up(monkeypatch, {question: ["Ada"]}, Query(question), llm)
+    assert answer.text == "1"
+
+
+def test_a_comparison_is_not_looked_up_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {OLDER.text: ["Cy"], ADA_BORN: ["1903"], BO_BORN: ["1901"]}
+    llm = QueuedLLM([plan("earliest", ADA_BORN, BO_BORN)])
+    answer, asked = looked_up(monkeypatch, found, OLDER, llm)
+    assert (answer.text, asked) == ("Bo", [])

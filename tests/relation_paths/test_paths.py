@@ -13,7 +13,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Reply
-from sarag_rdf.base.types import Query, RelationPath, Usage
+from sarag_rdf.base.types import Query, RelationPath, Source, Usage
 from sarag_rdf.cli.answers import show_retrieved
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema_reader import common_schema
@@ -28,6 +28,7 @@ from sarag_rdf.plugins.evaluation.relation_paths import (
     read_files,
     relation_paths,
 )
+from sarag_rdf.plugins.relation_paths import lookup
 from sarag_rdf.plugins.relation_paths.fitting import (
     Example,
     Offers,
@@ -47,6 +48,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
 from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, view_of
+from tests.sample_graph import CapitalExtractor
 
 FILMS = "https://films.example.org/"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "films.ttl"
@@ -437,6 +439,46 @@ def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
     assert prompt.startswith("A question is about Ulm or Linz or Ida. Some paths")
     assert "(Ulm): Ida" in prompt
     assert "(Linz): Mia" in prompt
+
+
+LANGUAGES = "which languages are the films in that were directed by the director of Winter Harbour?"
+
+
+def test_imported_statements_answer_without_a_model(
+    kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookup, "LEAST", 0.0)
+    answer = kg.ask(LANGUAGES)
+    best = paths_of(kg, least=0.0).find(LANGUAGES)[1][0]
+    assert (answer.outcome, answer.text) == ("answered", "; ".join(names(best)))
+    assert answer.reasoning.startswith(f"{best.text} (Winter Harbour), ")
+    assert (answer.usage.calls, answer.model) == (0, "")
+    assert answer.citations
+    assert answer.retrieved.paths[0] == best
+    assert kg.ask(LANGUAGES, reasoner="auto:lookup=none").outcome == "evidence"
+    assert kg.ask(LANGUAGES, reasoner="single").outcome == "evidence"
+    monkeypatch.setattr(lookup, "LEAST", 1.0)
+    assert kg.ask(LANGUAGES).outcome == "evidence", "no path is sure"
+
+
+def test_statements_of_documents_are_not_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model reads their sentences; of both, only the imported graph is followed."""
+    monkeypatch.setattr(lookup, "LEAST", 0.0)
+    question, text = "who directed [Winter Harbour]?", "Winter Harbour is a film by Ida Brandt."
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder()) as kg:
+        kg.index([Source(text, "Winter Harbour", "a.txt")], extractor=CapitalExtractor())
+        kg.import_graph(EXAMPLE, "rdf", name="films")
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), over=["documents"]) as kg:
+        assert kg.ask(question).outcome == "evidence"
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), over=["documents", "films"]) as kg:
+        answer = kg.ask(question)
+        assert answer.outcome == "answered"
+        hops = {hop for path in answer.retrieved.paths for hop, _ in path.hops}
+        assert hops and all(hop.startswith(FILMS) for hop in hops)
+        every = {hop.predicate for hop in paths_of(kg).index.schema.hops}
+        assert not all(hop.startswith(FILMS) for hop in every)
 
 
 def test_an_empty_graph_has_no_paths() -> None:

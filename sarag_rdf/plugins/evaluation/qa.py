@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import click
 
@@ -193,7 +193,7 @@ def build_systems(
             covers = coverage(retriever) if has_search else lambda _: False
             gather = search(retriever, context=spec.context.label, **limits)
             reasoner = kg.reasoner(spec.reasoner.label, gather, llm)
-            built.append(System(spec.label, cast("registry.GraphReasoner", reasoner), covers))
+            built.append(System(spec.label, reasoner, covers))
     return built
 
 

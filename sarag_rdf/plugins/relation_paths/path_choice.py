@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +12,9 @@ from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import Prompts, object_of, one_of
-from sarag_rdf.base.types import Answer, Evidence, Excerpt, RelationPath, Section
+from sarag_rdf.base.types import Answer, RelationPath
+from sarag_rdf.plugins.relation_paths.lookup import looked_up
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
-from sarag_rdf.retrieval.context import measured
 
 PROMPTS: Final = Prompts(Path(__file__).with_name("prompts"))
 _SHOWN: Final = 4
@@ -82,20 +82,9 @@ class PathChoice(ReasonerStrategy):
         talk.say("note", "paths", {"paths": records, "chosen": number, "problem": problem})
         chosen = paths[number - 1]
         others = [path for path in paths if path is not chosen]
-        evidence = retriever.retrieved(talk.query, topics, (chosen,))
-        evidence = replace(evidence, paths=(chosen, *others))
-        excerpts = {
-            f"D{position}": Excerpt.whole(ranked.document)
-            for position, ranked in enumerate(evidence.documents, start=1)
-            if ranked.entity
-        }
-        section = Section("", excerpts, ())
-        talk.add(Evidence(evidence, measured((section,) if excerpts else (), self.name)))
-        return talk.answer(
-            "; ".join(answer.name for answer in chosen.answers),
-            reasoning=f"{chosen.text} ({chosen.topic_name})",
-            citations=[excerpt.citation for excerpt in excerpts.values()],
-        )
+        found = looked_up(retriever, talk.query, topics, (chosen, *others), self.name)
+        talk.add(found.evidence)
+        return found.answer(talk)
 
     def _chosen(self, talk: Conversation, paths: Sequence[RelationPath]) -> tuple[int, str]:
         """The number of a path, from 1, and what was wrong with the reply."""

@@ -36,6 +36,7 @@ from sarag_rdf.base.types import (
     Seed,
     Step,
 )
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
@@ -110,6 +111,7 @@ class Paths(RetrieverStrategy):
         20_000, "Maximum number of walks that are read for a path.", ge=1, le=1_000_000
     )
     model: str = option("", "A file by 'evaluate fit-paths', in place of the packaged model.")
+    imported: bool = option(False, "Follow statements of imported graphs only.")
     explain: bool = option(
         True, "Read the entities between topic and answers, too.", recorded=False
     )
@@ -143,8 +145,9 @@ class PathSearch:
 
     def __init__(self, view: GraphView, options: Paths | None = None) -> None:
         self.view = view
-        self.in_use = SchemaInUse(view.reader)
         self._options = options or Paths()
+        self._is_imported = self._options.imported
+        self.in_use = SchemaInUse(_reader(view, is_imported=self._is_imported))
 
     @cached_property
     def model(self) -> PathModel:
@@ -156,8 +159,8 @@ class PathSearch:
     def index(self) -> PathIndex:
         """The schema of the graph, and the vectors of its phrases."""
         if self._options.model:
-            return PathIndex(self.view, self.model)
-        return self.view.derived(_packaged_index)
+            return PathIndex(self.view, self.model, is_imported=self._is_imported)
+        return self.view.derived(_packaged_index, self._is_imported)
 
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""
@@ -371,8 +374,13 @@ class PathSearch:
         return sentences
 
 
-def _packaged_index(view: GraphView) -> PathIndex:
-    return PathIndex(view, packaged_model())
+def _packaged_index(view: GraphView, is_imported: bool) -> PathIndex:
+    return PathIndex(view, packaged_model(), is_imported=is_imported)
+
+
+def _reader(view: GraphView, *, is_imported: bool) -> GraphReader:
+    """What paths lead through: all that is read, or the imported graphs among it."""
+    return view.reader.imported if is_imported else view.reader
 
 
 def _chains(
@@ -426,18 +434,19 @@ class TextGroups:
 class PathIndex:
     """The schema of one revision of a graph, and the vectors of the phrases of its hops."""
 
-    def __init__(self, view: GraphView, model: PathModel) -> None:
+    def __init__(self, view: GraphView, model: PathModel, *, is_imported: bool = False) -> None:
         self._view, self._model = view, model
-        if view.reader.readable is None:
+        self._reader = _reader(view, is_imported=is_imported)
+        if view.reader.readable is None and self._reader.parts == view.reader.parts:
             arrays = view.vectors.cached_arrays("path-schema", self._arrays)
-        else:  # the phrases of readable graphs are not those of all
+        else:  # the phrases of some graphs are not those of all
             arrays = self._arrays()
         [schema] = IriList.of_arrays(arrays, "schema")
         self.schema = PathSchema(**json.loads(schema))
         self._number = {hop: at for at, hop in enumerate(self.schema.hops)}
 
     def _arrays(self) -> Arrays:
-        return IriList.packed([read_schema(self._view.reader).to_json()]).arrays("schema")
+        return IriList.packed([read_schema(self._reader).to_json()]).arrays("schema")
 
     @cached_property
     def _groups(self) -> tuple[TextGroups, TextGroups, TextGroups]:
