@@ -114,7 +114,7 @@ ONLY_IN: dict[str, set[str]] = {
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 893,
-    "base": 4359,
+    "base": 4362,
     "building": 4686,
     "cli": 3195,
     "documents": 1035,
@@ -137,7 +137,7 @@ BUDGETS: dict[str, int] = {
     "plugins.office": 83,
     "plugins.openie": 222,
     "plugins.record_files": 262,
-    "plugins.relation_paths": 1457,
+    "plugins.relation_paths": 1476,
     "plugins.papers": 4143,
     "plugins.spans": 491,
     "plugins.tables": 1824,

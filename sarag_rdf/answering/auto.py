@@ -125,12 +125,12 @@ class Auto(ReasonerStrategy):
         return answer, citations_of(answer, context)
 
     def _found(self, talk: Conversation, question: str) -> Found | None:
-        """What the lookup finds, if it can be what is asked for: things, no truth or number."""
-        if self.lookup == "none" or is_yes_or_no(question) or asked_for(question) == "number":
+        """What the lookup finds, if it can be what is asked for."""
+        if self.lookup == "none" or is_yes_or_no(question):
             return None
-        found = talk.look_up(self.lookup, question)
-        is_time = asked_for(question) == "time"
-        is_fit = found and not (is_time and any(not _has_digits(name) for name in found.names))
+        found, asked = talk.look_up(self.lookup, question), asked_for(question)
+        has_values = asked in ("time", "number")
+        is_fit = found and all(_has_digits(name) for name in found.names if has_values)
         return found if is_fit else None
 
 

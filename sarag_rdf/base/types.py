@@ -332,7 +332,10 @@ class RankedDocument:
 
 @dataclass(frozen=True, slots=True)
 class PathAnswer:
-    """An entity at the end of a relation path; `nodes` are those between the topic and it."""
+    """What is at the end of a relation path; `nodes` are those between the topic and it.
+
+    `iri` is that of an entity, empty for a date or number.
+    """
 
     iri: str
     name: str

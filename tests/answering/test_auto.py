@@ -285,6 +285,17 @@ def test_names_answer_no_question_for_truth_numbers_or_times(
     assert answer.text == "1"
 
 
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [("When did Ada found it?", "1903-05-04"), ("How many members has the club?", "540")],
+)
+def test_dates_and_numbers_are_looked_up(
+    monkeypatch: pytest.MonkeyPatch, question: str, name: str
+) -> None:
+    answer, _ = looked_up(monkeypatch, {question: [name]}, Query(question), QueuedLLM([]))
+    assert answer.text == name
+
+
 def test_a_comparison_is_not_looked_up_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {OLDER.text: ["Cy"], ADA_BORN: ["1903"], BO_BORN: ["1901"]}
     llm = QueuedLLM([plan("earliest", ADA_BORN, BO_BORN)])

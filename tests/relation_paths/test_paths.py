@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
@@ -459,6 +460,49 @@ def test_imported_statements_answer_without_a_model(
     assert kg.ask(LANGUAGES, reasoner="single").outcome == "evidence"
     monkeypatch.setattr(lookup, "LEAST", 1.0)
     assert kg.ask(LANGUAGES).outcome == "evidence", "no path is sure"
+
+
+TOWNS = """
+    PREFIX : <https://towns.example/>
+    PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+    PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+    :Town a rdfs:Class ; rdfs:label "town"@en . :Person a rdfs:Class ; rdfs:label "person"@en .
+    :born rdfs:label "date of birth" . :people rdfs:label "population" . :mayor rdfs:label "mayor" .
+    :code rdfs:label "code" . :since rdfs:label "founding" .
+    :ulm a :Town ; rdfs:label "Ulm" ; :mayor :ida ; :people 1203 ; :code "U1" ; :since :age .
+    :linz a :Town ; rdfs:label "Linz" ; :since "1410"^^xsd:gYear .
+    :ida a :Person ; rdfs:label "Ida" ; :born "1961-05-04T00:00:00Z"^^xsd:dateTime .
+    :age rdfs:label "The Iron Age" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "kind"),
+    [
+        ("what is the date of birth of the mayor of [Ulm]?", ["1961-05-04"], "date"),
+        ("what is the population of [Ulm]?", ["1203"], "number"),
+        ("what is the founding of [Ulm]?", ["The Iron Age"], None),  # where there are entities
+    ],
+)
+def test_paths_end_at_dates_and_numbers(
+    tmp_path: Path, question: str, answers: list[str], kind: str | None
+) -> None:
+    (tmp_path / "towns.ttl").write_text(TOWNS)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"]) as kg:
+        kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
+        schema = paths_of(kg).index.schema
+        assert not any(hop.predicate.endswith("code") for hop in schema.hops), "any text is none"
+        values = {hop.predicate for hop in schema.hops if hop.end not in schema.joins}
+        assert values == {f"https://towns.example/{name}" for name in ("born", "people")}
+        for explain in (True, False):
+            found = kg.search(question, retriever=f"paths:least=0:explain={explain}".lower())
+            [best, *_] = found.paths
+            assert names(best) == answers
+            assert [bool(answer.iri) for answer in best.answers] == [kind is None]
+            end = Hop(*best.hops[-1]).end
+            assert kind is None or schema.kinds[end] == kind
+        assert {each.name for each in found.entities} <= {"Ulm", "Ida", "The Iron Age"}
+        assert list(ox.parse(kg.activation(found), format=ox.RdfFormat.TRIG))
 
 
 def test_statements_of_documents_are_not_looked_up(

@@ -40,15 +40,18 @@ def looked_up(
     paths: Sequence[RelationPath],
     name: str,
 ) -> Found:
-    """The ends of the first path, with the documents of the entities on it; `name` is of whom."""
+    """The ends of the first path, with the documents of the entities on it; `name` is of whom.
+
+    These are the pages of imported entities, or else the documents that describe them.
+    """
     chosen, *others = paths
     retrieved = search.retrieved(query, topics, (chosen,))
     retrieved = replace(retrieved, paths=(chosen, *others))
-    excerpts = {
-        f"D{position}": Excerpt.whole(ranked.document)
-        for position, ranked in enumerate(retrieved.documents, start=1)
-        if ranked.entity
-    }
+    ends = (iri for answer in chosen.answers for iri in (*answer.nodes, answer.iri))
+    on_path = {chosen.topic, *ends}
+    reached = [ranked.document for ranked in retrieved.documents if ranked.entity]
+    pages = [document for document in reached if document.iri in on_path]
+    excerpts = {f"D{n}": Excerpt.whole(page) for n, page in enumerate(pages or reached, start=1)}
     section = Section("", excerpts, ())
     return Found(
         tuple(answer.name for answer in chosen.answers),

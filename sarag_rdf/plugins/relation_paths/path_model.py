@@ -26,7 +26,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import PropertyUse
-from sarag_rdf.base.vocab import SARAG, text_of
+from sarag_rdf.base.vocab import SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.schema_use import SchemaInUse
@@ -37,6 +37,12 @@ MOST_PROPERTIES: Final = 300
 _WORDING: Final = frozenset((SARAG.forwardPhrase.value, SARAG.inversePhrase.value))
 THING: Final = "thing"
 """What stands at an end of which no class is known."""
+_DATES: Final = {"date": "date", "dateTime": "date", "gYear": "year", "gYearMonth": "month"}
+_VALUES: Final = {
+    **{XSD[name].value: word for name, word in _DATES.items()},
+    **{XSD[name].value: "number" for name in ("integer", "decimal", "double")},
+}
+"""The datatypes of values at which paths may end, and what stands there in a word."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -73,9 +79,9 @@ class PathSchema:
     """The hops of a graph, by the ends where they start.
 
     names: a property -> its label. kinds: an end -> what stands there, in a word (``movie``).
-    fan_out: a hop -> how many entities it leads to from one, on average. phrases: a hop -> its
+    fan_out: a hop -> how many things it leads to from one, on average. phrases: a hop -> its
     annotated phrases. stated: a hop -> how texts state it. joins: an end -> the ends at which the
-    same entities stand, ascending.
+    same entities stand, ascending; none at an end where only dates or numbers stand.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -132,10 +138,11 @@ def read_schema(reader: GraphReader) -> PathSchema:
         if "+" + iri in joins:
             statements = sum(use.statements for use in several)
             fan_out["+" + iri] = statements / max(1, sum(use.subjects for use in several))
-            fan_out["-" + iri] = statements / max(1, sum(use.objects for use in several))
-    kinds = {end: class_ for end, class_ in _kinds(in_use, uses).items() if end in joins}
+            if "-" + iri in joins:
+                fan_out["-" + iri] = statements / max(1, sum(use.objects for use in several))
     properties = {start[1:] for start in fan_out}
-    names = in_use.names(properties | set(kinds.values()))
+    kinds = {end: kind for end, kind in _kinds(in_use, uses).items() if end[1:] in properties}
+    names = in_use.names(properties | set(kinds.values())) | _VALUES
     stated = {
         start: phrases
         for iri, own in in_use.ontology.properties.items()

@@ -20,7 +20,7 @@ from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.base.arrays import Floats, IriList, find
 from sarag_rdf.base.errors import StoreError
@@ -70,13 +70,15 @@ _NEAREST: Final = 3
 """Entities with the nearest descriptions that stand for a topic, if the question names none."""
 _ABOUT, _DESCRIBES = 1.0, 0.5
 """The share of an entity's activation that a document about it gets, and one that describes it."""
+_MIDNIGHT: Final = "T00:00:00Z"
+"""The end of dates in Wikibase's RDF."""
 _BETWEEN: Final = 0.5
 """The activation of the entities between a topic and an answer, which has 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paths(RetrieverStrategy):
-    """Entities at the end of the relation path that a question asks for, and their documents."""
+    """Entities, dates or numbers at the end of the relation path asked for, and documents."""
 
     name = "paths"
     hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=MOST_HOPS)
@@ -260,6 +262,7 @@ class PathSearch:
             topic=str(NamedNode(path.topic.seed.node)),
             hops=[(str(NamedNode(hop.predicate)), hop.is_inverse) for hop in hops],
             nodes=nodes,
+            is_answer="isIRI" if hops[-1].end in self.index.schema.joins else "isLiteral",
             turns=turns,
             walks=options.walks,
             limit=options.answers + 1,
@@ -273,12 +276,16 @@ class PathSearch:
             answer, between, count = (values.get(name) for name in ("answer", "via", "walks"))
             walks += int(count.value) if count else 0
             if answer is not None and answer.value != path.topic.seed.node:
-                via[answer.value] = tuple(between.value.split()) if between else ()
-        labels = entity_labels(reader, via)
-        answers = sorted(
-            (PathAnswer(iri, labels[iri][0], nodes) for iri, nodes in via.items() if iri in labels),
-            key=lambda answer: (answer.name, answer.iri),
-        )
+                via[answer] = tuple(between.value.split()) if between else ()
+        labels = entity_labels(reader, (term.value for term in via if isinstance(term, NamedNode)))
+        ends = [
+            PathAnswer("", term.value.removesuffix(_MIDNIGHT), nodes)
+            if isinstance(term, Literal)
+            else PathAnswer(term.value, labels[term.value][0], nodes)
+            for term, nodes in via.items()
+            if isinstance(term, Literal) or term.value in labels
+        ]
+        answers = sorted(ends, key=lambda answer: (answer.name, answer.iri))
         is_cut = len(result.rows) > options.answers or walks >= options.walks
         first = tuple(answers[: options.answers])
         return replace(self._described(path), sparql=text, answers=first, is_cut=is_cut)
@@ -300,7 +307,7 @@ class PathSearch:
     ) -> Retrieved:
         """The documents of entities on paths, then others by their similarity to the question."""
         view, options = self.view, self._options
-        answers = {answer.iri for path in paths for answer in path.answers}
+        answers = {answer.iri for path in paths for answer in path.answers if answer.iri}
         nodes: dict[str, Chain] = {topic.seed.node: () for topic in topics if topic.ends}
         activation = dict.fromkeys(nodes, _BETWEEN) | dict.fromkeys(answers, 1.0)
         nodes |= dict(_chains(paths, activation))
@@ -392,6 +399,8 @@ def _chains(
             nodes = [path.topic, *answer.nodes, answer.iri]
             if len(nodes) != len(path.hops) + 1:
                 nodes = [path.topic, answer.iri]
+            if not answer.iri:  # a date or number, which is no node
+                nodes.pop()
             steps: list[Step] = []
             for number, (origin, target) in enumerate(pairwise(nodes), start=1):
                 property_, is_inverse = path.hops[min(number, len(path.hops)) - 1]
