@@ -22,6 +22,7 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
+from sarag_rdf.plugins.relation_paths import lookup
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer
@@ -148,6 +149,33 @@ def test_search_over_another_kind(
         found = kg.search(question)
         titles = {ranked.document.title for ranked in found.documents}
     assert titles >= ({"river", "water"} if kind == "skos" else {"Ulm", "Danube"})
+
+
+@pytest.mark.parametrize("graph", [GRAPH, ""])
+def test_statements_answer_without_a_model(
+    server: Server, graph: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Things, and dates and numbers of all kinds at which paths end."""
+    monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(lookup, "LEAST", 0.0)
+    towns, name = "https://towns.example.org/", f"<{PREFIXES['rdfs']}label>"
+    values = {
+        "day": ("2024-05-01", "date"),
+        "height": ("161.5", "decimal"),
+        "people": ("9", "integer"),
+    }
+    lines = [f'<{towns}{key}> {name} "{key} of the church"' for key in values]
+    for key, (value, datatype) in values.items():
+        lines.append(f'<{towns}ulm> <{towns}{key}> "{value}"^^<{PREFIXES["xsd"]}{datatype}>')
+    place = GRAPH if server.name == "virtuoso" else graph
+    ends = f" <{place}> .\n" if place else " .\n"
+    server.load(nquads("rdf", place) + "".join(line + ends for line in lines).encode())
+    remote = SparqlEndpoint(server.query_url, kind="rdf", graph=graph)
+    with sarag_rdf.open(remote, embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.ask("what is it that [Ulm] lies on?").text == "Danube"
+        for key, (value, _) in values.items():
+            answer = kg.ask(f"which is the {key} of the church of [Ulm]?")
+            assert (answer.outcome, answer.text) == ("answered", value)
 
 
 @pytest.mark.parametrize("graph", [GRAPH, ""])
