@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from itertools import pairwise
@@ -22,13 +23,15 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import PropertyUse
 from sarag_rdf.base.vocab import SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
+from sarag_rdf.graph.ontology.schema import TermNames
+from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
 
@@ -37,12 +40,11 @@ MOST_PROPERTIES: Final = 300
 _WORDING: Final = frozenset((SARAG.forwardPhrase.value, SARAG.inversePhrase.value))
 THING: Final = "thing"
 """What stands at an end of which no class is known."""
-_DATES: Final = {"date": "date", "dateTime": "date", "gYear": "year", "gYearMonth": "month"}
 _VALUES: Final = {
-    **{XSD[name].value: word for name, word in _DATES.items()},
+    **{XSD[name].value: "year" for name in ("date", "dateTime", "gYear", "gYearMonth")},
     **{XSD[name].value: "number" for name in ("integer", "decimal", "double")},
 }
-"""The datatypes of values at which paths may end, and what stands there in a word."""
+"""The datatypes of values at which paths may end, and what questions call these values."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -81,7 +83,8 @@ class PathSchema:
     names: a property -> its label. kinds: an end -> what stands there, in a word (``movie``).
     fan_out: a hop -> how many things it leads to from one, on average. phrases: a hop -> its
     annotated phrases. stated: a hop -> how texts state it. joins: an end -> the ends at which the
-    same entities stand, ascending; none at an end where only dates or numbers stand.
+    same entities stand, ascending; none at an end where only dates or numbers stand. packaged: a
+    hop -> the phrases of the property of the packaged ontology that has its name.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +93,7 @@ class PathSchema:
     phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
     stated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     joins: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    packaged: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
@@ -143,9 +147,15 @@ def read_schema(reader: GraphReader) -> PathSchema:
     properties = {start[1:] for start in fan_out}
     kinds = {end: kind for end, kind in _kinds(in_use, uses).items() if end[1:] in properties}
     names = in_use.names(properties | set(kinds.values())) | _VALUES
+    known = _known({iri: names[iri] for iri in properties}, joins)
+    alike = {start: start[0] + known[start[1:]] for start in fan_out if start[1:] in known}
+    every = common_schema().properties
+    described = {iri: every[other] for iri, other in known.items()} | dict(
+        in_use.ontology.properties
+    )
     stated = {
         start: phrases
-        for iri, own in in_use.ontology.properties.items()
+        for iri, own in described.items()
         for start, phrases in (("+" + iri, own.inverse_phrases), ("-" + iri, own.phrases))
     }
     return PathSchema(
@@ -155,7 +165,26 @@ def read_schema(reader: GraphReader) -> PathSchema:
         {start: list(texts) for start, texts in _annotated(reader).items() if start in fan_out},
         {start: list(texts) for start, texts in stated.items() if texts and start in fan_out},
         {end: sorted(others) for end, others in joins.items()},
+        {start: list(packaged_phrases().get(name, ())) for start, name in alike.items()},
     )
+
+
+def _known(names: Mapping[str, str], joins: Container[str]) -> dict[str, str]:
+    """Property -> that of the packaged ontology with its name, if both lead to things or to values.
+
+    So "date of birth" is known in Wikidata, and "birth date" in DBpedia. Other names of properties
+    between things are too vague: a mayor is no head of state.
+    """
+    every = common_schema().properties
+    terms, known = TermNames("property", every), {}
+    for iri, name in names.items():
+        with suppress(UsageError):  # several have the name
+            own = every.get(terms.find(name) or "")
+            if own is None or own.is_literal == ("-" + iri in joins):
+                continue
+            if own.is_literal or own.label.casefold() == name.casefold():
+                known[iri] = own.iri
+    return known
 
 
 def said_properties(in_use: SchemaInUse, part: Part) -> list[PropertyUse]:
@@ -203,12 +232,11 @@ def _annotated(reader: GraphReader) -> dict[str, list[str]]:
 def packaged_phrases() -> dict[str, tuple[str, ...]]:
     """The phrases of SKOS and of the packaged ontology, for graphs that bring none."""
     path = ontology_path("phrases.ttl")
-    return {
-        Hop(iri_of(quad.subject), quad.predicate == SARAG.inversePhrase).start: (
-            text_of(quad.object),
-        )
-        for quad in ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
-    }
+    phrases: defaultdict[str, list[str]] = defaultdict(list)
+    for quad in ox.parse(path=str(path), format=ox.RdfFormat.TURTLE):
+        hop = Hop(iri_of(quad.subject), quad.predicate == SARAG.inversePhrase)
+        phrases[hop.start].append(text_of(quad.object))
+    return {start: tuple(texts) for start, texts in phrases.items()}
 
 
 FEATURES: Final = (
@@ -240,6 +268,8 @@ _PACKAGED: Final = Path(__file__).with_name("relation-paths.json")
 _EVEN: Final = {"slope": 0.0, "intercept": 0.0}
 """The calibration of a file without one, by which every path is as probable as not."""
 _WORD: Final = re.compile(r"[\w'-]+")
+_MEASURE: Final = re.compile(r"\bhow (?:long|far|large|tall|big|high|deep|wide)\b", re.IGNORECASE)
+"""Questions for a number that is stated; "how many" may ask to count."""
 _IRREGULAR: Final = frozenset({"people", "children", "men", "women"})
 _PLURALS: Final = (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes"))
 _TEMPLATES: Final = {
@@ -310,6 +340,8 @@ class PathModel:
 
     def asked(self, question: str) -> str:
         """The kind of thing that a question asks for, in a word; nothing if it does not say so."""
+        if _MEASURE.search(question):
+            return "number"
         words = _WORD.findall(question.lower())
         for word, following in pairwise([*words, ""]):
             if word in self.question_words:
@@ -327,7 +359,8 @@ class PathModel:
             for phrase in schema.stated.get(hop.start, ())
         ]
         label = schema.names[hop.predicate]
-        first = annotated or (self._of_label(label, kinds, is_inverse=hop.is_inverse),)
+        own = self._of_label(label, kinds, is_inverse=hop.is_inverse)
+        first = annotated or (own, *schema.packaged.get(hop.start, ()))
         return tuple(dict.fromkeys([*first, *stated]))[:PHRASES]
 
     def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
@@ -348,7 +381,7 @@ class PathModel:
 
     def _asks(self, phrase: str) -> bool:
         first = phrase.split(maxsplit=1)[0].lower()
-        return first in self.question_words or first in self.asking_words
+        return first in self.question_words or first in (*self.asking_words, "how")
 
     def _of_label(self, label: str, kinds: str, *, is_inverse: bool) -> str:
         bare = label.removeprefix("has ").removeprefix("is ") or label

@@ -447,7 +447,7 @@ class PathIndex:
         self._view, self._model = view, model
         self._reader = _reader(view, is_imported=is_imported)
         if view.reader.readable is None and self._reader.parts == view.reader.parts:
-            arrays = view.vectors.cached_arrays("path-schema", self._arrays)
+            arrays = view.vectors.cached_arrays("relation-paths", self._arrays)
         else:  # the phrases of some graphs are not those of all
             arrays = self._arrays()
         [schema] = IriList.of_arrays(arrays, "schema")
