@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from sarag_rdf.plugins.evaluation.relation_paths import (
     read_files,
     relation_paths,
 )
-from sarag_rdf.plugins.relation_paths import lookup
+from sarag_rdf.plugins.relation_paths import lookup, paths
 from sarag_rdf.plugins.relation_paths.fitting import (
     Example,
     Offers,
@@ -484,6 +484,7 @@ def test_imported_statements_answer_without_a_model(
     assert answer.retrieved.paths[0] == best
     assert kg.ask(LANGUAGES, reasoner="auto:lookup=none").outcome == "evidence"
     assert kg.ask(LANGUAGES, reasoner="single").outcome == "evidence"
+    assert kg.ask(LANGUAGES, at="1999").outcome == "evidence"
     monkeypatch.setattr(lookup, "LEAST", 1.0)
     assert kg.ask(LANGUAGES).outcome == "evidence", "no path is sure"
 
@@ -549,6 +550,49 @@ def test_statements_of_documents_are_not_looked_up(
         assert hops and all(hop.startswith(FILMS) for hop in hops)
         every = {hop.predicate for hop in paths_of(kg).index.schema.hops}
         assert not all(hop.startswith(FILMS) for hop in every)
+
+
+def test_imported_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after a change of documents, but after one of ontologies or imports."""
+    readings = []
+
+    def reading(reader: GraphReader) -> PathSchema:
+        readings.append([part.name for part in reader.parts])
+        return read_schema(reader)
+
+    monkeypatch.setattr(paths, "read_schema", reading)
+
+    def asked(change: Callable[[KnowledgeGraph], object]) -> str:
+        with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder()) as kg:
+            change(kg)
+        with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder()) as kg:
+            return kg.ask("who directed [Winter Harbour]?").text
+
+    def index(text: str) -> Callable[[KnowledgeGraph], object]:
+        source = Source(text, "Ulm", "a.txt")
+        return lambda kg: kg.index([source], extractor=CapitalExtractor())
+
+    words = tmp_path / "words.ttl"
+    words.write_text("""
+        PREFIX : <https://films.example.org/>
+        PREFIX owl: <http://www.w3.org/2002/07/owl#>
+        :director a owl:ObjectProperty ;
+            <https://w3id.org/sarag/ontology#forwardPhrase> "who directed"@en .
+    """)
+    monkeypatch.setattr(lookup, "LEAST", 0.0)
+    asked(index("Ada met Bo."))
+    assert readings == []
+    changes = [
+        (lambda kg: kg.import_graph(EXAMPLE, "rdf", name="films"), 1),
+        (index("Ada met Cy."), 1),
+        (lambda kg: kg.ontologies.add(str(words)), 2),
+        (index("Ada met Di."), 2),
+        (lambda kg: kg.import_graph(EXAMPLE, "rdf", name="others"), 3),
+    ]
+    for change, count in changes:
+        assert asked(change) == "Ines Falcato"
+        assert len(readings) == count
+    assert all("documents" not in parts for parts in readings)
 
 
 def test_an_empty_graph_has_no_paths() -> None:

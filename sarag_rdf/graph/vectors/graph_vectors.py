@@ -113,12 +113,19 @@ class GraphVectors:
         return vector
 
     def cached_arrays(
-        self, name: str, make: Callable[[], Arrays], update: UpdateArrays | None = None
+        self,
+        name: str,
+        make: Callable[[], Arrays],
+        update: UpdateArrays | None = None,
+        state: str = "",
     ) -> Arrays:
-        """Arrays of this revision: from the cache, updated from the last revision, or built."""
+        """Arrays of this revision: from the cache, updated from the last revision, or built.
+
+        With a `state`, a digest of what they depend on, they hold for all revisions of that state.
+        """
         if not self._revision:
             return make()
-        key = self._key(self._revision)
+        key = self._key(state or self._revision)
         arrays = self._store.load_arrays(name, key)
         if arrays is None and update is not None and self._delta is not None:
             arrays = self._updated_arrays(name, key, update, self._delta)

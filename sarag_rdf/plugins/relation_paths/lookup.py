@@ -23,7 +23,12 @@ _DOCUMENTS: Final = 10
 
 
 def lookup(view: GraphView, query: Query) -> Found | None:
-    """The answer of the most probable path through imported graphs, if it is probable enough."""
+    """The answer of the most probable path through imported graphs, if it is probable enough.
+
+    Paths do not say when statements held: a question about a time is not looked up.
+    """
+    if query.at:
+        return None
     search = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
     if not search.in_use.parts:
         return None

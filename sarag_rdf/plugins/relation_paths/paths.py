@@ -24,7 +24,7 @@ from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.base.arrays import Floats, IriList, find
 from sarag_rdf.base.errors import StoreError
-from sarag_rdf.base.iris import normalize_name, statement_iri, statement_of
+from sarag_rdf.base.iris import normalize_name, sha256_hex, statement_iri, statement_of
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Arrays, Matrix, Table, embed_queries
 from sarag_rdf.base.resources import render_query
@@ -36,8 +36,10 @@ from sarag_rdf.base.types import (
     Seed,
     Step,
 )
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.schema_use import SchemaInUse
+from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
 from sarag_rdf.plugins.relation_paths.path_model import (
@@ -446,16 +448,26 @@ class PathIndex:
     def __init__(self, view: GraphView, model: PathModel, *, is_imported: bool = False) -> None:
         self._view, self._model = view, model
         self._reader = _reader(view, is_imported=is_imported)
-        if view.reader.readable is None and self._reader.parts == view.reader.parts:
-            arrays = view.vectors.cached_arrays("relation-paths", self._arrays)
-        else:  # the phrases of some graphs are not those of all
+        if view.reader.readable is None:
+            is_imported = all(part.name != DOCUMENTS for part in self._reader.parts)
+            name = "imported-paths" if is_imported else "relation-paths"
+            state = self._state if is_imported else ""
+            arrays = view.vectors.cached_arrays(name, self._arrays, state=state)
+        else:  # the phrases of readable graphs are not those of all
             arrays = self._arrays()
-        [schema] = IriList.of_arrays(arrays, "schema")
-        self.schema = PathSchema(**json.loads(schema))
+        self.schema = PathSchema(**json.loads(IriList.of_arrays(arrays, "schema")[0]))
         self._number = {hop: at for at, hop in enumerate(self.schema.hops)}
 
     def _arrays(self) -> Arrays:
-        return IriList.packed([read_schema(self._reader).to_json()]).arrays("schema")
+        schema = read_schema(self._reader).to_json()
+        return IriList.packed([schema]).arrays("schema")
+
+    @property
+    def _state(self) -> str:
+        """A digest of imported graphs and ontologies: reading them takes seconds."""
+        read = [part.name for part in self._reader.parts]
+        graphs = [graph for graph in imported_graphs(self._reader) if graph.name in read]
+        return sha256_hex(repr((read, graphs, stored_ontologies(self._reader))))
 
     @cached_property
     def _groups(self) -> tuple[TextGroups, TextGroups, TextGroups]:
