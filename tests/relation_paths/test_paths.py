@@ -552,6 +552,32 @@ def test_statements_of_documents_are_not_looked_up(
         assert not all(hop.startswith(FILMS) for hop in every)
 
 
+def test_all_things_of_a_name_answer_and_questions_with_two_names_are_not_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookup, "LEAST", 0.0)
+    (tmp_path / "towns.ttl").write_text("""
+        PREFIX : <https://towns.example/>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        :mayor rdfs:label "mayor" .
+        :a rdfs:label "Halden" ; :mayor :ida . :ida rdfs:label "Ida Brandt" .
+        :b rdfs:label "Halden" ; :mayor :mia . :mia rdfs:label "Mia Thorn" .
+        :c rdfs:label "Brisk" ; :mayor :tor . :tor rdfs:label "Tor Wenna" .
+    """)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"]) as kg:
+        kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
+        answer = kg.ask("Who is the mayor of Halden?")
+        assert sorted(answer.text.split("; ")) == ["Ida Brandt", "Mia Thorn"]
+        assert {citation.title for citation in answer.citations} >= {"Halden", "Ida Brandt"}
+        assert [path.topic for path in answer.retrieved.paths[:2]] == [
+            "https://towns.example/a",
+            "https://towns.example/b",
+        ]
+        assert kg.ask("Who is the mayor of Brisk?").text == "Tor Wenna"
+        assert kg.ask("Was Tor Wenna or whoever the mayor of Brisk?").outcome == "evidence"
+        assert kg.ask("Who was the mayor of Brisk before Tor Wenna?").outcome == "evidence"
+
+
 def test_imported_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not after a change of documents, but after one of ontologies or imports."""
     readings = []

@@ -12,54 +12,68 @@ from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Evidence, Excerpt, Query, RelationPath, Section
+from sarag_rdf.plugins.relation_paths.path_model import Hop
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Topic
 from sarag_rdf.retrieval.context import measured
+from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
 LEAST: Final = 0.6
 """Least probability of a path that is answered with; `benchmarks/paths.md` has what follows."""
 _DOCUMENTS: Final = 10
 """Documents that are cited with an answer, at most."""
+_HOMONYMS: Final = 5
+"""Things with the name of the topic that are followed beside it, at most."""
 
 
 def lookup(view: GraphView, query: Query) -> Found | None:
     """The answer of the most probable path through imported graphs, if it is probable enough.
 
-    Paths do not say when statements held: a question about a time is not looked up.
+    A path starts at one name and does not say when its statements held: a question that names more,
+    or is about a time, is not looked up. Of several things with the name, all are followed.
     """
-    if query.at:
-        return None
+    text = MARKED.sub(r"\1", query.text)
     search = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
-    if not search.in_use.parts:
+    is_simple = not query.at and len(named_spans(view.names, text, ProperNames(view))) <= 1
+    if not is_simple or not search.in_use.parts:
         return None
     topics, paths = search.find(query.text)
     if not paths or not paths[0].answers:
         return None
-    return looked_up(search, query, topics, paths, "paths")
+    best = paths[0]
+    hops = tuple(Hop(*hop) for hop in best.hops)
+    others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
+    alike = (search.follow_hops(topic, hops) for topic in others)
+    chosen = [best, *(path for path in alike if path.answers)]
+    return looked_up(search, query, topics, chosen, paths[1:], "paths")
 
 
 def looked_up(
     search: PathSearch,
     query: Query,
     topics: Sequence[Topic],
-    paths: Sequence[RelationPath],
+    chosen: Sequence[RelationPath],
+    others: Sequence[RelationPath],
     name: str,
 ) -> Found:
-    """The ends of the first path, with the documents of the entities on it; `name` is of whom.
+    """The ends of the chosen paths, with the documents of the entities on them.
 
-    These are the pages of imported entities, or else the documents that describe them.
+    These are the pages of imported entities, or else the documents that describe them. `name` is
+    that of the context.
     """
-    chosen, *others = paths
-    retrieved = search.retrieved(query, topics, (chosen,))
-    retrieved = replace(retrieved, paths=(chosen, *others))
-    ends = (iri for answer in chosen.answers for iri in (*answer.nodes, answer.iri))
-    on_path = {chosen.topic, *ends}
+    best = chosen[0]
+    retrieved = search.retrieved(query, topics, tuple(chosen))
+    retrieved = replace(retrieved, paths=(*chosen, *others))
+    answers = [answer for path in chosen for answer in path.answers]
+    on_path = {path.topic for path in chosen}.union(
+        iri for answer in answers for iri in (*answer.nodes, answer.iri)
+    )
     reached = [ranked.document for ranked in retrieved.documents if ranked.entity]
     pages = [document for document in reached if document.iri in on_path]
     excerpts = {f"D{n}": Excerpt.whole(page) for n, page in enumerate(pages or reached, start=1)}
     section = Section("", excerpts, ())
     return Found(
-        tuple(answer.name for answer in chosen.answers),
-        f"{chosen.text} ({chosen.topic_name}), {chosen.probability:.0%} probable",
+        tuple(dict.fromkeys(answer.name for answer in answers)),
+        f"{best.text} ({best.topic_name}), {best.probability:.0%} probable",
         Evidence(retrieved, measured((section,) if excerpts else (), name)),
     )

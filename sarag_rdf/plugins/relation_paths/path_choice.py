@@ -82,7 +82,7 @@ class PathChoice(ReasonerStrategy):
         talk.say("note", "paths", {"paths": records, "chosen": number, "problem": problem})
         chosen = paths[number - 1]
         others = [path for path in paths if path is not chosen]
-        found = looked_up(retriever, talk.query, topics, (chosen, *others), self.name)
+        found = looked_up(retriever, talk.query, topics, [chosen], others, self.name)
         talk.add(found.evidence)
         return found.answer(talk)
 
