@@ -123,7 +123,7 @@ async def editor(request: Request) -> Response:
 
 async def explorer(request: Request) -> Response:
     """``/``: the explorer."""
-    return _page(request, "explorer", answers=settings_of(request).has_model)
+    return _page(request, "explorer")
 
 
 async def docs(request: Request) -> Response:

@@ -568,7 +568,7 @@ def test_all_things_of_a_name_answer_and_questions_with_two_names_are_not_looked
         kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
         answer = kg.ask("Who is the mayor of Halden?")
         assert sorted(answer.text.split("; ")) == ["Ida Brandt", "Mia Thorn"]
-        assert {citation.title for citation in answer.citations} >= {"Halden", "Ida Brandt"}
+        assert [citation.title for citation in answer.citations] == ["Halden", "Halden"]
         assert [path.topic for path in answer.retrieved.paths[:2]] == [
             "https://towns.example/a",
             "https://towns.example/b",

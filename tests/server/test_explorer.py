@@ -21,6 +21,7 @@ from tests.server.running import Running, serving
 pytestmark = pytest.mark.browser
 ADA = "https://example.org/kg/entity/ada"
 ORBIS = "https://example.org/kg/entity/orbis"
+FILMS = Path(__file__).parents[2] / "examples" / "films.ttl"
 BOATS = """
 @prefix b: <https://b.example/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -274,17 +275,27 @@ def test_an_answer_appears_as_it_is_written_and_can_be_stopped(page: Page, serve
     assert page.run("document.querySelectorAll('#answer-text .running').length") == 0
 
 
-def test_a_broken_answer_and_a_server_without_a_model_say_so(
-    page: Page, server: Running, tmp_path: Path
-) -> None:
+def test_a_broken_answer_says_so(page: Page, server: Running) -> None:
     search(page, server, "What breaks at Orbis?")
     press(page, "#answer")
     page.until("!document.getElementById('error').hidden")
     assert "broke its reply off (out of memory)" in text(page, "#error")
-    with serving(make_graph(tmp_path / "kg")) as bare:
-        page.visit(bare.url + "/")
-        page.run("document.getElementById('q').value = 'Who founded Orbis?'")
+
+
+def test_a_server_without_a_model_answers_what_imported_graphs_state(
+    page: Page, tmp_path: Path
+) -> None:
+    with sarag_rdf.open(tmp_path / "kg", endpoint=None) as kg:
+        kg.import_graph(FILMS, "rdf", name="films")
+    with serving(tmp_path / "kg") as bare:
+        search(page, bare, "Who directed Winter Harbour?")
         press(page, "#answer")
+        page.until("document.querySelector('#answer-text .answer')?.textContent === 'Ines Falcato'")
+        page.until("!!document.querySelector('#answer-text > p.quiet')")
+        assert text(page, "#answer-text > p.quiet").startswith("the directors of the film (Winter")
+        search(page, bare, "Who composed the music of Winter Harbour?")
+        press(page, "#answer")
+        page.until("!!document.getElementById('no-model')")
         assert text(page, "#no-model").startswith("This server has no language model")
         page.requests[:] = [url for url in page.requests if not url.startswith(bare.url)]
 

@@ -68,7 +68,8 @@ def looked_up(
     on_path = {path.topic for path in chosen}.union(
         iri for answer in answers for iri in (*answer.nodes, answer.iri)
     )
-    reached = [ranked.document for ranked in retrieved.documents if ranked.entity]
+    ranked_documents = (ranked for ranked in retrieved.documents if ranked.entity)
+    reached = [ranked.document for ranked in ranked_documents if ranked.document.text]
     pages = [document for document in reached if document.iri in on_path]
     excerpts = {f"D{n}": Excerpt.whole(page) for n, page in enumerate(pages or reached, start=1)}
     section = Section("", excerpts, ())

@@ -331,7 +331,6 @@ async function showQuery(text) {
 
 async function answer(question) {
   if (!question) { byId("q").focus(); return; }
-  if (!api.data.answers) { noModel(); return; }
   if (state.question !== question) await search(question);
   if (!byId("error").hidden) return;
   const signal = busy("Answering …");
@@ -354,6 +353,7 @@ async function answer(question) {
       text: (part) => { text.textContent += part.text; },
       withdrawn: () => { text.textContent = ""; },
     });
+    if (given.outcome === "evidence") { noModel(); done(""); return; }
     steps.replaceChildren(...given.trace.map(stageItem));
     trace.open = false;
     stop.remove();
@@ -372,10 +372,8 @@ async function answer(question) {
 }
 
 function noModel() {
-  open("Answer");
-  byId("answer-panel").hidden = false;
   byId("answer-text").replaceChildren(
-    element("p", { id: "no-model" }, "This server has no language model, so that it writes no answers: Search shows the passages."),
+    element("p", { id: "no-model" }, "This server has no language model, and no imported graph states what is asked: see the passages."),
     element("p", { class: "quiet" }, "To get answers, start it with --base-url and --model."));
 }
 
@@ -397,7 +395,8 @@ function showAnswer(given, text, trace) {
     text.after(element("ul", { class: "chips", "aria-label": "Citations" }, ...given.citations.map((c) => element("li", {},
       element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))));
   }
-  trace.after(element("p", { class: "quiet" }, `${given.model} · ${counted(given.usage.tokens_in + given.usage.tokens_out, "token")}`));
+  const tokens = given.usage.tokens_in + given.usage.tokens_out;
+  trace.after(element("p", { class: "quiet" }, tokens ? `${given.model} · ${counted(tokens, "token")}` : given.reasoning));
 }
 
 // ------------------------------------------------------------------------------ Suggestions
