@@ -32,10 +32,11 @@ def lookup(view: GraphView, query: Query) -> Found | None:
     A path starts at one name and does not say when its statements held: a question that names more,
     or is about a time, is not looked up. Of several things with the name, all are followed.
     """
-    text = MARKED.sub(r"\1", query.text)
     search = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
-    is_simple = not query.at and len(named_spans(view.names, text, ProperNames(view))) <= 1
-    if not is_simple or not search.in_use.parts:
+    if query.at or not search.in_use.parts:
+        return None
+    text = MARKED.sub(r"\1", query.text)
+    if len(named_spans(view.names, text, ProperNames(view))) > 1:
         return None
     topics, paths = search.find(query.text)
     if not paths or not paths[0].answers:
