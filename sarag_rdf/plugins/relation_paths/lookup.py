@@ -29,14 +29,15 @@ _HOMONYMS: Final = 5
 def lookup(view: GraphView, query: Query) -> Found | None:
     """The answer of the most probable path through imported graphs, if it is probable enough.
 
-    A path starts at one name and does not say when its statements held: a question that names more,
-    or is about a time, is not looked up. Of several things with the name, all are followed.
+    A path starts at one name and does not say when its statements held: a question that names
+    several things or none, or is about a time, is not looked up. All things of the name answer.
     """
     search = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
     if query.at or not search.in_use.parts:
         return None
-    text = MARKED.sub(r"\1", query.text)
-    if len(named_spans(view.names, text, ProperNames(view))) > 1:
+    text, marks = MARKED.subn(r"\1", query.text)
+    names = len(named_spans(view.names, text, ProperNames(view)))
+    if names > 1 or not (names or marks):
         return None
     topics, paths = search.find(query.text)
     if not paths or not paths[0].answers:
