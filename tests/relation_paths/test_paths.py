@@ -560,7 +560,8 @@ def test_all_things_of_one_name_answer_and_other_questions_are_not_looked_up(
         PREFIX : <https://towns.example/>
         PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
         :mayor rdfs:label "mayor" .
-        :a rdfs:label "Halden" ; rdfs:comment "a town" ; :mayor :ida . :ida rdfs:label "Ida Brandt" .
+        :a rdfs:label "Halden" ; rdfs:comment "a town" ; :mayor :ida .
+        :ida rdfs:label "Ida Brandt" .
         :b rdfs:label "Halden" ; :mayor :mia . :mia rdfs:label "Mia Thorn" .
         :c rdfs:label "Brisk" ; :mayor :tor . :tor rdfs:label "Tor Wenna" .
     """)
