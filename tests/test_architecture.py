@@ -113,8 +113,8 @@ ONLY_IN: dict[str, set[str]] = {
 
 BUDGETS: dict[str, int] = {
     "__main__": 6,
-    "answering": 893,
-    "base": 4362,
+    "answering": 901,
+    "base": 4403,
     "building": 4686,
     "cli": 3195,
     "documents": 1035,

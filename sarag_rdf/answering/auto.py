@@ -25,7 +25,13 @@ from sarag_rdf.answering.single import answer_from, brief_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import max_tokens_option, option
 from sarag_rdf.base.prompts import array_of, object_of, one_of, string
-from sarag_rdf.base.questions import asked_for, asks_alike, is_question, is_yes_or_no
+from sarag_rdf.base.questions import (
+    asked_for,
+    asks_alike,
+    is_question,
+    is_yes_or_no,
+    relatives,
+)
 from sarag_rdf.base.types import Answer, Citation
 from sarag_rdf.extraction.text_values import parse_value
 
@@ -87,6 +93,8 @@ class Auto(ReasonerStrategy):
 
     def _chain(self, talk: Conversation) -> list[str]:
         """The parts of the question if they are a chain, else none."""
+        if parts := relatives(talk.question):
+            return parts
         schema = object_of(questions=array_of(string(200), self.most, min_items=1))
         reply = talk.call("decompose", schema, max_tokens=SPLIT_TOKENS, most=self.most)
         questions = chain_of(reply["questions"], talk.question)

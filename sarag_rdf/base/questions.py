@@ -34,6 +34,47 @@ _KINDS: Mapping[Asked, re.Pattern[str]] = {
     "person": _PERSON,
 }
 
+_RELATIVES: Mapping[str, tuple[str, str]] = {
+    "paternal grandfather": ("father", "father"),
+    "paternal grandmother": ("father", "mother"),
+    "maternal grandfather": ("mother", "father"),
+    "maternal grandmother": ("mother", "mother"),
+    "father-in-law": ("spouse", "father"),
+    "mother-in-law": ("spouse", "mother"),
+    "child-in-law": ("child", "spouse"),
+    "son-in-law": ("daughter", "spouse"),
+    "daughter-in-law": ("son", "spouse"),
+    "stepfather": ("mother", "spouse"),
+    "stepmother": ("father", "spouse"),
+    "grandchild": ("child", "child"),
+    "grandson": ("child", "son"),
+    "granddaughter": ("child", "daughter"),
+    "nephew": ("sibling", "son"),
+    "niece": ("sibling", "daughter"),
+}
+"""Relatives of relatives: the first one, and what the one asked for is of that one."""
+_KIN = "|".join(map(re.escape, _RELATIVES))
+_ASKS_KIN = re.compile(
+    rf"(who (?:is|was)) (?:(?:the )?({_KIN}) of (.+?)|(.+?)['’]s? ({_KIN}))\s*\?*", re.IGNORECASE
+)
+
+
+def relatives(question: str) -> list[str]:
+    """The parts of a question for a relative of a relative, ``#1`` being the answer to the first.
+
+    >>> relatives("Who was Ada's paternal grandmother?")
+    ['Who was the father of Ada?', 'Who was the mother of #1?']
+    >>> relatives("Who is the son-in-law of Ada?")
+    ['Who is the daughter of Ada?', 'Who is the spouse of #1?']
+    >>> relatives("Who was the grandmother of Ada?")
+    []
+    """
+    if not (match := _ASKS_KIN.fullmatch(question.strip())):
+        return []
+    asks, kin, name = match[1], (match[2] or match[5]).lower(), match[3] or match[4]
+    first, second = _RELATIVES[kin]
+    return [f"{asks} the {first} of {name}?", f"{asks} the {second} of #1?"]
+
 
 def asked_for(question: str) -> Asked:
     """What a question asks for, by the first of these that its words fit.

@@ -103,6 +103,13 @@ def test_a_part_for_which_nothing_is_found_is_not_put_to_the_model() -> None:
     assert library.asked == ["Who founded the club?", QUERY.text]
 
 
+def test_a_relative_of_a_relative_needs_no_call_to_split_the_question() -> None:
+    library, llm = Library(), QueuedLLM([brief("Bo"), brief("Cy")])
+    answer = answer_of(Auto(), library, llm, Query("Who was Ada's paternal grandfather?"))
+    assert (answer.text, answer.usage.calls) == ("Cy", 2)
+    assert library.asked == ["Who was the father of Ada?", "Who was the father of Bo?"]
+
+
 def test_nothing_found_is_an_abstention() -> None:
     answer = answer_of(Auto(), Library(EMPTY), QueuedLLM([split(ASKED)]))
     assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
