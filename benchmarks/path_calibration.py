@@ -33,15 +33,24 @@ DOUBTFUL = "Where was the doctoral supervisor of Ludwig Boltzmann born?"
 @click.option("--over", required=True)
 @click.option("--questions", multiple=True, required=True, type=click.Path(path_type=Path))
 @click.option("--examples", "example_graph", required=True)
-def main(kg: str, over: str, questions: tuple[Path, ...], example_graph: str) -> None:
+@click.option("--least", "limits", multiple=True, type=float, default=[Paths().least])
+def main(
+    kg: str,
+    over: str,
+    questions: tuple[Path, ...],
+    example_graph: str,
+    limits: tuple[float, ...],
+) -> None:
     """Print the shares of right and wrong paths that are followed, and the calibration."""
-    files, least = read_files(questions), Paths().least
+    files = read_files(questions)
     with sarag_rdf.open(kg, over=[over]) as graph:
         paths = relation_paths(graph.retriever("paths", explain=False))
         every = [examples(paths, own) for own in files.values()]
     model = paths.model
-    for path, shares in zip(files, offered_of(model, every, least), strict=True):
-        click.echo(f"{path.name}: {_text(shares)} (calibrated on the other files)")
+    for least in limits:
+        for path, shares in zip(files, offered_of(model, every, least), strict=True):
+            text = f"{path.name} at {least:g}: {_text(shares)}"
+            click.echo(f"{text} (calibrated on the other files)")
     model = calibrated(model, offers(chain(*every), model.vector))
     typed = [(each["question"], each["answers"]) for each in json.loads(TYPED.read_text())]
     scores, right = [], []
@@ -54,7 +63,8 @@ def main(kg: str, over: str, questions: tuple[Path, ...], example_graph: str) ->
                 right.append(bool({answer.name for answer in found[0].answers} & {*answers}))
     offered = Offers(np.array(scores), np.array(right))
     of = f"{sum(right)} right and {len(right) - sum(right)} wrong paths"
-    click.echo(f"{TYPED.name}: {_text(offered.shares(model, least))} ({of})")
+    for least in limits:
+        click.echo(f"{TYPED.name} at {least:g}: {_text(offered.shares(model, least))} ({of})")
     click.echo(f"{DOUBTFUL} {model.probability(scores[-1]):.2f}")
     click.echo(json.dumps({"calibration": dict(model.calibration)}))
 

@@ -125,21 +125,23 @@ class Auto(ReasonerStrategy):
         self, talk: Conversation, question: str, *, is_needed: bool
     ) -> tuple[str, list[Citation]]:
         """The answer to a part, and what it cites; one of which another part asks is one name."""
-        found = self._found(talk, question)
-        if found and (len(found.names) == 1 or not is_needed):
+        if found := self._found(talk, question, is_single=is_needed):
             return found.text, found.citations
         context = talk.gather(question).context
         answer = "" if context.is_empty else brief_text(talk, context, question=question)
         return answer, citations_of(answer, context)
 
-    def _found(self, talk: Conversation, question: str) -> Found | None:
-        """What the lookup finds, if it can be what is asked for."""
+    def _found(self, talk: Conversation, question: str, *, is_single: bool = False) -> Found | None:
+        """What the lookup finds, if it can be what is asked for; it is added to the evidence."""
         if self.lookup == "none" or is_yes_or_no(question):
             return None
-        found, asked = talk.look_up(self.lookup, question), asked_for(question)
-        has_values = asked in ("time", "number")
-        is_fit = found and all(_has_digits(name) for name in found.names if has_values)
-        return found if is_fit else None
+        found = talk.look_up(self.lookup, question)
+        if found is None or (is_single and len(found.names) > 1):
+            return None
+        if asked_for(question) in ("time", "number") and not all(map(_has_digits, found.names)):
+            return None
+        talk.add_found(found)
+        return found
 
 
 def _comparison(talk: Conversation) -> dict[str, Any] | None:

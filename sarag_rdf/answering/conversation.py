@@ -45,7 +45,6 @@ from sarag_rdf.base.types import (
 from sarag_rdf.retrieval.view import GraphView
 
 log = logging.getLogger(__name__)
-
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""
 NO_EVIDENCE: Final = "Nothing was found, or nothing that was found fits the budget."
@@ -155,7 +154,7 @@ class Conversation:
         return evidence
 
     def look_up(self, name: str, text: str) -> Found | None:
-        """What a lookup finds for the question or a part of it; it is added to the evidence.
+        """What a lookup finds for the question or a part of it; who answers with it adds it.
 
         The name ``any`` is the first that finds something; without a graph nothing is found.
         Raises `UsageError` for an unknown name.
@@ -163,13 +162,15 @@ class Conversation:
         if self._view is None:
             return None
         query = replace(self.query, text=text)
-        for lookup in _lookups(name):
-            if found := lookup(self._view, query):
-                self.add(found.evidence)
-                detail = {"question": text, "answers": [*found.names], "meaning": found.meaning}
-                self.say("note", "lookup", detail)
-                return found
-        return None
+        results = (lookup(self._view, query) for lookup in _lookups(name))
+        return next(filter(None, results), None)
+
+    def add_found(self, found: Found) -> None:
+        """Add the evidence of what a lookup found, and a note to the trace."""
+        self.add(found.evidence)
+        text = found.evidence.retrieved.query.text
+        detail = {"question": text, "answers": [*found.names], "meaning": found.meaning}
+        self.say("note", "lookup", detail)
 
     def add(self, evidence: Evidence) -> None:
         """Add evidence, and its retrieval to the trace."""

@@ -290,6 +290,7 @@ def test_names_answer_no_question_for_truth_numbers_or_times(
     llm = QueuedLLM([split(question), brief("1")])
     answer, _ = looked_up(monkeypatch, {question: ["Ada"]}, Query(question), llm)
     assert answer.text == "1"
+    assert told(answer)[0] == "call decompose", "what was not used is no evidence"
 
 
 @pytest.mark.parametrize(

@@ -499,7 +499,7 @@ TOWNS = """
     :ulm a :Town ; rdfs:label "Ulm" ; :mayor :ida ; :people 1203 ; :code "U1" ; :since :age .
     :linz a :Town ; rdfs:label "Linz" ; :since "1410"^^xsd:gYear .
     :ida a :Person ; rdfs:label "Ida" ; :born "1961-05-04T00:00:00Z"^^xsd:dateTime .
-    :age rdfs:label "The Iron Age" .
+    :age rdfs:label "The Iron Age" . :mia rdfs:label "Mia" ; :born "1963"^^xsd:gYear .
 """
 
 
@@ -508,6 +508,7 @@ TOWNS = """
     [
         ("what is the date of birth of the mayor of [Ulm]?", ["1961-05-04"], "year"),
         ("what is the population of [Ulm]?", ["1203"], "number"),
+        ("what is the date of birth of [Mia]?", ["1963"], "year"),  # of whom nothing else is said
         ("what is the founding of [Ulm]?", ["The Iron Age"], None),  # where there are entities
     ],
 )
@@ -528,7 +529,7 @@ def test_paths_end_at_dates_and_numbers(
             assert [bool(answer.iri) for answer in best.answers] == [kind is None]
             end = Hop(*best.hops[-1]).end
             assert kind is None or schema.kinds[end] == kind
-        assert {each.name for each in found.entities} <= {"Ulm", "Ida", "The Iron Age"}
+        assert {each.name for each in found.entities} <= {"Ulm", "Ida", "Mia", "The Iron Age"}
         assert list(ox.parse(kg.activation(found), format=ox.RdfFormat.TRIG))
 
 

@@ -150,8 +150,7 @@ class PathSearch:
     def __init__(self, view: GraphView, options: Paths | None = None) -> None:
         self.view = view
         self._options = options or Paths()
-        self._is_imported = self._options.imported
-        self.in_use = SchemaInUse(_reader(view, is_imported=self._is_imported))
+        self.in_use = SchemaInUse(_reader(view, is_imported=self._options.imported))
 
     @cached_property
     def model(self) -> PathModel:
@@ -163,8 +162,8 @@ class PathSearch:
     def index(self) -> PathIndex:
         """The schema of the graph, and the vectors of its phrases."""
         if self._options.model:
-            return PathIndex(self.view, self.model, is_imported=self._is_imported)
-        return self.view.derived(_packaged_index, self._is_imported)
+            return PathIndex(self.view, self.model, is_imported=self._options.imported)
+        return self.view.derived(_packaged_index, self._options.imported)
 
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""
@@ -449,9 +448,9 @@ class PathIndex:
         self._view, self._model = view, model
         self._reader = _reader(view, is_imported=is_imported)
         if view.reader.readable is None:
-            is_imported = all(part.name != DOCUMENTS for part in self._reader.parts)
-            name = "imported-paths" if is_imported else "relation-paths"
-            state = self._state if is_imported else ""
+            has_documents = any(part.name == DOCUMENTS for part in self._reader.parts)
+            name = "relation-paths" if has_documents else "imported-paths"
+            state = "" if has_documents else self._state
             arrays = view.vectors.cached_arrays(name, self._arrays, state=state)
         else:  # the phrases of readable graphs are not those of all
             arrays = self._arrays()
@@ -537,6 +536,8 @@ class PathIndex:
         last = np.array(starting, dtype=np.int64)[:, np.newaxis]
         every = []
         for length in range(1, options.hops + 1):
+            if not len(last):  # all ended at dates or numbers
+                break
             if len(last) > options.beam:
                 order = np.argsort(-cosines[last].mean(axis=1), kind="stable")
                 last = last[np.sort(order[: options.beam])]

@@ -1,0 +1,74 @@
+"""What relation paths answer without a model: the shares of questions, and of right answers.
+
+Examples:
+  python -m benchmarks.lookups --kg WORK/kg --over movies --questions A.tsv --questions B.tsv
+  python -m benchmarks.lookups --kg KG --questions questions.json --least 0.15 --least 0.3
+
+Without --least, questions are asked as by `sarag ask` without an endpoint. With it, the best path
+of each is followed, over statements of documents as well, if it is at least so probable. An answer
+is right if the F1 of its names is above 1/2. Topics have no brackets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+import sarag_rdf
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.evaluation.datasets import Question
+from sarag_rdf.plugins.evaluation.relation_paths import read_files, relation_paths
+
+
+@click.command()
+@click.option("--kg", required=True)
+@click.option("--over", multiple=True)
+@click.option("--questions", multiple=True, required=True, type=click.Path(path_type=Path))
+@click.option("--least", multiple=True, type=float)
+def main(
+    kg: str, over: tuple[str, ...], questions: tuple[Path, ...], least: tuple[float, ...]
+) -> None:
+    """Print for each file how many questions are answered, and how many of these rightly."""
+    with sarag_rdf.open(kg, over=over, endpoint=None) as graph:
+        for path, own in read_files(questions).items():
+            found = followed(graph, own) if least else answered(graph, own)
+            for limit in least or (0.0,):
+                right = [is_right for probability, is_right in found if probability >= limit]
+                at = f" at {limit:g}" if least else ""
+                click.echo(f"{path.name}{at}: {len(right)} of {len(own)}, {sum(right)} right")
+
+
+def answered(graph: KnowledgeGraph, questions: Iterable[Question]) -> list[tuple[float, bool]]:
+    """The probability, and whether it is right, of each answer of `ask`."""
+    results = []
+    for question in questions:
+        answer = graph.ask(question.query.text)
+        if answer.outcome == "answered":
+            path = answer.retrieved.paths[0]
+            results.append((path.probability, is_right(answer.text.split("; "), question)))
+    return results
+
+
+def followed(graph: KnowledgeGraph, questions: Iterable[Question]) -> list[tuple[float, bool]]:
+    """The same of the best path that leads anywhere."""
+    paths = relation_paths(graph.retriever("paths", explain=False, least=0.0))
+    results = []
+    for question in questions:
+        best = next(iter(paths.find(question.query.text)[1]), None)
+        if best and best.answers:
+            names = [answer.name for answer in best.answers]
+            results.append((best.probability, is_right(names, question)))
+    return results
+
+
+def is_right(names: Iterable[str], question: Question) -> bool:
+    """Whether the F1 of names against the answers is above 1/2."""
+    found, known = ({*map(normalize_name, each)} for each in (names, question.answers))
+    return 4 * len(found & known) > len(found) + len(known)
+
+
+if __name__ == "__main__":
+    main()
