@@ -115,12 +115,12 @@ BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 904,
     "base": 4403,
-    "building": 4686,
+    "building": 4693,
     "cli": 3195,
     "documents": 1035,
     "extraction": 4465,
     "graph": 7378,
-    "kg": 5785,
+    "kg": 5769,
     "models": 1830,
     "retrieval": 3049,
     "server": 6897,
@@ -158,7 +158,7 @@ BUDGETS: dict[str, int] = {
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 
-FLOORS = 21
+FLOORS = 20
 """Modules on the longest chain of imports."""
 
 BANNED = {"litellm", "diskcache"}

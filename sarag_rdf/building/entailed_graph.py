@@ -23,11 +23,16 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.parts import COMPLETE, graph_size
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
+from sarag_rdf.graph.valid_time import moment_of, quads_not_holding
 
 _SOURCES = frozenset({PROV.wasDerivedFrom, SARAG.graph, SARAG.importState})
 """The properties in the metadata that say from which graphs something follows."""
 Difference = tuple[set[Triple], set[Triple]]
 """The entailed triples that are missing, and those that do not follow."""
+NO_PAST = (
+    "a SPARQL endpoint cannot be queried at a moment: copy the graph into a folder (sarag export, "
+    "sarag restore), or compare sarag:startTime and sarag:endTime in the query"
+)
 ADVICE = "turn entailment off (sarag ontology entail --off), or remove the transitive property"
 
 
@@ -136,16 +141,18 @@ def entailment_errors(reader: GraphReader) -> Difference:
     return _recomputed(reader, _given_graphs(reader, Change()), Change())
 
 
-def quads_entailed_by(reader: GraphReader, quads: Iterable[Quad]) -> tuple[Quad, ...]:
-    """The quads of the entailed graph that do not follow without these quads.
+def absent_at(reader: GraphReader, at: str) -> frozenset[Quad]:
+    """The quads of a graph that do not hold at a moment, with those that follow from them only.
 
-    Raises `EntailmentError` and `MissingDependencyError`.
+    Raises `UsageError` for a text that is no year, month or date, `EntailmentError` and
+    `MissingDependencyError`.
     """
-    graphs = _given_graphs(reader, Change())
+    absent = quads_not_holding(reader, moment_of(at))
+    graphs = _given_graphs(reader, Change()) if absent else frozenset()
     if not graphs:
-        return ()
-    _, surplus = _recomputed(reader, graphs, Change(delete=tuple(quads)))
-    return _in_graph(surplus, NamedNode(reader.minter.entailed_graph))
+        return absent
+    _, surplus = _recomputed(reader, graphs, Change(delete=tuple(absent)))
+    return absent.union(_in_graph(surplus, NamedNode(reader.minter.entailed_graph)))
 
 
 def repair_entailment(reader: GraphReader) -> Change:

@@ -12,25 +12,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sarag_rdf.base.errors import MissingDependencyError, QueryError, UsageError
 from sarag_rdf.base.ports import GraphStore, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
+from sarag_rdf.building.entailed_graph import NO_PAST, absent_at
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.store.oxigraph import OxigraphStore, query_in_child
-from sarag_rdf.graph.valid_time import moment_of, quads_not_holding
 from sarag_rdf.kg.session import Session, Snapshot
 
 if TYPE_CHECKING:
     import rdflib
-    from pyoxigraph import Quad
 
     from sarag_rdf.graph.store.query_outline import UnusedTerm, Vocabulary
 
 Prefixes = Callable[[], Mapping[str, str]]
 MOST_COUNTED = 100_000
 """Triples at which the count of a pattern stops."""
-NO_PAST = (
-    "a SPARQL endpoint cannot be queried at a moment: copy the graph into a folder (sarag export, "
-    "sarag restore), or compare sarag:startTime and sarag:endTime in the query"
-)
 _FIRST_LINE = re.compile(r"\bat 1:(\d+)")
 
 
@@ -64,17 +59,6 @@ def run_query(
                 snapshot, parts, names_dataset=traits.names_dataset, at=at, timeout=timeout
             )
             return run(prologue + text)
-
-
-def absent_at(reader: GraphReader, at: str) -> frozenset[Quad]:
-    """The quads of a graph that do not hold at a moment, with those that follow from them only.
-
-    Raises `UsageError` for a text that is no year, month or date.
-    """
-    from sarag_rdf.building.entailed_graph import quads_entailed_by
-
-    absent = quads_not_holding(reader, moment_of(at))
-    return absent.union(quads_entailed_by(reader, absent)) if absent else absent
 
 
 def prologue_for(text: str, declared: Prefixes) -> str:

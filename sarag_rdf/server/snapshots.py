@@ -13,12 +13,12 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, sha256_hex
 from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.building.entailed_graph import NO_PAST, absent_at
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import accessible_graphs, default_graphs
 from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore, holder_of
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.kg.queries import NO_PAST, absent_at
 from sarag_rdf.server.endpoint_store import EndpointStore, EndpointUnion
 from sarag_rdf.server.jobs import AccessibleGraphs
 
