@@ -88,7 +88,6 @@ def _announce(local: str, settings: ServeSettings, doors: Sequence[Door]) -> Non
         ("Explorer", "/"),
         ("SPARQL editor", "/sparql-editor"),
         ("SPARQL endpoint", "/sparql"),
-        ("Graph store", "/rdf-graph-store"),
         ("Search, answers", f"/search?q=...  {url}/ask?q=..."),
         *((door.title, door.path) for door in doors if door.title),
         ("Description", f"/docs  {url}/openapi.json"),

@@ -23,7 +23,6 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
-from sarag_rdf.server.graph_store import graph_store
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
 from sarag_rdf.server.health import health
 from sarag_rdf.server.jobs import RequestError
@@ -38,7 +37,7 @@ from sarag_rdf.server.openapi import (
 )
 from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.requests import HEALTH_PATH, STORE_PATH, public_url, record_of, settings_of
+from sarag_rdf.server.requests import HEALTH_PATH, public_url, record_of, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.server.serve_settings import ANONYMOUS, ServeSettings, is_loopback, unauthorized
@@ -58,8 +57,6 @@ def routes(doors: Sequence[Door] = ()) -> list[BaseRoute]:
         "/sparql": sparql,
         "/sparql/": sparql,
         "/update": update,
-        STORE_PATH: graph_store,
-        STORE_PATH + "/{path:path}": graph_store,
         "/search": search,
         "/ask": ask,
         "/graph/neighbours": neighbours,

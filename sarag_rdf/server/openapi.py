@@ -2,9 +2,9 @@
 
 A handler declares its `operations`, and its docstring says what they do. Parameters are declared in
 `sarag_rdf.server.requests`, from which requests are also read. Doors are paths for clients of
-another protocol, such as MCP or OpenAI's API. They are found by the entry points of the group
-``sarag_rdf.doors``: functions that take the settings and the workers of a server, and return a
-`Door`.
+another protocol, such as MCP, OpenAI's API or the Graph Store Protocol. They are found by the entry
+points of the group ``sarag_rdf.doors``: functions that take the settings and the workers of a
+server, and return a `Door`.
 """
 
 from __future__ import annotations

@@ -54,6 +54,7 @@ _MOST_JSON = 1 << 20
 """The maximum size of a JSON body in bytes."""
 _INCOMPLETE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 STORE_PATH = "/rdf-graph-store"
+"""Where the triples of a graph are: the path of a door."""
 HEALTH_PATH = "/health"
 PAUSE = 15.0
 """Seconds of silence after which a stream says that it goes on."""

@@ -19,8 +19,9 @@ from openapi_spec_validator import validate
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.models.client import OpenAIEmbedder
+from sarag_rdf.plugins import graph_store
 from sarag_rdf.plugins.agents.openai_door import door as openai
-from sarag_rdf.server import graph_store, sparql
+from sarag_rdf.server import sparql
 from sarag_rdf.server.app import routes
 from sarag_rdf.server.asking import FILE_OPTIONS, job_of
 from sarag_rdf.server.openapi import openapi_document
@@ -33,6 +34,7 @@ from tests.server.running import Got, Running, serving
 from tests.strategies import RETRIEVERS
 
 QUESTION = "Which river flows through the seat of Orbis?"
+DOORS = [open_(ServeSettings(Path()), None) for open_ in (openai, graph_store.door)]  # type: ignore[arg-type]
 
 
 def endpoint(handler: BaseHTTPRequestHandler) -> None:
@@ -225,8 +227,7 @@ def test_the_description_is_openapi_and_names_every_path(server: Running) -> Non
     validate(document)
     assert document["servers"] == [{"url": server.url}]
     paths: dict[str, set[str]] = {}
-    doors = [openai(ServeSettings(Path()), None)]  # type: ignore[arg-type]
-    for route in routes(doors):
+    for route in routes(DOORS):
         path = re.sub(r":\w+}", "}", str(getattr(route, "path", ""))).rstrip("/")
         paths.setdefault(path, set()).update(getattr(route, "methods", None) or ())
     pages = {"", "/sparql-editor", "/docs", "/openapi.json", "/static"}
@@ -300,7 +301,7 @@ def test_replies_have_what_the_description_says_and_no_more(server: Running) -> 
 
 def parameters_of(path: str) -> set[str]:
     """Names of the parameters of a path, by any method, in the URL or in a body."""
-    item = openapi_document("http://a.example", routes())["paths"][path]
+    item = openapi_document("http://a.example", routes(DOORS))["paths"][path]
     listed = [*item.get("parameters", [])]
     names: set[str] = set()
     for method in item.keys() - {"parameters"}:

@@ -1,4 +1,7 @@
-"""The SPARQL 1.1 Graph Store HTTP Protocol, with indirect and direct graph identification."""
+"""The door ``/rdf-graph-store``: the SPARQL 1.1 Graph Store HTTP Protocol.
+
+Graphs are identified indirectly, by a parameter, or directly, by a path below the service.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ from sarag_rdf.server.media import (
     content_type,
     negotiate,
 )
-from sarag_rdf.server.openapi import RDF, Operation, operations
+from sarag_rdf.server.openapi import RDF, Door, Operation, operations, route
+from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.query_evaluation import Limited, Rows, write_triples
 from sarag_rdf.server.requests import (
     STORE_PATH,
@@ -38,6 +42,7 @@ from sarag_rdf.server.requests import (
     require_write,
     run,
 )
+from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.updates import (
     DEFAULT_IS_UNION,
     TOO_DEEP,
@@ -86,6 +91,13 @@ async def graph_store(request: Request) -> Response:
     if is_new:
         response.headers["Location"] = new
     return response
+
+
+def door(settings: ServeSettings, workers: Workers) -> Door:  # noqa: ARG001 - as all doors
+    """The graph store of a server."""
+    paths = (STORE_PATH, STORE_PATH + "/{path:path}")
+    routes = [route(path, graph_store) for path in paths]
+    return Door(STORE_PATH, "Graph store", routes, may_cost=False)
 
 
 async def _graph(request: Request) -> str | None:
