@@ -191,14 +191,6 @@ def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     return embed(texts)
 
 
-class WordIndex(Protocol):
-    """Scores texts by the words that they share with a question."""
-
-    def scores(self, text: str) -> NDArray[np.float32]:
-        """One score per indexed text, in their order, at least 0: shape (n,)."""
-        ...
-
-
 Arrays = Mapping[str, NDArray[Any]]
 """Named arrays of numbers."""
 

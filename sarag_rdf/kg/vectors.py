@@ -244,7 +244,7 @@ class Vectors:
             )
             if model is None and not len(vectors.nodes("document")):
                 raise empty_graph()
-            return make_view(reader, vectors, self._engine, facts)
+            return GraphView(reader, vectors, engine=self._engine, facts=facts)
 
     def elsewhere(self, cache: Callable[[str], Path | None]) -> Vectors:
         """The same for another graph, with its cache and with the same models."""
@@ -291,7 +291,7 @@ class Vectors:
             reader, embedder, self.store(reader), meta.revision, delta, embed=embed
         )
         vectors.follow()
-        make_view(reader, vectors, self._engine).prepare()
+        GraphView(reader, vectors, engine=self._engine).prepare()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
         """The same, for writes that are complete without vectors; returns an error of a model."""
@@ -314,7 +314,7 @@ class Vectors:
                 carry_over(store, meta.embedding_model, delta)
                 vectors = GraphVectors(reader, model, store, meta.revision, delta)
                 if delta.links and vectors.is_cached():
-                    view = make_view(reader, vectors, "memory")
+                    view = GraphView(reader, vectors, engine="memory")
                     _ = view.network, view.name_index
             except VectorStoreError as error:
                 log.warning("vectors not updated; the next search updates them: %s", error)
@@ -323,7 +323,7 @@ class Vectors:
         """Build the arrays of a revision into `store`, from the graph; nothing is embedded."""
         model = RecordedModel(meta.embedding_model)
         vectors = GraphVectors(reader, model, store, meta.revision)
-        make_view(reader, vectors, self._engine).prepare()
+        GraphView(reader, vectors, engine=self._engine).prepare()
 
     def scopes(self, reader: GraphReader) -> list[GraphReader]:
         """The documents alone, and all parts that are searched by default."""
@@ -336,18 +336,6 @@ class Vectors:
         folder = self._cache("vectors")
         store = VectorStore() if folder is None else FolderVectors(folder / scope)
         return store if self._choose is None else self._choose(scope or "documents", store)
-
-
-def make_view(
-    reader: GraphReader,
-    vectors: GraphVectors,
-    engine: Engine = "auto",
-    facts: GraphView | None = None,
-) -> GraphView:
-    """What retrievers read; see `GraphView`."""
-    from sarag_rdf.graph.vectors.search_indexes import Bm25Index
-
-    return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 
 
 @dataclass(frozen=True, slots=True)

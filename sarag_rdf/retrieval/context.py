@@ -15,6 +15,7 @@ from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.base.ports import CountTokens, embed_queries
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, Document, Excerpt, Link, Retrieved, Section
+from sarag_rdf.graph.vectors.search_indexes import Bm25Index
 from sarag_rdf.retrieval.view import GraphView
 
 
@@ -137,7 +138,7 @@ class Selected(ContextStrategy):
         question, embedder = retrieved.query.text, view.vectors.embedder
         query = embed_queries(embedder, [question])[0].astype(np.float64)
         cosines = embedder.embed(texts).astype(np.float64) @ query
-        words = view.word_index(texts).scores(question).astype(np.float64)
+        words = Bm25Index(texts).scores(question).astype(np.float64)
         total = Scale.of(cosines).z(cosines) + WORDS * Scale.of(words).z(words)
         if places:
             is_opening = np.array([span[0] == 0 for _, span in places])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.ports import Arrays, Vector, WordIndex
+from sarag_rdf.base.ports import Arrays, Vector
 from sarag_rdf.base.types import Document, EntityType, Query
 from sarag_rdf.graph.graph_reader import DOCUMENTS, Delta, GraphReader, Kind
 from sarag_rdf.graph.ontology.schema import ActivationRule, Rules, rules_of, with_weights
@@ -49,7 +49,6 @@ class GraphView:
         self,
         reader: GraphReader,
         vectors: GraphVectors,
-        word_index: Callable[[Sequence[str]], WordIndex],
         *,
         engine: Engine = "auto",
         facts: GraphView | None = None,
@@ -62,7 +61,6 @@ class GraphView:
         self._facts = facts
         self.reader = reader
         self.vectors = vectors
-        self.word_index = word_index
         is_remote = engine == "auto" and reader.store.is_shared
         self._in_store = engine == "sparql" or is_remote
         self._documents: dict[str, Document] = {}

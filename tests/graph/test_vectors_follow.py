@@ -30,8 +30,8 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
-from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.network import EDGE_KINDS, Iris, arrays_of
+from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import METHOD, MINTER, WORDS
 
@@ -102,7 +102,7 @@ def nothing_is_read_whole() -> Iterator[None]:
 
 def network(reader: GraphReader, vectors: GraphVectors) -> dict[str, list[Any]]:
     """The arrays of the network and of names, the lists, and the texts that are kept."""
-    view = make_view(reader, vectors)
+    view = GraphView(reader, vectors)
     made = view.network
     lists = {name: list(getattr(made.iris, name)) for name in Iris.__slots__}
     edges = {kind: made.edges(kind) for kind in EDGE_KINDS}

@@ -18,7 +18,6 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import VectorStore
-from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 
@@ -54,7 +53,7 @@ def indexed(contents: Sequence[Content]) -> tuple[GraphReader, list[str]]:
 
 def view_of(reader: GraphReader, embedder: Embedder | None = None) -> GraphView:
     """What a retriever takes."""
-    return make_view(reader, GraphVectors(reader, embedder or HashEmbedder(), VectorStore(), "1"))
+    return GraphView(reader, GraphVectors(reader, embedder or HashEmbedder(), VectorStore(), "1"))
 
 
 class AxesEmbedder:

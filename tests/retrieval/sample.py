@@ -30,11 +30,9 @@ def found_for(question: str, *documents: RankedDocument, facts: Sequence[str] = 
     return Retrieved(Query(question), "test", {}, documents, links, (), (), Subgraph((), {}, ()))
 
 
-def view_with(source: Any, word_index: Any = None) -> GraphView:
-    """A view of which contexts read only the graph's reader, or the embedder and word index."""
-    parts = SimpleNamespace(
-        reader=source, vectors=SimpleNamespace(embedder=source), word_index=word_index
-    )
+def view_with(source: Any) -> GraphView:
+    """A view of which contexts read only the graph's reader, or the embedder."""
+    parts = SimpleNamespace(reader=source, vectors=SimpleNamespace(embedder=source))
     return cast("GraphView", parts)
 
 

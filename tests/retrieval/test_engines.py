@@ -12,7 +12,6 @@ from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import VectorStore
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.results import retrieved_to_dict
-from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.network import StoreNetwork
 from sarag_rdf.retrieval.view import Engine, GraphView
@@ -22,7 +21,9 @@ from tests.retrieval.graphs import QUESTIONS, larger_graph
 
 def view_by(engine: Engine, seed: int) -> GraphView:
     reader = larger_graph(seed)
-    return make_view(reader, GraphVectors(reader, HashEmbedder(), VectorStore(), "1"), engine)
+    return GraphView(
+        reader, GraphVectors(reader, HashEmbedder(), VectorStore(), "1"), engine=engine
+    )
 
 
 @pytest.mark.parametrize("retriever", ["sarag", "sarag-paper", "khop", "ppr"])

@@ -22,7 +22,6 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import full_documents, relationship_texts
 from sarag_rdf.graph.vectors import graph_vectors as vectors
 from sarag_rdf.graph.vectors.vector_store import FolderVectors
-from sarag_rdf.kg.vectors import make_view
 from sarag_rdf.retrieval.network import (
     ABOUT,
     DESCRIBES,
@@ -33,6 +32,7 @@ from sarag_rdf.retrieval.network import (
     StoreNetwork,
     network_arrays,
 )
+from sarag_rdf.retrieval.view import GraphView
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, Content, indexed, put
 from tests.retrieval.networks import every
@@ -227,7 +227,7 @@ def test_arrays_of_another_layout_are_replaced(
         before.setattr(vectors, "_LAYOUT", "3")
         old = {"described": np.zeros((1, 2), dtype=np.int32)}
         store.save_arrays("network", vectors.arrays_key("1", embedder.name), old)
-    view = make_view(reader, vectors.GraphVectors(reader, embedder, store, "1"), "memory")
+    view = GraphView(reader, vectors.GraphVectors(reader, embedder, store, "1"), engine="memory")
     assert len(view.network.edges(DESCRIBES)) == 1
     stored = store.load_arrays("network", vectors.arrays_key("1", embedder.name))
     assert stored is not None

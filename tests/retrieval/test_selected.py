@@ -14,7 +14,7 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Context, RankedDocument
-from sarag_rdf.graph.vectors.search_indexes import Bm25Index
+from sarag_rdf.retrieval import context as contexts
 from sarag_rdf.retrieval.context import Selected
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.sample import found, found_for, view_with, words
@@ -26,7 +26,7 @@ def shown(context: Context) -> dict[str, str]:
 
 
 def selected(question: str, *documents: RankedDocument, budget: int) -> Context:
-    view = view_with(HashEmbedder(), Bm25Index)
+    view = view_with(HashEmbedder())
     return Selected(budget=budget).build(view, found_for(question, *documents), words)
 
 
@@ -56,10 +56,16 @@ class LastWins:
         return np.array([0.0] * (self._size - 1) + [4.0], dtype=np.float32)
 
 
+@pytest.fixture
+def last_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contexts, "Bm25Index", LastWins)
+
+
 A = found("A", "Aa bb. Cc dd.", 0, score=1.0)
 B = found("B", "Ee ff. Gg hh.", 1, score=-1.0)
 
 
+@pytest.mark.usefixtures("last_wins")
 @pytest.mark.parametrize(
     ("budget", "texts", "tokens"),
     [
@@ -76,13 +82,12 @@ def test_the_best_sentences_that_fit(budget: int, texts: dict[str, str], tokens:
 
     With 0.6 of the words, and 0.3 for first sentences: 0.95, 0.65, -1.05, 0.04.
     """
-    context = Selected(budget=budget).build(
-        view_with(Flat(), LastWins), found_for("?", A, B), words
-    )
+    context = Selected(budget=budget).build(view_with(Flat()), found_for("?", A, B), words)
     assert (shown(context), context.tokens, context.builder) == (texts, tokens, "selected")
     assert all(not section.relationships for section in context.sections)
 
 
+@pytest.mark.usefixtures("last_wins")
 @pytest.mark.parametrize(
     ("budget", "text"),
     [
@@ -95,22 +100,22 @@ def test_the_best_sentences_that_fit(budget: int, texts: dict[str, str], tokens:
 def test_an_ellipsis_counts(budget: int, text: str) -> None:
     """The last sentence is the best, then the first; these two have 6 words with the title."""
     document = found("A", "Aa bb. Cc dd. Ee ff.")
-    context = Selected(budget=budget).build(
-        view_with(Flat(), LastWins), found_for("?", document), words
-    )
+    context = Selected(budget=budget).build(view_with(Flat()), found_for("?", document), words)
     assert (shown(context), context.tokens) == ({"A": text}, budget)
 
 
+@pytest.mark.usefixtures("last_wins")
 def test_sentences_are_embedded_with_the_title_before_them() -> None:
     embedder = Flat()
     untitled = found("", "Ii jj.", 2)
-    Selected().build(view_with(embedder, LastWins), found_for("What?", A, untitled), words)
+    Selected().build(view_with(embedder), found_for("What?", A, untitled), words)
     assert embedder.texts == ["A: Aa bb.", "A: Cc dd.", "Ii jj."]
 
 
+@pytest.mark.usefixtures("last_wins")
 def test_relationships_that_no_document_states_are_sentences_too() -> None:
     """urn:r0 is stated by a document, urn:r1 by none; LastWins gives the last text 4."""
-    view = view_with(Flat(), LastWins)
+    view = view_with(Flat())
     stated = {"urn:r0": ("Ii jj.", "urn:d0"), "urn:r1": ("Kk ll.", "")}
     view.statements = lambda relationships: {r: stated[r] for r in relationships}  # type: ignore[method-assign]
     retrieved = found_for("?", A, facts=["Ii jj.", "Kk ll."])
@@ -121,9 +126,10 @@ def test_relationships_that_no_document_states_are_sentences_too() -> None:
     assert ([*alone.texts], alone.tokens) == (["Kk ll."], 2)
 
 
+@pytest.mark.usefixtures("last_wins")
 def test_documents_beyond_the_first_are_not_read() -> None:
     embedder = Flat()
-    Selected(documents=1).build(view_with(embedder, LastWins), found_for("What?", A, B), words)
+    Selected(documents=1).build(view_with(embedder), found_for("What?", A, B), words)
     assert embedder.texts == ["A: Aa bb.", "A: Cc dd."]
     with pytest.raises(UsageError, match="documents of selected must be an integer between 1 and"):
         Selected(documents=0)

@@ -167,7 +167,7 @@ _ARRAYS = ("starts", "rows", "counts", "lengths")
 
 
 class Bm25Index:
-    """Okapi BM25 as a `WordIndex`; words are runs of letters, digits and underscores, case folded.
+    """Okapi BM25; words are runs of letters, digits and underscores, case folded.
 
     Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, Foundations and
     Trends in Information Retrieval 3(4), 2009, section 3.4, equation 3.15; the idf is Lucene's,
