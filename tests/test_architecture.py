@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kg": {"base", "graph", "models", "extraction", "retrieval", "answering", "building"},
     "plugins.graph_store": {"base", "graph", "server"},
     "plugins.link_candidates": {"base", "graph", "building"},
+    "plugins.link_commands": {"base", "kg", "cli"},
     "plugins.tables": {"base", "graph", "building"},
     "plugins.typed_queries": {"base", "graph", "retrieval", "answering"},
     "plugins.relation_paths": {"base", "graph", "retrieval", "answering"},
@@ -73,6 +74,7 @@ ONLY_IN: dict[str, set[str]] = {
     "click": {
         *("cli", "plugins.agents", "plugins.backup", "plugins.contradictions"),
         *("plugins.demo", "plugins.evaluation", "plugins.homonyms", "plugins.induction"),
+        "plugins.link_commands",
     },
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},
@@ -117,14 +119,14 @@ BUDGETS: dict[str, int] = {
     "answering": 904,
     "base": 4395,
     "building": 4693,
-    "cli": 3194,
+    "cli": 3075,
     "documents": 1035,
     "extraction": 4465,
     "graph": 7378,
     "kg": 5757,
     "models": 1830,
     "retrieval": 3048,
-    "server": 6656,
+    "server": 6655,
     "testing": 263,
     "sarag_rdf": 104,
     "plugins.agents": 1055,
@@ -157,6 +159,7 @@ BUDGETS: dict[str, int] = {
     "plugins.induction": 259,
     "plugins.threads": 70,
     "plugins.graph_store": 251,
+    "plugins.link_commands": 133,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

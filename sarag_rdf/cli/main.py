@@ -35,8 +35,6 @@ _COMMANDS = {
     "query": ("query_commands", "run SPARQL"),
     "export": ("exchange_commands", "write the graph as RDF"),
     "describe": ("query_commands", "describe the dataset: VoID, DCAT, provenance"),
-    "link": ("entity_commands", "link entities to items of an imported graph"),
-    "mappings": ("entity_commands", "write the links as an SSSOM table"),
     "merge": ("entity_commands", "declare two entities the same, by hand or by rule"),
     "retype": ("entity_commands", "decide the class of an entity"),
     "serve": ("server_commands", "serve a SPARQL endpoint, search and answers over HTTP"),

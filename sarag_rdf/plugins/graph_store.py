@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from email import message_from_bytes
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Final, Literal, cast
 from urllib.parse import quote
 
 import pyoxigraph as ox
@@ -23,7 +23,6 @@ from sarag_rdf.base.vocab import is_deep
 from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import (
-    MULTIPART,
     RDF_TYPES,
     base_type,
     check_charset,
@@ -53,11 +52,12 @@ from sarag_rdf.server.updates import (
 )
 from sarag_rdf.server.worker import Worker
 
+_MULTIPART: Final = "multipart/form-data"
 _ACTIONS: dict[str, Literal["replace", "merge", "drop"]]
 _ACTIONS = {"PUT": "replace", "POST": "merge", "DELETE": "drop"}
 
 
-_CHANGED = Operation("graph default", [*RDF, MULTIPART], more="201 204", writes=True)
+_CHANGED = Operation("graph default", [*RDF, _MULTIPART], more="201 204", writes=True)
 
 
 @operations(
@@ -83,7 +83,7 @@ async def graph_store(request: Request) -> Response:
     if request.method == "DELETE":
         return await run(request, WriteGraphJob("drop", graph, base), what, "writes")
     header = request.headers.get("content-type", "")
-    if base_type(header) != MULTIPART:
+    if base_type(header) != _MULTIPART:
         _rdf_type(header)
     async with body_file(request) as path:
         job = WriteGraphJob(_ACTIONS[request.method], graph, base, str(path), header)
@@ -212,7 +212,7 @@ class WriteGraphJob:
         if not self.path:
             return
         with Path(self.path).open("rb") as body:
-            if base_type(self.header) != MULTIPART:
+            if base_type(self.header) != _MULTIPART:
                 yield _rdf_type(self.header), body
                 return
             head = f"Content-Type: {self.header}\r\n\r\n".encode("latin-1")

@@ -11,7 +11,6 @@ from sarag_rdf.server.jobs import RequestError
 
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html"
-MULTIPART = "multipart/form-data"
 QUERY = "application/sparql-query"
 UPDATE = "application/sparql-update"
 
